@@ -21,6 +21,7 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.control import again, require
+from talweg.prims.state import ensure_dims
 from talweg.trace import batch_rules, control_rules
 from talweg.trace.bodies import (
     BodyGraph,
@@ -170,9 +171,8 @@ def truth(pred: Any, function: str) -> Any:
     pred = convert_to_tensor(pred)
     if pred.dtype is not bool_:
         pred = hooks.cast(pred, bool_)
-    rank = pred.shape.rank
-    if rank is not None and rank > 0:
-        if pred.shape.num_elements() != 1:
+    if pred.shape.rank != 0:  # one element will do; which it is may be known only when it runs
+        if pred.shape.num_elements() not in (None, 1):
             raise value_error(
                 "TW203", f"{function}: pred has shape {pred.shape}", "a scalar truth value"
             )
@@ -212,6 +212,8 @@ def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
 def number_of_branch(index: Any, count: int) -> Any:
     """The number of the branch of `switch_case`: the last one for a number out of range."""
     index = arithmetic.cast(index, dtype=int32)
+    if index.shape.rank != 0:
+        index = ensure_dims(index, shape=())
     last = convert_to_tensor(count - 1, int32)
     inside = arithmetic.logical_and(
         arithmetic.greater_equal(index, 0), arithmetic.less_equal(index, last)

@@ -21,6 +21,7 @@ from talweg.api.array.operands import (
     sized,
 )
 from talweg.api.export import export, implement_hook
+from talweg.core import dispatch
 from talweg.core.dims import Dim, Size, below, differ, is_symbolic, same
 from talweg.core.errors import NeedsStaticError, invalid, invalid_value, type_error, value_error
 from talweg.core.shapes import normalize_axis
@@ -127,12 +128,24 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
     """Like `tf.stack` along axis 0, for graphs only: RuntimeError in eager execution.
 
+    ValueError where the shape of a value is not fully known, or they differ.
+
     >>> import talweg as tf
     >>> tf.parallel_stack([1, 2])
     Traceback (most recent call last):
     RuntimeError: tf.parallel_stack() is not compatible with eager execution.  [TW402]
     """
-    raise RuntimeError("tf.parallel_stack() is not compatible with eager execution.  [TW402]")
+    if dispatch.context.base is None:
+        raise RuntimeError("tf.parallel_stack() is not compatible with eager execution.  [TW402]")
+    tensors = [tensor(value) for value in values]
+    if tensors and not tensors[0].shape.is_fully_defined():
+        raise value_error(
+            "TW205",
+            f"parallel_stack: values[0] has shape {tensors[0].shape}",
+            "shapes that are known while the graph is built",
+            "tf.stack",
+        )
+    return stack(tensors)
 
 
 @export("unstack")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
 from talweg.api.random.stateful import uniform
@@ -46,8 +48,11 @@ def _checked_rate(rate: Any, x: Tensor, function: str) -> Any:
     """The rate as a float, or as a tensor where only running the graph tells it."""
     if isinstance(rate, Variable):
         rate = rate.value()
-    if isinstance(rate, Tensor) and rate.shape.rank:
-        raise value_error("TW203", f"{function}: rate has shape {rate.shape}", "a scalar")
+    if not isinstance(rate, (Tensor, float, int)) and np.ndim(rate):
+        rate = tensor(rate)
+    if rate is None or (isinstance(rate, Tensor) and rate.shape.rank):
+        given = rate if rate is None else f"of shape {rate.shape}"
+        raise value_error("TW203", f"{function}: `rate` must be a scalar tensor, not {given}")
     if type(rate) is Symbol and constant_of(rate.node) is None:
         if rate.dtype is not x.dtype:
             raise value_error(

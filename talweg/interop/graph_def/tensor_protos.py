@@ -156,7 +156,8 @@ def make_tensor_proto(
     """A `TensorProto` of an array, number, list or eager tensor.
 
     TypeError for values of another dtype, or if `verify_shape` and the shape is another one;
-    ValueError if the values do not fill `shape`, unless `allow_broadcast` and there is just one.
+    the last value is repeated where the values do not fill `shape`.  ValueError for more values
+    than that; TypeError for fewer with `allow_broadcast`, unless there is just one.
 
     >>> import talweg as tf
     >>> tf.make_tensor_proto([1.0, 2.0]).dtype == tf.float32.as_datatype_enum
@@ -177,15 +178,25 @@ def make_tensor_proto(
     wanted = as_shape(shape).as_tuple()
     if verify_shape and array.shape != wanted:
         raise type_error("TW205", f"Expected Tensor's shape: {wanted}, but got {array.shape}.")
-    count = math.prod(wanted)
-    if count != array.size and not (allow_broadcast and array.size == 1):
+    if math.prod(wanted) != array.size:
+        if allow_broadcast and array.size != 1:
+            text = f"{array.size} values were given for a tensor of shape {list(wanted)}"
+            raise type_error("TW205", text, "as many, or one")
+        array = _repeated(array, wanted)
+    return array_to_proto(array.reshape(wanted), given)
+
+
+def _repeated(array: np.ndarray, dims: tuple) -> np.ndarray:
+    """The elements of an array in another shape, the last one again and again; 0 for none."""
+    count = math.prod(dims)
+    if array.size > count > 0:
         raise value_error(
-            "TW205", f"{array.size} values were given for a tensor of shape {list(wanted)}"
+            "TW205", f"{array.size} values were given for a tensor of shape {list(dims)}"
         )
-    message.tensor_shape.CopyFrom(TensorShape(wanted).as_proto())
-    if message.tensor_content and count != array.size:
-        return array_to_proto(np.broadcast_to(array.reshape(()), wanted), given)
-    return message
+    flat = array.reshape(-1)
+    last = flat[-1:] if flat.size else np.array([b"" if array.dtype == object else 0], array.dtype)
+    more = np.broadcast_to(last, (max(count - flat.size, 0),))
+    return np.concatenate([flat[:count], more])
 
 
 def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
