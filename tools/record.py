@@ -21,7 +21,7 @@ import time
 import warnings
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
 from recorded import case_files, description, helpers  # noqa: E402
 

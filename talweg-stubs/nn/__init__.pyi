@@ -16,6 +16,7 @@ from talweg.api.nn.pooling import avg_pool3d as avg_pool3d
 from talweg.api.nn.normalization import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from talweg.api.nn.normalization import batch_normalization as batch_normalization
 from talweg.api.nn.normalization import bias_add as bias_add
+from talweg.api.nn.ctc_labels import collapse_repeated as collapse_repeated
 from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 from talweg.api.nn.loss import compute_average_loss as compute_average_loss
 from talweg.api.nn.convolution import conv1d as conv1d
@@ -30,6 +31,7 @@ from talweg.api.nn.activation import crelu as crelu
 from talweg.api.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
 from talweg.api.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from talweg.api.nn.ctc import ctc_loss as ctc_loss
+from talweg.api.nn.ctc_labels import ctc_unique_labels as ctc_unique_labels
 from talweg.api.array.rearranging import depth_to_space as depth_to_space
 from talweg.api.nn.convolution import depthwise_conv2d as depthwise_conv2d
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter

@@ -27,14 +27,17 @@ from talweg.api.linalg.operators.structured import LinearOperatorTridiag as Line
 from talweg.api.linalg.operators.identities import LinearOperatorZeros as LinearOperatorZeros
 from talweg.api.linalg.diagonals import adjoint as adjoint
 from talweg.api.linalg.diagonals import band_part as band_part
+from talweg.api.linalg.banded import banded_triangular_solve as banded_triangular_solve
 from talweg.api.linalg.decompositions import cholesky as cholesky
 from talweg.api.linalg.solving import cholesky_solve as cholesky_solve
 from talweg.api.linalg.diagonals import cross as cross
 from talweg.api.linalg.solving import det as det
 from talweg.api.linalg.diagonals import diag as diag
 from talweg.api.linalg.diagonals import diag_part as diag_part
+from talweg.api.linalg.decompositions import eig as eig
 from talweg.api.linalg.decompositions import eigh as eigh
 from talweg.api.linalg.decompositions import eigh_tridiagonal as eigh_tridiagonal
+from talweg.api.linalg.decompositions import eigvals as eigvals
 from talweg.api.linalg.decompositions import eigvalsh as eigvalsh
 from talweg.api.linalg.einsum import einsum as einsum
 from talweg.api.linalg.solving import expm as expm
@@ -51,9 +54,9 @@ from talweg.api.linalg.solving import lu_reconstruct as lu_reconstruct
 from talweg.api.linalg.solving import lu_solve as lu_solve
 from talweg.api.linalg.products import matmul as matmul
 from talweg.api.linalg.solving import matrix_rank as matrix_rank
-matrix_transpose: Any
+from talweg.api.linalg.diagonals import matrix_transpose as matrix_transpose
 from talweg.api.linalg.products import matvec as matvec
-norm: Any
+from talweg.api.linalg.norms import norm as norm
 from talweg.api.linalg.norms import normalize as normalize
 from talweg.api.linalg.solving import pinv as pinv
 from talweg.api.linalg.decompositions import qr as qr
@@ -66,7 +69,7 @@ from talweg.api.linalg.diagonals import tensor_diag as tensor_diag
 from talweg.api.linalg.diagonals import tensor_diag_part as tensor_diag_part
 from talweg.api.linalg.products import tensordot as tensordot
 from talweg.api.linalg.diagonals import trace as trace
-transpose: Any
 from talweg.api.linalg.solving import triangular_solve as triangular_solve
 from talweg.api.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
 from talweg.api.linalg.banded import tridiagonal_solve as tridiagonal_solve
+from talweg.linalg import experimental as experimental

@@ -1,0 +1,75 @@
+"""The Fourier transforms that TensorFlow has outside of tf.signal, with axes that must be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.api.signal import transforms
+from talweg.core.dtypes import as_dtype
+from talweg.core.errors import invalid
+from talweg.core.value import Tensor
+
+
+@export("fftnd")
+def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:  # noqa: A002
+    """`tf.signal.fftnd` with lengths and axes.
+
+    >>> import talweg as tf
+    >>> tf.fftnd(tf.ones([2], tf.complex64), [2], [0]).numpy().tolist()
+    [(2+0j), 0j]
+    """
+    return transforms.fftnd(input, fft_length, axes)
+
+
+@export("ifftnd")
+def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:  # noqa: A002
+    """`tf.signal.ifftnd` with lengths and axes.
+
+    >>> import talweg as tf
+    >>> tf.ifftnd(tf.constant([2, 0], tf.complex64), [2], [0]).numpy().tolist()
+    [(1+0j), (1+0j)]
+    """
+    return transforms.ifftnd(input, fft_length, axes)
+
+
+@export("rfftnd")
+def rfftnd(
+    input: Any,  # noqa: A002
+    fft_length: Any,
+    axes: Any,
+    Tcomplex: Any = "complex64",  # noqa: N803
+    name: str | None = None,
+) -> Tensor:
+    """`tf.signal.rfftnd` with lengths and axes; InvalidArgumentError for a Tcomplex that does not
+    fit the input.
+
+    >>> import talweg as tf
+    >>> tf.rfftnd(tf.ones([2]), [2], [0]).numpy().tolist()
+    [(2+0j), 0j]
+    """
+    found = transforms.rfftnd(input, fft_length, axes)
+    if found.dtype is not as_dtype(Tcomplex):
+        raise invalid("TW102", f"rfftnd: Tcomplex is {Tcomplex}, the result {found.dtype.name}")
+    return found
+
+
+@export("irfftnd")
+def irfftnd(
+    input: Any,  # noqa: A002
+    fft_length: Any,
+    axes: Any,
+    Treal: Any = "float32",  # noqa: N803
+    name: str | None = None,
+) -> Tensor:
+    """`tf.signal.irfftnd` with lengths and axes; InvalidArgumentError for a Treal that does not fit
+    the input.
+
+    >>> import talweg as tf
+    >>> tf.irfftnd(tf.constant([2, 0], tf.complex64), [2], [0]).numpy().tolist()
+    [1.0, 1.0]
+    """
+    found = transforms.irfftnd(input, fft_length, axes)
+    if found.dtype is not as_dtype(Treal):
+        raise invalid("TW102", f"irfftnd: Treal is {Treal}, the result {found.dtype.name}")
+    return found
