@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import talweg as tf
 from talweg.core import settings
-
-
-def entered(call: Callable[[], Any]) -> int:
-    """How many Python functions a call enters."""
-    count = 0
-
-    def note(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    return count - 1  # of `call` itself
+from tests.counting import entered
 
 
 def functions() -> dict:
