@@ -1,27 +1,27 @@
 """Shared set-up: hypothesis without deadlines, a cache of its own, settings that stay.
 
-Machines are slow sometimes, so examples have no deadline.  Compiled code goes to a folder that runs
-share, not to the user's.  Faults of the compiler are errors, in processes that tests start, too.
-A test that leaves a setting changed fails, since later ones would run under it, in whatever order
-they come.
+Machines are slow sometimes, so examples have no deadline.  What is compiled goes to a folder of the
+session (`cache_folder.py`), not to the user's.  Faults of the compiler are errors, in processes
+that tests start, too.  A test that leaves a setting changed fails, since later ones would run under
+it, in whatever order they come.
 
 `--quick` runs what `quick.txt` names, of each file one test of so many.
 """
 
 from __future__ import annotations
 
-import getpass
 import os
-import tempfile
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from talweg.core.settings import SETTINGS
+from tests import cache_folder
 
-_folder = os.path.join(tempfile.gettempdir(), f"talweg-tests-{getpass.getuser()}")
-os.environ.setdefault("TALWEG_CACHE", _folder)
+_folder = None if "TALWEG_CACHE" in os.environ else cache_folder.begin()
+os.environ.setdefault("TALWEG_CACHE", _folder or "")  # for workers of xdist, too
+cache_folder.share_code(os.environ["TALWEG_CACHE"])
 os.environ.setdefault("TALWEG_STRICT", "1")
 
 hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
@@ -44,6 +44,12 @@ def pytest_configure(config):
     """Name the files of the quick tier, if that is asked for and no others are."""
     if config.option.quick and config.args_source.name != "ARGS":
         config.args = [str(path) for path in quick()]
+
+
+def pytest_unconfigure(config):
+    """Remove the cache folder, if this is the process that made it."""
+    if _folder is not None:
+        cache_folder.end(_folder)
 
 
 def pytest_collection_modifyitems(config, items):

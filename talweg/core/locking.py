@@ -21,15 +21,18 @@ waited for where that would never end, because threads wait for each other in a 
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from talweg.core import forks
+
+Made = TypeVar("Made")
 
 PATIENCE = 5.0  # seconds in Python after which what a run holds is taken over
 LOOKING = 0.05  # seconds after which whoever waits looks again
@@ -47,6 +50,24 @@ def new_lock() -> Any:
     made = threading.RLock()
     _locks.add(made)
     return made
+
+
+def once(make: Callable[[], Made]) -> Callable[[], Made]:
+    """`make`, which one thread carries out, once: what native code points at, nobody may replace.
+
+    `functools.cache` keeps what the last of several threads has made, and drops the others'.
+    """
+    lock, made = new_lock(), []
+
+    @functools.wraps(make)
+    def get() -> Made:
+        if not made:
+            with lock:
+                if not made:
+                    made.append(make())
+        return made[0]
+
+    return get
 
 
 class _ThreadRuns(threading.local):

@@ -13,7 +13,9 @@ import pytest
 
 import talweg as tf
 from talweg.core import locking
-from tests.threads import storms
+from tests.threads import storms, storms_of_programs
+
+OTHERS = storms_of_programs  # which adds its own to those
 
 
 @pytest.mark.parametrize("kind", storms.STORMS)

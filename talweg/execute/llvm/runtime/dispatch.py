@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.locking import once
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import entry_stub, result_memory
 from talweg.execute.llvm.runtime.thread_pool import python_symbols, the_team
@@ -56,7 +57,7 @@ class _Method(ctypes.Structure):
     ]
 
 
-@functools.cache
+@once
 def _native() -> tuple[code.LoadedCode, _Method]:
     """The entry's code, and its method definition; both stay."""
     symbols = python_symbols(_PYTHON)

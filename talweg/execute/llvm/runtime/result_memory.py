@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from talweg.core.locking import once
 from talweg.execute.llvm.link import code
 
 LARGE = 1 << 20  # bytes of a result from which on its memory is kept
@@ -59,7 +60,7 @@ class _Results:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))  # arrays may outlive this module
 
 
-@functools.cache
+@once
 def _results() -> _Results:
     return _Results()
 

@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from talweg.core.errors import InternalError
+from talweg.core.locking import once
 from talweg.execute.llvm.link import code
 from talweg.kernels.numpy_blas import THREADS
 from talweg.lower.ir.loops import Call
@@ -43,7 +44,7 @@ def symbol(call: Call) -> str:
     return f"talweg_{call.routine}_{call.writes[0].dtype.name}"
 
 
-@functools.cache
+@once
 def _wrappers() -> code.LoadedCode:
     """The code of all wrappers; it stays."""
     exports = [*[f"talweg_gemm_{dtype}" for dtype in _LETTERS], "talweg_clock_int64"]
