@@ -45,6 +45,7 @@ RULES = (  # imported for what they register
 
 @export(
     "graph_util.import_graph_def",
+    "import_graph_def",
     "compat.v1.import_graph_def",
     "compat.v1.graph_util.import_graph_def",
 )
