@@ -27,8 +27,8 @@ from talweg.trace.function import Function
 class Replay:
     """The nodes of a graph, applied again to other values."""
 
-    def __init__(self, handles: dict[Handle, Variable]):
-        self.handles = handles
+    def __init__(self, graph: Graph, handles: dict[Handle, Variable]):
+        self.graph, self.handles = graph, handles
 
     def __call__(self, fetches: list, feeds: dict) -> list:
         """The values of nodes, where `feeds` are given; None for operations."""
@@ -53,7 +53,9 @@ class Replay:
             return done[node.inputs[0]][params["index"]]
         if name in ("placeholder", "is_initialized"):
             raise value_error(
-                "TW501", f"'{node.name}' has no value here", "a feed for it, in prune(feeds, ...)"
+                "TW501",
+                f"'{self.graph.symbol(node).name}' has no value here",
+                "a feed for it, in prune(feeds, ...)",
             )
         operands = [done[x] for x in node.operands]
         if name in ("read_variable", "read_or_initial"):
@@ -181,7 +183,7 @@ def wrap_function(fn: Any, signature: Any, name: str | None = None) -> WrappedFu
         outputs = fn(*inputs)
         outputs = structure.map_leaves(_as_symbol, outputs) if outputs is not None else []
     label = name or getattr(fn, "__name__", "wrapped_function")
-    return WrappedFunction(graph, inputs, outputs, Replay(_eager_variables(graph)), label)
+    return WrappedFunction(graph, inputs, outputs, Replay(graph, _eager_variables(graph)), label)
 
 
 def _placeholder(make: Any, spec: TensorSpec, place: int) -> Any:

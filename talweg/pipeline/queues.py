@@ -137,7 +137,7 @@ class ShuffleBuffer(QueueBuffer):
         self._elements.extend(elements)
 
     def _available(self) -> int:
-        return len(self._elements) - (0 if self.closed else self.keep)
+        return max(len(self._elements) - (0 if self.closed else self.keep), 0)
 
 
 class PriorityBuffer(QueueBuffer):

@@ -7,37 +7,47 @@ from talweg.core.dtypes import DType
 AUTO_REUSE: Any
 AttrValue: Any
 COMPILER_VERSION: str
+from talweg.compat_v1.readers import ConditionalAccumulator as ConditionalAccumulator
+from talweg.compat_v1.readers import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from talweg.compat_v1.messages import ConfigProto as ConfigProto
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.compat_v1.dimensions import Dimension as Dimension
 Event: Any
+from talweg.compat_v1.readers import FixedLengthRecordReader as FixedLengthRecordReader
 GIT_VERSION: str
 from talweg.compat_v1.messages import GPUOptions as GPUOptions
 GraphDef: Any
 from talweg.compat_v1.graphs import GraphKeys as GraphKeys
 from talweg.compat_v1.messages import GraphOptions as GraphOptions
 HistogramProto: Any
+from talweg.compat_v1.readers import IdentityReader as IdentityReader
 from talweg.compat_v1.session import InteractiveSession as InteractiveSession
+from talweg.compat_v1.readers import LMDBReader as LMDBReader
 LogMessage: Any
 MetaGraphDef: Any
 NameAttrList: Any
 NodeDef: Any
 from talweg.compat_v1.messages import OptimizerOptions as OptimizerOptions
 from talweg.compat_v1.compositions import print_ as Print
+from talweg.compat_v1.readers import ReaderBase as ReaderBase
 from talweg.compat_v1.messages import RunMetadata as RunMetadata
 from talweg.compat_v1.messages import RunOptions as RunOptions
 from talweg.compat_v1.session import Session as Session
 SessionLog: Any
 SignatureDef: Any
+from talweg.compat_v1.readers import SparseConditionalAccumulator as SparseConditionalAccumulator
 from talweg.compat_v1.values import SparseTensorValue as SparseTensorValue
 Summary: Any
 SummaryMetadata: Any
+from talweg.compat_v1.readers import TFRecordReader as TFRecordReader
 TensorInfo: Any
 TensorProto: Any
+from talweg.compat_v1.readers import TextLineReader as TextLineReader
 VERSION: str
 from talweg.compat_v1.variables import VariableV1 as Variable
 from talweg.eager.variable_copies import VariableAggregation as VariableAggregation
 from talweg.compat_v1.variable_store import VariableScope as VariableScope
+from talweg.compat_v1.readers import WholeFileReader as WholeFileReader
 from talweg.compat_v1.graphs import add_check_numerics_ops as add_check_numerics_ops
 from talweg.compat_v1.graphs import add_to_collection as add_to_collection
 from talweg.compat_v1.graphs import add_to_collections as add_to_collections

@@ -43,6 +43,7 @@ NewCheckpointReader = _CheckpointReader_as_NewCheckpointReader
 from talweg.compat_v1.train.optimizer import Optimizer as Optimizer
 from talweg.compat_v1.train.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from talweg.compat_v1.train.gradient_descent import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
+from talweg.compat_v1.train.queue_runner import QueueRunner as QueueRunner
 from talweg.compat_v1.train.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 from talweg.compat_v1.train.saver import Saver as Saver
 SaverDef: Any
@@ -59,7 +60,10 @@ from talweg.compat_v1.train.monitored import SingularMonitoredSession as Singula
 from talweg.compat_v1.train.summary_hooks import StepCounterHook as StepCounterHook
 from talweg.compat_v1.train.hooks import StopAtStepHook as StopAtStepHook
 from talweg.compat_v1.train.summary_hooks import SummarySaverHook as SummarySaverHook
+from talweg.compat_v1.train.queue_runner import add_queue_runner as add_queue_runner
 from talweg.compat_v1.global_steps import assert_global_step as assert_global_step
+from talweg.compat_v1.train.input import batch as batch
+from talweg.compat_v1.train.input import batch_join as batch_join
 from talweg.compat_v1.train.checkpoints import checkpoint_exists as checkpoint_exists
 from talweg.compat_v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
 from talweg.compat_v1.train.schedules import cosine_decay as cosine_decay
@@ -75,20 +79,33 @@ from talweg.compat_v1.global_steps import get_or_create_global_step as get_or_cr
 from talweg.compat_v1.global_steps import global_step as global_step
 from talweg.interop.graph_def.meta_graph import import_meta_graph as import_meta_graph
 from talweg.compat_v1.train.restoring import init_from_checkpoint as init_from_checkpoint
+from talweg.compat_v1.train.input import input_producer as input_producer
 from talweg.compat_v1.train.schedules import inverse_time_decay as inverse_time_decay
 from talweg.compat_v1.train.checkpoints import latest_checkpoint as latest_checkpoint
+from talweg.compat_v1.train.input import limit_epochs as limit_epochs
 from talweg.compat_v1.train.schedules import linear_cosine_decay as linear_cosine_decay
 from talweg.compat_v1.train.checkpoints import list_variables as list_variables
 from talweg.compat_v1.train.checkpoints import load_checkpoint as load_checkpoint
 from talweg.compat_v1.train.checkpoints import load_variable as load_variable
+from talweg.compat_v1.train.input import maybe_batch as maybe_batch
+from talweg.compat_v1.train.input import maybe_batch_join as maybe_batch_join
+from talweg.compat_v1.train.input import maybe_shuffle_batch as maybe_shuffle_batch
+from talweg.compat_v1.train.input import maybe_shuffle_batch_join as maybe_shuffle_batch_join
 from talweg.compat_v1.train.schedules import natural_exp_decay as natural_exp_decay
 from talweg.compat_v1.train.schedules import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from talweg.compat_v1.train.schedules import piecewise_constant as piecewise_constant
 from talweg.compat_v1.train.schedules import piecewise_constant as _piecewise_constant_as_piecewise_constant_decay
 piecewise_constant_decay = _piecewise_constant_as_piecewise_constant_decay
 from talweg.compat_v1.train.schedules import polynomial_decay as polynomial_decay
+from talweg.compat_v1.train.input import range_input_producer as range_input_producer
 from talweg.compat_v1.train.checkpoints import remove_checkpoint as remove_checkpoint
+from talweg.compat_v1.train.input import shuffle_batch as shuffle_batch
+from talweg.compat_v1.train.input import shuffle_batch_join as shuffle_batch_join
+from talweg.compat_v1.train.input import slice_input_producer as slice_input_producer
+from talweg.compat_v1.train.queue_runner import start_queue_runners as start_queue_runners
+from talweg.compat_v1.train.input import string_input_producer as string_input_producer
 from talweg.compat_v1.summary_reading import summary_iterator as summary_iterator
 from talweg.compat_v1.train.checkpoints import update_checkpoint_state as update_checkpoint_state
 from talweg.compat_v1.train.restoring import warm_start as warm_start
 from talweg.interop.graph_def.files import write_graph as write_graph
+from talweg.compat.v1.train import queue_runner as queue_runner
