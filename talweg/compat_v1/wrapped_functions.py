@@ -20,7 +20,7 @@ from talweg.graph.graph import Graph
 from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
-from talweg.graph.walk import schedule
+from talweg.graph.walk import schedule, sources_of
 from talweg.trace.function import Function
 
 
@@ -34,7 +34,7 @@ class Replay:
         """The values of nodes, where `feeds` are given; None for operations."""
         done: dict[Any, Any] = dict(feeds)
         roots = [fetch.node for fetch in fetches]
-        for node in schedule(roots):
+        for node in schedule(roots, lambda node: () if node in feeds else sources_of(node)):
             if node not in done:
                 done[node] = self._applied(node, done)
         found = []

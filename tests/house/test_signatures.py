@@ -49,6 +49,9 @@ LISTED = {
 OPEN = {  # whole namespaces that are being written
     "distribute.ReductionToOneDevice",
     "distribute.experimental.MultiWorkerMirroredStrategy",
+    "linalg.LinearOperatorCirculant",
+    "linalg.LinearOperatorCirculant2D",
+    "linalg.LinearOperatorCirculant3D",
     "experimental.DynamicRaggedShape",
     "experimental.RowPartition",
     "experimental.dtensor.Mesh",

@@ -1,0 +1,1 @@
+"""tf.compat.v1.metrics: values that grow over many runs, in local variables."""

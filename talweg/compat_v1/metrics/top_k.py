@@ -1,0 +1,157 @@
+"""tf.compat.v1.metrics: precision and recall among the k best classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export, look_up
+from talweg.compat_v1.metrics.state import Metric, ratio, total
+from talweg.core.dtypes import float64, int64
+from talweg.eager.composite import SparseTensor
+
+Name = str | None
+
+
+def _classes(labels: Any) -> Any:
+    """Classes [..., number of labels], -1 where there is none."""
+    if isinstance(labels, SparseTensor):
+        return look_up("cast")(look_up("sparse.to_dense")(labels, default_value=-1), int64)
+    return look_up("cast")(labels, int64)
+
+
+def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
+    """(what was predicted and is there, all predicted, all there), for each row."""
+    labels = _classes(labels)
+    if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
+        labels = look_up("expand_dims")(labels, -1)
+    equal = look_up("equal")(places[..., :, None], labels[..., None, :])
+    found = look_up("reduce_any")(equal, -1)
+    there = labels >= 0
+    guessed = look_up("ones_like")(found)
+    if class_id is not None:
+        own = look_up("equal")(places, class_id)
+        found, guessed = look_up("logical_and")(found, own), own
+        there = look_up("equal")(labels, class_id)
+    cast = look_up("cast")
+    sums = [look_up("reduce_sum")(cast(x, float64), -1) for x in (found, guessed, there)]
+    return tuple(sums)
+
+
+def _metric(
+    name: str,
+    places: Any,
+    labels: Any,
+    class_id: int | None,
+    weights: Any,
+    collections: tuple,
+    recall: bool,
+) -> tuple:
+    metric = Metric(name, *collections)
+    found, guessed, there = _hits(labels, places, class_id)
+    w = 1.0 if weights is None else look_up("cast")(weights, float64)
+    metric.add(total(found * w), "true_positive", float64)
+    metric.add(total(((there if recall else guessed) - found) * w), "false", float64)
+    return metric.give(lambda a, b: ratio(a, a + b))
+
+
+def _best(predictions: Any, k: int) -> Any:
+    return look_up("cast")(look_up("math.top_k")(predictions, k)[1], int64)
+
+
+@export("compat.v1.metrics.precision_at_k", "compat.v1.metrics.sparse_precision_at_k")
+def precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: Name = None,
+) -> tuple:
+    """(the share of the k best predictions that are labels, the update)."""
+    both = metrics_collections, updates_collections
+    label = name or f"precision_at_{k}"
+    return _metric(label, _best(predictions, k), labels, class_id, weights, both, False)
+
+
+@export("compat.v1.metrics.precision_at_top_k")
+def precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: Name = None,
+) -> tuple:
+    """(the share of predicted classes that are labels, the update)."""
+    both = metrics_collections, updates_collections
+    places = look_up("cast")(predictions_idx, int64)
+    return _metric(name or "precision_at_top_k", places, labels, class_id, weights, both, False)
+
+
+@export("compat.v1.metrics.recall_at_k")
+def recall_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: Name = None,
+) -> tuple:
+    """(the share of labels among the k best predictions, the update)."""
+    both = metrics_collections, updates_collections
+    label = name or f"recall_at_{k}"
+    return _metric(label, _best(predictions, k), labels, class_id, weights, both, True)
+
+
+@export("compat.v1.metrics.recall_at_top_k")
+def recall_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: Name = None,
+) -> tuple:
+    """(the share of labels among predicted classes, the update)."""
+    both = metrics_collections, updates_collections
+    places = look_up("cast")(predictions_idx, int64)
+    return _metric(name or "recall_at_top_k", places, labels, class_id, weights, both, True)
+
+
+@export(
+    "compat.v1.metrics.average_precision_at_k", "compat.v1.metrics.sparse_average_precision_at_k"
+)
+def average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: Name = None,
+) -> tuple:
+    """(the mean of the precisions at 1 to k where there is a label, the update)."""
+    metric = Metric(name or f"average_precision_at_{k}", metrics_collections, updates_collections)
+    labels, places = _classes(labels), _best(predictions, k)
+    if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
+        labels = look_up("expand_dims")(labels, -1)
+    cast = look_up("cast")
+    equal = look_up("equal")(places[..., :, None], labels[..., None, :])
+    relevant = cast(look_up("reduce_any")(equal, -1), float64)
+    precision = look_up("cumsum")(relevant, -1) / (look_up("range")(k, dtype=float64) + 1.0)
+    count = look_up("reduce_sum")(cast(labels >= 0, float64), -1)
+    found = ratio(
+        look_up("reduce_sum")(precision * relevant, -1), look_up("minimum")(count, float(k))
+    )
+    w = look_up("ones_like")(found) * (1.0 if weights is None else cast(weights, float64))
+    metric.add(total(found * w), "total", float64)
+    metric.add(total(w), "max", float64)
+    return metric.give(ratio)
