@@ -5,57 +5,113 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 AUTO_REUSE: Any
+from talweg.api.scopes import AggregationMethod as AggregationMethod
+from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
+Assert = _assert_as_Assert
 AttrValue: Any
 COMPILER_VERSION: str
 from talweg.compat_v1.readers import ConditionalAccumulator as ConditionalAccumulator
 from talweg.compat_v1.readers import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from talweg.compat_v1.messages import ConfigProto as ConfigProto
+from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.compat_v1.dimensions import Dimension as Dimension
 Event: Any
+from talweg.api.queue.queues import FIFOQueue as FIFOQueue
+from talweg.api.examples.features import FixedLenFeature as FixedLenFeature
+from talweg.api.examples.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from talweg.compat_v1.readers import FixedLengthRecordReader as FixedLengthRecordReader
 GIT_VERSION: str
 from talweg.compat_v1.messages import GPUOptions as GPUOptions
+from talweg.eager.tape import GradientTape as GradientTape
+from talweg.graph.graph import Graph as Graph
 GraphDef: Any
 from talweg.compat_v1.graphs import GraphKeys as GraphKeys
 from talweg.compat_v1.messages import GraphOptions as GraphOptions
 HistogramProto: Any
 from talweg.compat_v1.readers import IdentityReader as IdentityReader
+from talweg.core.value import IndexedSlices as IndexedSlices
+from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from talweg.compat_v1.session import InteractiveSession as InteractiveSession
 from talweg.compat_v1.readers import LMDBReader as LMDBReader
 LogMessage: Any
 MetaGraphDef: Any
+from talweg.api.module import Module as Module
 NameAttrList: Any
+from talweg.api.registered_gradients import no_gradient as _no_gradient_as_NoGradient
+NoGradient = _no_gradient_as_NoGradient
 NodeDef: Any
+from talweg.core.spec import NoneTensorSpec as NoneTensorSpec
+from talweg.api.registered_gradients import no_gradient as _no_gradient_as_NotDifferentiable
+NotDifferentiable = _no_gradient_as_NotDifferentiable
+from talweg.core.errors import OpError as OpError
+from talweg.graph.operation import Operation as Operation
 from talweg.compat_v1.messages import OptimizerOptions as OptimizerOptions
-from talweg.compat_v1.compositions import print_ as Print
+from talweg.pipeline.iterators import OptionalSpec as OptionalSpec
+from talweg.api.queue.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from talweg.compat_v1.compositions import print_ as _print_as_Print
+Print = _print_as_Print
+from talweg.api.queue.queues import PriorityQueue as PriorityQueue
+QUANTIZED_DTYPES: Any
+from talweg.api.queue.queues import QueueBase as QueueBase
+from talweg.eager.ragged import RaggedTensor as RaggedTensor
+from talweg.eager.ragged import RaggedTensorSpec as RaggedTensorSpec
+from talweg.api.queue.queues import RandomShuffleQueue as RandomShuffleQueue
 from talweg.compat_v1.readers import ReaderBase as ReaderBase
+from talweg.api.registered_gradients import RegisterGradient as RegisterGradient
 from talweg.compat_v1.messages import RunMetadata as RunMetadata
 from talweg.compat_v1.messages import RunOptions as RunOptions
 from talweg.compat_v1.session import Session as Session
 SessionLog: Any
 SignatureDef: Any
 from talweg.compat_v1.readers import SparseConditionalAccumulator as SparseConditionalAccumulator
+from talweg.api.examples.features import SparseFeature as SparseFeature
+from talweg.eager.composite import SparseTensor as SparseTensor
+from talweg.eager.composite import SparseTensorSpec as SparseTensorSpec
 from talweg.compat_v1.values import SparseTensorValue as SparseTensorValue
 Summary: Any
 SummaryMetadata: Any
 from talweg.compat_v1.readers import TFRecordReader as TFRecordReader
+from talweg.core.value import Tensor as Tensor
+from talweg.api.lists.tensor_array import TensorArray as TensorArray
+from talweg.api.lists.tensor_array import TensorArraySpec as TensorArraySpec
 TensorInfo: Any
 TensorProto: Any
+from talweg.core.shapes import TensorShape as TensorShape
+from talweg.core.spec import TensorSpec as TensorSpec
 from talweg.compat_v1.readers import TextLineReader as TextLineReader
+from talweg.core.spec import TypeSpec as TypeSpec
+from talweg.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 VERSION: str
-from talweg.compat_v1.variables import VariableV1 as Variable
+from talweg.api.examples.features import VarLenFeature as VarLenFeature
+from talweg.compat_v1.variables import VariableV1 as _VariableV1_as_Variable
+Variable = _VariableV1_as_Variable
 from talweg.eager.variable_copies import VariableAggregation as VariableAggregation
 from talweg.compat_v1.variable_store import VariableScope as VariableScope
+from talweg.eager.variable_copies import VariableSynchronization as VariableSynchronization
 from talweg.compat_v1.readers import WholeFileReader as WholeFileReader
+from talweg.api.math.arithmetic import absolute as _absolute_as_abs
+abs = _absolute_as_abs
+from talweg.api.math.sums import accumulate_n as accumulate_n
+from talweg.api.math.trigonometry import acos as acos
+from talweg.api.math.trigonometry import acosh as acosh
+from talweg.api.math.arithmetic import add as add
 from talweg.compat_v1.graphs import add_check_numerics_ops as add_check_numerics_ops
+from talweg.api.math.sums import add_n as add_n
 from talweg.compat_v1.graphs import add_to_collection as add_to_collection
 from talweg.compat_v1.graphs import add_to_collections as add_to_collections
 from talweg.compat_v1.variables import all_variables as all_variables
+from talweg.api.math.complex_numbers import angle as angle
+from talweg.api.array.sorting import approx_top_k as approx_top_k
 arg_max: Any
 arg_min: Any
 argmax: Any
 argmin: Any
+from talweg.api.array.sorting import argsort as argsort
+as_dtype: Any
+from talweg.api.strings.numbers import as_string as as_string
+from talweg.api.math.trigonometry import asin as asin
+from talweg.api.math.trigonometry import asinh as asinh
 assert_equal: Any
 assert_greater: Any
 assert_greater_equal: Any
@@ -68,39 +124,81 @@ assert_non_negative: Any
 assert_non_positive: Any
 assert_none_equal: Any
 assert_positive: Any
+from talweg.api.debugging.shapes import assert_proper_iterable as assert_proper_iterable
 assert_rank: Any
 assert_rank_at_least: Any
 assert_rank_in: Any
+from talweg.api.debugging.shapes import assert_same_float_dtype as assert_same_float_dtype
 assert_scalar: Any
 assert_type: Any
 from talweg.compat_v1.variables import assert_variables_initialized as assert_variables_initialized
 from talweg.compat_v1.assignments import assign as assign
 from talweg.compat_v1.assignments import assign_add as assign_add
 from talweg.compat_v1.assignments import assign_sub as assign_sub
+from talweg.api.math.trigonometry import atan as atan
+from talweg.api.math.trigonometry import atan2 as atan2
+from talweg.api.math.trigonometry import atanh as atanh
 from talweg.compat_v1.compositions import batch_gather as batch_gather
 from talweg.compat_v1.assignments import batch_scatter_update as batch_scatter_update
 from talweg.compat_v1.compositions import batch_to_space as batch_to_space
 batch_to_space_nd: Any
+from talweg.api.math.special import betainc as betainc
+bfloat16: DType
 bincount: Any
+from talweg.api.array.passing import bitcast as bitcast
+bool: DType
 boolean_mask: Any
+from talweg.api.array.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
+from talweg.api.array.shapes import broadcast_static_shape as broadcast_static_shape
+from talweg.api.array.shapes import broadcast_to as broadcast_to
 from talweg.compat_v1.control import case as case
+from talweg.api.tensors import cast as cast
+from talweg.api.math.rounding import ceil as ceil
 from talweg.api.debugging.gradients import check_gradients as check_gradients
+from talweg.api.debugging.assertions import check_numerics as check_numerics
+from talweg.api.linalg.decompositions import cholesky as cholesky
+from talweg.api.linalg.solving import cholesky_solve as cholesky_solve
 from talweg.compat_v1.compositions import clip_by_average_norm as clip_by_average_norm
+from talweg.api.array.clipping import clip_by_global_norm as clip_by_global_norm
+from talweg.api.array.clipping import clip_by_norm as clip_by_norm
+from talweg.api.array.clipping import clip_by_value as clip_by_value
 from talweg.compat_v1.graphs import colocate_with as colocate_with
+from talweg.api.math.complex_numbers import complex as complex
+complex128: DType
+complex64: DType
+from talweg.api.array.joining import concat as concat
 from talweg.compat_v1.control import cond as cond
 confusion_matrix: Any
+from talweg.api.math.complex_numbers import conj as conj
 from talweg.compat_v1.compositions import constant as constant
-from talweg.compat_v1.initializers import Constant as constant_initializer
+from talweg.compat_v1.initializers import Constant as _Constant_as_constant_initializer
+constant_initializer = _Constant_as_constant_initializer
 from talweg.compat_v1.graphs import container as container
 from talweg.compat_v1.graphs import control_dependencies as control_dependencies
 from talweg.compat_v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
 convert_to_tensor: Any
+from talweg.api.math.trigonometry import cos as cos
+from talweg.api.math.trigonometry import cosh as cosh
 count_nonzero: Any
 from talweg.compat_v1.assignments import count_up_to as count_up_to
-from talweg.api.examples.delimited import decode_csv_v1 as decode_csv
-from talweg.api.io.reading import decode_raw_v1 as decode_raw
+from talweg.api.linalg.diagonals import cross as cross
+from talweg.api.math.scans import cumprod as cumprod
+from talweg.api.math.scans import cumsum as cumsum
+custom_gradient: Any
+from talweg.api.io.reading import decode_base64 as decode_base64
+from talweg.api.io.reading import decode_compressed as decode_compressed
+from talweg.api.examples.delimited import decode_csv_v1 as _decode_csv_v1_as_decode_csv
+decode_csv = _decode_csv_v1_as_decode_csv
+from talweg.api.io.reading import decode_raw_v1 as _decode_raw_v1_as_decode_raw
+decode_raw = _decode_raw_v1_as_decode_raw
 depth_to_space: Any
+from talweg.api.quantization.stored import dequantize as dequantize
 from talweg.compat_v1.graphs import device as device
+from talweg.api.linalg.diagonals import tensor_diag as _tensor_diag_as_diag
+diag = _tensor_diag_as_diag
+from talweg.api.linalg.diagonals import tensor_diag_part as _tensor_diag_part_as_diag_part
+diag_part = _tensor_diag_part_as_diag_part
+from talweg.api.math.special import digamma as digamma
 from talweg.compat_v1.dimensions import dimension_at_index as dimension_at_index
 from talweg.compat_v1.dimensions import dimension_value as dimension_value
 from talweg.compat_v1.modes import disable_control_flow_v2 as disable_control_flow_v2
@@ -110,73 +208,237 @@ from talweg.compat_v1.modes import disable_tensor_equality as disable_tensor_equ
 from talweg.compat_v1.modes import disable_v2_behavior as disable_v2_behavior
 from talweg.compat_v1.modes import disable_v2_tensorshape as disable_v2_tensorshape
 from talweg.compat_v1.compositions import div as div
+from talweg.api.math.arithmetic import divide_no_nan as _divide_no_nan_as_div_no_nan
+div_no_nan = _divide_no_nan_as_div_no_nan
+from talweg.api.math.arithmetic import divide as divide
+double: DType
+from talweg.api.array.counting import dynamic_partition as dynamic_partition
+from talweg.api.array.counting import dynamic_stitch as dynamic_stitch
+from talweg.api.linalg.einsum import einsum as einsum
 from talweg.compat_v1.modes import enable_control_flow_v2 as enable_control_flow_v2
 from talweg.compat_v1.modes import enable_eager_execution as enable_eager_execution
 from talweg.compat_v1.modes import enable_resource_variables as enable_resource_variables
 from talweg.compat_v1.modes import enable_tensor_equality as enable_tensor_equality
 from talweg.compat_v1.modes import enable_v2_behavior as enable_v2_behavior
 from talweg.compat_v1.modes import enable_v2_tensorshape as enable_v2_tensorshape
+from talweg.api.io.reading import encode_base64 as encode_base64
+from talweg.api.array.shapes import ensure_shape as ensure_shape
+from talweg.api.math.comparison import equal as equal
+from talweg.api.math.special import erf as erf
+from talweg.api.math.special import erfc as erfc
+from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.compat_v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
+from talweg.api.math.exponential import exp as exp
 expand_dims: Any
 from talweg.api.debugging.numerics import explain_numerics as explain_numerics
+from talweg.api.math.exponential import expm1 as expm1
 extract_image_patches: Any
+from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
+from talweg.api.array.creating import eye as eye
+from talweg.api.quantization.fake import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from talweg.api.quantization.fake import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from talweg.api.quantization.fake import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from talweg.api.signal.transforms import fft as fft
+from talweg.api.signal.transforms import fft2d as fft2d
+from talweg.api.signal.transforms import fft3d as fft3d
+from talweg.api.array.creating import fill as fill
 from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
-from talweg.api.array.gathering import gather_v1 as gather
+float16: DType
+float32: DType
+float64: DType
+from talweg.api.math.rounding import floor as floor
+from talweg.api.math.arithmetic import floordiv as floordiv
+from talweg.api.math.arithmetic import floormod as floormod
+from talweg.api.mapping.map import foldl as foldl
+from talweg.api.mapping.map import foldr as foldr
+from talweg.api.function import function as function
+from talweg.api.array.gathering import gather_v1 as _gather_v1_as_gather
+gather = _gather_v1_as_gather
 gather_nd: Any
 from talweg.compat_v1.graphs import get_collection as get_collection
 from talweg.compat_v1.graphs import get_collection_ref as get_collection_ref
-from talweg.compat_v1.graphs import default_graph as get_default_graph
+from talweg.compat_v1.graphs import default_graph as _default_graph_as_get_default_graph
+get_default_graph = _default_graph_as_get_default_graph
 from talweg.compat_v1.session import get_default_session as get_default_session
 from talweg.compat_v1.local_variables import get_local_variable as get_local_variable
+from talweg.api.compat import get_logger as get_logger
 from talweg.api.random.stateful import get_seed as get_seed
+from talweg.api.array.passing import get_static_value as get_static_value
 from talweg.compat_v1.variable_scopes import get_variable as get_variable
 from talweg.compat_v1.variable_scopes import get_variable_scope as get_variable_scope
+from talweg.api.array.clipping import global_norm as global_norm
 from talweg.compat_v1.variables import global_variables as global_variables
 from talweg.compat_v1.graphs import global_variables_initializer as global_variables_initializer
-from talweg.compat_v1.initializers import GlorotNormal as glorot_normal_initializer
-from talweg.compat_v1.initializers import GlorotUniform as glorot_uniform_initializer
-from talweg.api.autodiff import gradients_v1 as gradients
-from talweg.api.autodiff import hessians_v1 as hessians
+from talweg.compat_v1.initializers import GlorotNormal as _GlorotNormal_as_glorot_normal_initializer
+glorot_normal_initializer = _GlorotNormal_as_glorot_normal_initializer
+from talweg.compat_v1.initializers import GlorotUniform as _GlorotUniform_as_glorot_uniform_initializer
+glorot_uniform_initializer = _GlorotUniform_as_glorot_uniform_initializer
+grad_pass_through: Any
+from talweg.api.autodiff import gradients_v1 as _gradients_v1_as_gradients
+gradients = _gradients_v1_as_gradients
+from talweg.api.math.comparison import greater as greater
+from talweg.api.math.comparison import greater_equal as greater_equal
+from talweg.api.scopes import group as group
+from talweg.api.array.passing import guarantee_const as guarantee_const
+half: DType
+from talweg.api.autodiff import hessians_v1 as _hessians_v1_as_hessians
+hessians = _hessians_v1_as_hessians
+from talweg.api.array.counting import histogram_fixed_width as histogram_fixed_width
+from talweg.api.array.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
+from talweg.api.array.passing import identity as identity
+from talweg.api.array.passing import identity_n as identity_n
+from talweg.api.signal.transforms import ifft as ifft
+from talweg.api.signal.transforms import ifft2d as ifft2d
+from talweg.api.signal.transforms import ifft3d as ifft3d
+from talweg.api.math.special import igamma as igamma
+from talweg.api.math.special import igammac as igammac
+from talweg.api.math.complex_numbers import imag as imag
 from talweg.interop.graph_def.importing import import_graph_def as import_graph_def
+from talweg.api.scopes import init_scope as init_scope
 from talweg.compat_v1.variables import initialize_all_tables as initialize_all_tables
 from talweg.compat_v1.variables import initialize_all_variables as initialize_all_variables
 from talweg.compat_v1.variables import initialize_local_variables as initialize_local_variables
 from talweg.compat_v1.variables import initialize_variables as initialize_variables
+int16: DType
+int32: DType
+int64: DType
+int8: DType
+from talweg.api.array.sorting import invert_permutation as invert_permutation
+from talweg.api.math.rounding import is_finite as is_finite
+from talweg.api.math.rounding import is_inf as is_inf
+from talweg.api.math.rounding import is_nan as is_nan
+from talweg.api.math.comparison import is_non_decreasing as is_non_decreasing
+from talweg.api.debugging.shapes import is_numeric_tensor as is_numeric_tensor
+from talweg.api.math.comparison import is_strictly_increasing as is_strictly_increasing
+from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
+from talweg.api.array.passing import is_tensor as is_tensor
 from talweg.compat_v1.variables import is_variable_initialized as is_variable_initialized
-keras: Any
+from keras._tf_keras import keras as keras
+from talweg.api.math.special import lbeta as lbeta
+from talweg.api.math.comparison import less as less
+from talweg.api.math.comparison import less_equal as less_equal
+from talweg.api.math.special import lgamma as lgamma
+from talweg.api.array.sequences import linspace as _linspace_as_lin_space
+lin_space = _linspace_as_lin_space
+from talweg.api.array.sequences import linspace as linspace
 from talweg.compat_v1.variables import local_variables as local_variables
 from talweg.compat_v1.variables import local_variables_initializer as local_variables_initializer
+from talweg.api.math.exponential import log as log
+from talweg.api.math.exponential import log1p as log1p
+from talweg.api.math.exponential import log_sigmoid as log_sigmoid
+from talweg.api.math.comparison import logical_and as logical_and
+from talweg.api.math.comparison import logical_not as logical_not
+from talweg.api.math.comparison import logical_or as logical_or
+from talweg.api.math.comparison import logical_xor as logical_xor
 from talweg.interop.graph_def.tensor_protos import make_ndarray as make_ndarray
 from talweg.compat_v1.variable_scopes import make_template as make_template
 from talweg.interop.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
+from talweg.api.mapping.map import map_fn as map_fn
+from talweg.api.io.reading import matching_files as matching_files
+from talweg.api.linalg.products import matmul as matmul
+from talweg.api.linalg.diagonals import band_part as _band_part_as_matrix_band_part
+matrix_band_part = _band_part_as_matrix_band_part
+from talweg.api.linalg.solving import det as _det_as_matrix_determinant
+matrix_determinant = _det_as_matrix_determinant
+from talweg.api.linalg.diagonals import diag as _diag_as_matrix_diag
+matrix_diag = _diag_as_matrix_diag
+from talweg.api.linalg.diagonals import diag_part as _diag_part_as_matrix_diag_part
+matrix_diag_part = _diag_part_as_matrix_diag_part
+from talweg.api.linalg.solving import inv as _inv_as_matrix_inverse
+matrix_inverse = _inv_as_matrix_inverse
+from talweg.api.linalg.diagonals import set_diag as _set_diag_as_matrix_set_diag
+matrix_set_diag = _set_diag_as_matrix_set_diag
+from talweg.api.linalg.solving import solve as _solve_as_matrix_solve
+matrix_solve = _solve_as_matrix_solve
+from talweg.api.linalg.solving import lstsq as _lstsq_as_matrix_solve_ls
+matrix_solve_ls = _lstsq_as_matrix_solve_ls
+from talweg.api.linalg.solving import sqrtm as _sqrtm_as_matrix_square_root
+matrix_square_root = _sqrtm_as_matrix_square_root
+from talweg.api.linalg.diagonals import matrix_transpose as matrix_transpose
+from talweg.api.linalg.solving import triangular_solve as _triangular_solve_as_matrix_triangular_solve
+matrix_triangular_solve = _triangular_solve_as_matrix_triangular_solve
+from talweg.api.math.comparison import maximum as maximum
+from talweg.api.array.joining import meshgrid as meshgrid
 from talweg.compat_v1.variable_scopes import min_max_variable_partitioner as min_max_variable_partitioner
+from talweg.api.math.comparison import minimum as minimum
+from talweg.api.math.arithmetic import floormod as _floormod_as_mod
+mod = _floormod_as_mod
 from talweg.compat_v1.variables import model_variables as model_variables
 from talweg.compat_v1.variables import moving_average_variables as moving_average_variables
 from talweg.api.random.stateful import multinomial as multinomial
+from talweg.api.math.arithmetic import multiply as multiply
 from talweg.compat_v1.graphs import name_scope as name_scope
+from talweg.api.math.arithmetic import negative as negative
+newaxis: Any
+from talweg.api.registered_gradients import no_gradient as no_gradient
+from talweg.api.scopes import no_op as no_op
 from talweg.compat_v1.variable_store import no_regularizer as no_regularizer
 norm: Any
-from talweg.compat_v1.initializers import Ones as ones_initializer
+from talweg.api.math.comparison import not_equal as not_equal
+from talweg.api.host import numpy_function as numpy_function
+from talweg.api.array.sequences import one_hot as one_hot
+from talweg.api.array.creating import ones as ones
+from talweg.compat_v1.initializers import Ones as _Ones_as_ones_initializer
+ones_initializer = _Ones_as_ones_initializer
 ones_like: Any
 from talweg.compat_v1.graphs import op_scope as op_scope
-from talweg.compat_v1.initializers import Orthogonal as orthogonal_initializer
+from talweg.compat_v1.initializers import Orthogonal as _Orthogonal_as_orthogonal_initializer
+orthogonal_initializer = _Orthogonal_as_orthogonal_initializer
 pad: Any
-from talweg.api.examples.parsing import parse_example_v1 as parse_example
-from talweg.api.examples.parsing import parse_single_example_v1 as parse_single_example
+from talweg.api.array.joining import parallel_stack as parallel_stack
+from talweg.api.examples.parsing import parse_example_v1 as _parse_example_v1_as_parse_example
+parse_example = _parse_example_v1_as_parse_example
+from talweg.api.examples.parsing import parse_single_example_v1 as _parse_single_example_v1_as_parse_single_example
+parse_single_example = _parse_single_example_v1_as_parse_single_example
+from talweg.api.examples.parsing import parse_single_sequence_example as parse_single_sequence_example
+from talweg.api.io.serialized import parse_tensor as parse_tensor
 from talweg.compat_v1.placeholders import placeholder as placeholder
 from talweg.compat_v1.placeholders import placeholder_with_default as placeholder_with_default
+from talweg.api.math.special import polygamma as polygamma
+from talweg.api.math.arithmetic import power as _power_as_pow
+pow = _power_as_pow
+from talweg.api.printing import print_ as _print_as_print
+print = _print_as_print
 from talweg.api.host import py_func as py_func
-from talweg.api.random.stateful import gamma as random_gamma
-from talweg.api.random.stateful import normal as random_normal
-from talweg.compat_v1.initializers import RandomNormal as random_normal_initializer
+from talweg.api.host import py_function as py_function
+qint16: DType
+qint32: DType
+qint8: DType
+from talweg.api.linalg.decompositions import qr as qr
+from talweg.api.quantization.stored import quantize as quantize
+from talweg.api.quantization.stored import quantized_concat as quantized_concat
+quint16: DType
+quint8: DType
+from talweg.api.image.chance import random_crop as random_crop
+from talweg.api.random.stateful import gamma as _gamma_as_random_gamma
+random_gamma = _gamma_as_random_gamma
+from talweg.api.random.stateless import random_index_shuffle as random_index_shuffle
+from talweg.api.random.stateful import normal as _normal_as_random_normal
+random_normal = _normal_as_random_normal
+from talweg.compat_v1.initializers import RandomNormal as _RandomNormal_as_random_normal_initializer
+random_normal_initializer = _RandomNormal_as_random_normal_initializer
 from talweg.api.random.stateful import random_poisson as random_poisson
-from talweg.api.random.stateful import shuffle as random_shuffle
-from talweg.api.random.stateful import uniform as random_uniform
-from talweg.compat_v1.initializers import RandomUniform as random_uniform_initializer
+from talweg.api.random.stateful import shuffle as _shuffle_as_random_shuffle
+random_shuffle = _shuffle_as_random_shuffle
+from talweg.api.random.stateful import uniform as _uniform_as_random_uniform
+random_uniform = _uniform_as_random_uniform
+from talweg.compat_v1.initializers import RandomUniform as _RandomUniform_as_random_uniform_initializer
+random_uniform_initializer = _RandomUniform_as_random_uniform_initializer
+from talweg.api.array.sequences import range_ as _range_as_range
+range = _range_as_range
+from talweg.api.array.shapes import rank as rank
+from talweg.api.io.reading import read_file as read_file
+from talweg.api.math.complex_numbers import real as real
+from talweg.api.math.arithmetic import realdiv as realdiv
+from talweg.api.math.arithmetic import reciprocal as reciprocal
+recompute_grad: Any
 reduce_all: Any
 reduce_any: Any
-from talweg.api.strings.joining import reduce_join_v1 as reduce_join
+from talweg.api.strings.joining import reduce_join_v1 as _reduce_join_v1_as_reduce_join
+reduce_join = _reduce_join_v1_as_reduce_join
 reduce_logsumexp: Any
 reduce_max: Any
 reduce_mean: Any
@@ -184,10 +446,25 @@ reduce_min: Any
 reduce_prod: Any
 reduce_sum: Any
 from talweg.api.strings.patterns import regex_replace as regex_replace
+from talweg.api.scopes import register_tensor_conversion_function as register_tensor_conversion_function
+from talweg.api.array.joining import repeat as repeat
 from talweg.compat_v1.variables import report_uninitialized_variables as report_uninitialized_variables
+from talweg.api.array.rearranging import required_space_to_batch_paddings as required_space_to_batch_paddings
 from talweg.compat_v1.graphs import reset_default_graph as reset_default_graph
+from talweg.api.array.shapes import reshape as reshape
+resource: DType
 from talweg.compat_v1.modes import resource_variables_enabled as resource_variables_enabled
+from talweg.api.array.rearranging import reverse as reverse
 reverse_sequence: Any
+from talweg.api.array.rearranging import reverse as _reverse_as_reverse_v2
+reverse_v2 = _reverse_as_reverse_v2
+from talweg.api.math.rounding import rint as rint
+from talweg.api.array.rearranging import roll as roll
+from talweg.api.math.rounding import round as round
+from talweg.api.math.arithmetic import rsqrt as rsqrt
+from talweg.api.tensors import saturate_cast as saturate_cast
+from talweg.api.math.arithmetic import scalar_mul as scalar_mul
+from talweg.api.mapping.map import scan as scan
 from talweg.compat_v1.assignments import scatter_add as scatter_add
 from talweg.compat_v1.assignments import scatter_div as scatter_div
 from talweg.compat_v1.assignments import scatter_max as scatter_max
@@ -199,29 +476,117 @@ from talweg.compat_v1.assignments import scatter_nd_sub as scatter_nd_sub
 from talweg.compat_v1.assignments import scatter_nd_update as scatter_nd_update
 from talweg.compat_v1.assignments import scatter_sub as scatter_sub
 from talweg.compat_v1.assignments import scatter_update as scatter_update
+from talweg.api.array.sorting import searchsorted as searchsorted
+from talweg.api.math.segments import segment_max as segment_max
+from talweg.api.math.segments import segment_mean as segment_mean
+from talweg.api.math.segments import segment_min as segment_min
+from talweg.api.math.segments import segment_prod as segment_prod
+from talweg.api.math.segments import segment_sum as segment_sum
+from talweg.api.linalg.decompositions import eigh as _eigh_as_self_adjoint_eig
+self_adjoint_eig = _eigh_as_self_adjoint_eig
+from talweg.api.linalg.decompositions import eigvalsh as _eigvalsh_as_self_adjoint_eigvals
+self_adjoint_eigvals = _eigvalsh_as_self_adjoint_eigvals
+from talweg.api.array.sequences import sequence_mask as sequence_mask
+from talweg.api.io.serialized import serialize_tensor as serialize_tensor
 from talweg.api.random.stateful import set_random_seed as set_random_seed
 from talweg.compat_v1.compositions import setdiff1d as setdiff1d
 shape: Any
+from talweg.api.array.shapes import shape_n as shape_n
+from talweg.api.math.exponential import sigmoid as sigmoid
+from talweg.api.math.arithmetic import sign as sign
+from talweg.api.math.trigonometry import sin as sin
+from talweg.api.math.trigonometry import sinh as sinh
 size: Any
+from talweg.api.array.slicing import slice_ as _slice_as_slice
+slice = _slice_as_slice
+from talweg.api.array.sorting import sort as sort
 from talweg.compat_v1.compositions import space_to_batch as space_to_batch
+from talweg.api.array.rearranging import space_to_batch as _space_to_batch_as_space_to_batch_nd
+space_to_batch_nd = _space_to_batch_as_space_to_batch_nd
 space_to_depth: Any
 sparse_add: Any
 sparse_concat: Any
+from talweg.api.sparse.arithmetic import fill_empty_rows as _fill_empty_rows_as_sparse_fill_empty_rows
+sparse_fill_empty_rows = _fill_empty_rows_as_sparse_fill_empty_rows
+from talweg.api.sparse.form import mask as _mask_as_sparse_mask
+sparse_mask = _mask_as_sparse_mask
+from talweg.api.sparse.arithmetic import maximum as _maximum_as_sparse_maximum
+sparse_maximum = _maximum_as_sparse_maximum
+from talweg.api.sparse.arithmetic import minimum as _minimum_as_sparse_minimum
+sparse_minimum = _minimum_as_sparse_minimum
 from talweg.compat_v1.placeholders import sparse_placeholder as sparse_placeholder
 sparse_reduce_max: Any
 sparse_reduce_sum: Any
+from talweg.api.sparse.form import reorder as _reorder_as_sparse_reorder
+sparse_reorder = _reorder_as_sparse_reorder
+from talweg.api.sparse.form import reset_shape as _reset_shape_as_sparse_reset_shape
+sparse_reset_shape = _reset_shape_as_sparse_reset_shape
+from talweg.api.sparse.form import reshape as _reshape_as_sparse_reshape
+sparse_reshape = _reshape_as_sparse_reshape
+from talweg.api.sparse.form import retain as _retain_as_sparse_retain
+sparse_retain = _retain_as_sparse_retain
 sparse_segment_mean: Any
 sparse_segment_sqrt_n: Any
 sparse_segment_sum: Any
+from talweg.api.sparse.form import slice_ as _slice_as_sparse_slice
+sparse_slice = _slice_as_sparse_slice
+from talweg.api.sparse.arithmetic import softmax as _softmax_as_sparse_softmax
+sparse_softmax = _softmax_as_sparse_softmax
 sparse_split: Any
+from talweg.api.sparse.arithmetic import sparse_dense_matmul as _sparse_dense_matmul_as_sparse_tensor_dense_matmul
+sparse_tensor_dense_matmul = _sparse_dense_matmul_as_sparse_tensor_dense_matmul
+from talweg.api.sparse.form import to_dense as _to_dense_as_sparse_tensor_to_dense
+sparse_tensor_to_dense = _to_dense_as_sparse_tensor_to_dense
 from talweg.compat_v1.compositions import sparse_to_dense as sparse_to_dense
+from talweg.api.sparse.form import to_indicator as _to_indicator_as_sparse_to_indicator
+sparse_to_indicator = _to_indicator_as_sparse_to_indicator
+from talweg.api.sparse.form import transpose as _transpose_as_sparse_transpose
+sparse_transpose = _transpose_as_sparse_transpose
+from talweg.api.array.joining import split as split
+from talweg.api.math.arithmetic import sqrt as sqrt
+from talweg.api.math.arithmetic import square as square
+from talweg.api.math.arithmetic import squared_difference as squared_difference
 squeeze: Any
-from talweg.api.strings.joining import join as string_join
-from talweg.api.strings.splitting import string_split_v1 as string_split
-from talweg.api.strings.numbers import to_hash_bucket_v1 as string_to_hash_bucket
-from talweg.api.strings.numbers import to_number_v1 as string_to_number
-from talweg.api.strings.mapping import substr_v1 as substr
+from talweg.api.array.joining import stack as stack
+from talweg.api.array.passing import stop_gradient as stop_gradient
+from talweg.api.array.slicing import strided_slice as strided_slice
+string: DType
+from talweg.api.strings.joining import join as _join_as_string_join
+string_join = _join_as_string_join
+from talweg.api.strings.splitting import string_split_v1 as _string_split_v1_as_string_split
+string_split = _string_split_v1_as_string_split
+from talweg.api.strings.mapping import strip as _strip_as_string_strip
+string_strip = _strip_as_string_strip
+from talweg.api.strings.numbers import to_hash_bucket_v1 as _to_hash_bucket_v1_as_string_to_hash_bucket
+string_to_hash_bucket = _to_hash_bucket_v1_as_string_to_hash_bucket
+from talweg.api.strings.numbers import to_hash_bucket_fast as _to_hash_bucket_fast_as_string_to_hash_bucket_fast
+string_to_hash_bucket_fast = _to_hash_bucket_fast_as_string_to_hash_bucket_fast
+from talweg.api.strings.numbers import to_hash_bucket_strong as _to_hash_bucket_strong_as_string_to_hash_bucket_strong
+string_to_hash_bucket_strong = _to_hash_bucket_strong_as_string_to_hash_bucket_strong
+from talweg.api.strings.numbers import to_number_v1 as _to_number_v1_as_string_to_number
+string_to_number = _to_number_v1_as_string_to_number
+from talweg.api.strings.mapping import substr_v1 as _substr_v1_as_substr
+substr = _substr_v1_as_substr
+from talweg.api.math.arithmetic import subtract as subtract
+from talweg.api.linalg.decompositions import svd as svd
+from talweg.api.control import switch_case as switch_case
 from talweg.compat_v1.variables import tables_initializer as tables_initializer
+from talweg.api.math.trigonometry import tan as tan
+from talweg.api.math.trigonometry import tanh as tanh
+from talweg.api.array.scattering import tensor_scatter_nd_add as _tensor_scatter_nd_add_as_tensor_scatter_add
+tensor_scatter_add = _tensor_scatter_nd_add_as_tensor_scatter_add
+from talweg.api.array.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
+from talweg.api.array.scattering import tensor_scatter_nd_max as tensor_scatter_nd_max
+from talweg.api.array.scattering import tensor_scatter_nd_min as tensor_scatter_nd_min
+from talweg.api.array.scattering import tensor_scatter_nd_sub as tensor_scatter_nd_sub
+from talweg.api.array.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
+from talweg.api.array.scattering import tensor_scatter_nd_sub as _tensor_scatter_nd_sub_as_tensor_scatter_sub
+tensor_scatter_sub = _tensor_scatter_nd_sub_as_tensor_scatter_sub
+from talweg.api.array.scattering import tensor_scatter_nd_update as _tensor_scatter_nd_update_as_tensor_scatter_update
+tensor_scatter_update = _tensor_scatter_nd_update_as_tensor_scatter_update
+from talweg.api.linalg.products import tensordot as tensordot
+from talweg.api.array.joining import tile as tile
+from talweg.api.scopes import timestamp as timestamp
 to_bfloat16: Any
 to_complex128: Any
 to_complex64: Any
@@ -229,24 +594,57 @@ to_double: Any
 to_float: Any
 to_int32: Any
 to_int64: Any
+from talweg.api.linalg.diagonals import trace as trace
 from talweg.compat_v1.variables import trainable_variables as trainable_variables
 transpose: Any
+from talweg.api.math.arithmetic import truediv as truediv
 from talweg.api.random.stateful import truncated_normal as truncated_normal
-from talweg.compat_v1.initializers import TruncatedNormal as truncated_normal_initializer
-from talweg.compat_v1.compositions import tuple_ as tuple
-from talweg.compat_v1.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
+from talweg.compat_v1.initializers import TruncatedNormal as _TruncatedNormal_as_truncated_normal_initializer
+truncated_normal_initializer = _TruncatedNormal_as_truncated_normal_initializer
+from talweg.api.math.arithmetic import truncatediv as truncatediv
+from talweg.api.math.arithmetic import truncatemod as truncatemod
+from talweg.compat_v1.compositions import tuple_ as _tuple_as_tuple
+tuple = _tuple_as_tuple
+from talweg.api.specs import type_spec_from_value as type_spec_from_value
+uint16: DType
+uint32: DType
+uint64: DType
+uint8: DType
+from talweg.compat_v1.initializers import UniformUnitScaling as _UniformUnitScaling_as_uniform_unit_scaling_initializer
+uniform_unit_scaling_initializer = _UniformUnitScaling_as_uniform_unit_scaling_initializer
+from talweg.api.array.sorting import unique as unique
+from talweg.api.array.sorting import unique_with_counts as unique_with_counts
+from talweg.api.array.counting import unravel_index as unravel_index
+from talweg.api.math.segments import unsorted_segment_max as unsorted_segment_max
+from talweg.api.math.segments import unsorted_segment_mean as unsorted_segment_mean
+from talweg.api.math.segments import unsorted_segment_min as unsorted_segment_min
+from talweg.api.math.segments import unsorted_segment_prod as unsorted_segment_prod
+from talweg.api.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from talweg.api.math.segments import unsorted_segment_sum as unsorted_segment_sum
+from talweg.api.array.joining import unstack as unstack
 from talweg.compat_v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
+from talweg.api.scopes import variable_creator_scope as variable_creator_scope
 from talweg.compat_v1.variable_scopes import variable_op_scope as variable_op_scope
 from talweg.compat_v1.variable_scopes import variable_scope as variable_scope
 from talweg.compat_v1.variables import variables_initializer as variables_initializer
-from talweg.compat_v1.initializers import VarianceScaling as variance_scaling_initializer
+from talweg.compat_v1.initializers import VarianceScaling as _VarianceScaling_as_variance_scaling_initializer
+variance_scaling_initializer = _VarianceScaling_as_variance_scaling_initializer
+variant: DType
+from talweg.api.autodiff import vectorized_map as vectorized_map
 from talweg.compat_v1.compositions import verify_tensor_all_finite as verify_tensor_all_finite
 from talweg.api.debugging.gradients import watch_gradients as watch_gradients
-from talweg.api.array.gathering import where_v1 as where
+from talweg.api.array.gathering import where_v1 as _where_v1_as_where
+where = _where_v1_as_where
+from talweg.api.array.gathering import where as _where_as_where_v2
+where_v2 = _where_as_where_v2
 from talweg.compat_v1.control import while_loop as while_loop
 from talweg.compat_v1.wrapped_functions import wrap_function as wrap_function
-from talweg.compat_v1.initializers import Zeros as zeros_initializer
+from talweg.api.io.reading import write_file as write_file
+from talweg.api.array.creating import zeros as zeros
+from talweg.compat_v1.initializers import Zeros as _Zeros_as_zeros_initializer
+zeros_initializer = _Zeros_as_zeros_initializer
 zeros_like: Any
+from talweg.api.math.special import zeta as zeta
 from talweg.compat.v1 import app as app
 from talweg.compat.v1 import audio as audio
 from talweg.compat.v1 import autograph as autograph
@@ -290,4 +688,5 @@ from talweg.compat.v1 import summary as summary
 from talweg.compat.v1 import sysconfig as sysconfig
 from talweg.compat.v1 import test as test
 from talweg.compat.v1 import train as train
+from talweg.compat.v1 import types as types
 from talweg.compat.v1 import version as version

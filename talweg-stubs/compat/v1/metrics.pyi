@@ -30,8 +30,10 @@ from talweg.compat_v1.metrics.thresholds import recall_at_thresholds as recall_a
 from talweg.compat_v1.metrics.top_k import recall_at_top_k as recall_at_top_k
 from talweg.compat_v1.metrics.means import root_mean_squared_error as root_mean_squared_error
 from talweg.compat_v1.metrics.thresholds import sensitivity_at_specificity as sensitivity_at_specificity
-from talweg.compat_v1.metrics.top_k import average_precision_at_k as sparse_average_precision_at_k
-from talweg.compat_v1.metrics.top_k import precision_at_k as sparse_precision_at_k
+from talweg.compat_v1.metrics.top_k import average_precision_at_k as _average_precision_at_k_as_sparse_average_precision_at_k
+sparse_average_precision_at_k = _average_precision_at_k_as_sparse_average_precision_at_k
+from talweg.compat_v1.metrics.top_k import precision_at_k as _precision_at_k_as_sparse_precision_at_k
+sparse_precision_at_k = _precision_at_k_as_sparse_precision_at_k
 from talweg.compat_v1.metrics.thresholds import specificity_at_sensitivity as specificity_at_sensitivity
 from talweg.compat_v1.metrics.thresholds import true_negatives as true_negatives
 from talweg.compat_v1.metrics.thresholds import true_negatives_at_thresholds as true_negatives_at_thresholds

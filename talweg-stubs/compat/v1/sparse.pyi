@@ -5,12 +5,36 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.compat_v1.readers import SparseConditionalAccumulator as SparseConditionalAccumulator
+from talweg.eager.composite import SparseTensor as SparseTensor
 add: Any
+from talweg.api.sparse.counting import bincount as bincount
 concat: Any
-from talweg.compat_v1.placeholders import sparse_placeholder as placeholder
+from talweg.api.sparse.crossing import cross_hashed as cross_hashed
+from talweg.api.sparse.form import expand_dims as expand_dims
+from talweg.api.sparse.form import eye as eye
+from talweg.api.sparse.arithmetic import fill_empty_rows as fill_empty_rows
+from talweg.api.sparse.form import from_dense as from_dense
+from talweg.api.sparse.form import mask as mask
+from talweg.api.sparse.arithmetic import sparse_dense_matmul as _sparse_dense_matmul_as_matmul
+matmul = _sparse_dense_matmul_as_matmul
+from talweg.api.sparse.arithmetic import maximum as maximum
+from talweg.api.sparse.arithmetic import minimum as minimum
+from talweg.compat_v1.placeholders import sparse_placeholder as _sparse_placeholder_as_placeholder
+placeholder = _sparse_placeholder_as_placeholder
 reduce_max: Any
 reduce_sum: Any
+from talweg.api.sparse.form import reorder as reorder
+from talweg.api.sparse.form import reset_shape as reset_shape
+from talweg.api.sparse.form import reshape as reshape
+from talweg.api.sparse.form import retain as retain
 segment_mean: Any
 segment_sqrt_n: Any
 segment_sum: Any
+from talweg.api.sparse.form import slice_ as _slice_as_slice
+slice = _slice_as_slice
+from talweg.api.sparse.arithmetic import softmax as softmax
+from talweg.api.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
 split: Any
+from talweg.api.sparse.form import to_dense as to_dense
+from talweg.api.sparse.form import to_indicator as to_indicator
+from talweg.api.sparse.form import transpose as transpose
