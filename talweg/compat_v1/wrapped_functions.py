@@ -90,7 +90,10 @@ class WrappedFunction:
 
         def run(*values: Any) -> Any:
             found = iter(self._replay(wanted, dict(zip(nodes, values))))
-            place = lambda leaf: next(found) if isinstance(leaf, (Symbol, Operation)) else leaf  # noqa: E731
+
+            def place(leaf: Any) -> Any:
+                return next(found) if isinstance(leaf, (Symbol, Operation)) else leaf
+
             return structure.map_leaves(place, fetches)
 
         return Function(run, name, autograph=False)
