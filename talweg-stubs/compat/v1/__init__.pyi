@@ -10,6 +10,8 @@ from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
 Assert = _assert_as_Assert
 AttrValue: Any
 COMPILER_VERSION: str
+CXX11_ABI_FLAG: int
+CXX_VERSION: int
 from talweg.compat_v1.readers import ConditionalAccumulator as ConditionalAccumulator
 from talweg.compat_v1.readers import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from talweg.compat_v1.messages import ConfigProto as ConfigProto
@@ -23,6 +25,9 @@ from talweg.api.examples.features import FixedLenSequenceFeature as FixedLenSequ
 from talweg.compat_v1.readers import FixedLengthRecordReader as FixedLengthRecordReader
 GIT_VERSION: str
 from talweg.compat_v1.messages import GPUOptions as GPUOptions
+GRAPH_DEF_VERSION: int
+GRAPH_DEF_VERSION_MIN_CONSUMER: int
+GRAPH_DEF_VERSION_MIN_PRODUCER: int
 from talweg.eager.tape import GradientTape as GradientTape
 from talweg.graph.graph import Graph as Graph
 GraphDef: Any
@@ -35,6 +40,7 @@ from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from talweg.compat_v1.session import InteractiveSession as InteractiveSession
 from talweg.compat_v1.readers import LMDBReader as LMDBReader
 LogMessage: Any
+MONOLITHIC_BUILD: int
 MetaGraphDef: Any
 from talweg.api.module import Module as Module
 NameAttrList: Any
@@ -177,10 +183,13 @@ from talweg.compat_v1.graphs import container as container
 from talweg.compat_v1.graphs import control_dependencies as control_dependencies
 from talweg.compat_v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
 convert_to_tensor: Any
+from talweg.compat_v1.conversions import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
+from talweg.compat_v1.conversions import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
 from talweg.api.math.trigonometry import cos as cos
 from talweg.api.math.trigonometry import cosh as cosh
 count_nonzero: Any
 from talweg.compat_v1.assignments import count_up_to as count_up_to
+from talweg.compat_v1.conversions import create_partitioned_variables as create_partitioned_variables
 from talweg.api.linalg.diagonals import cross as cross
 from talweg.api.math.scans import cumprod as cumprod
 from talweg.api.math.scans import cumsum as cumsum
@@ -191,6 +200,7 @@ from talweg.api.examples.delimited import decode_csv_v1 as _decode_csv_v1_as_dec
 decode_csv = _decode_csv_v1_as_decode_csv
 from talweg.api.io.reading import decode_raw_v1 as _decode_raw_v1_as_decode_raw
 decode_raw = _decode_raw_v1_as_decode_raw
+from talweg.compat_v1.conversions import delete_session_tensor as delete_session_tensor
 depth_to_space: Any
 from talweg.api.quantization.stored import dequantize as dequantize
 from talweg.compat_v1.graphs import device as device
@@ -250,6 +260,7 @@ float16: DType
 float32: DType
 float64: DType
 from talweg.api.math.rounding import floor as floor
+from talweg.compat_v1.conversions import floor_div as floor_div
 from talweg.api.math.arithmetic import floordiv as floordiv
 from talweg.api.math.arithmetic import floormod as floormod
 from talweg.api.mapping.map import foldl as foldl
@@ -266,6 +277,8 @@ from talweg.compat_v1.session import get_default_session as get_default_session
 from talweg.compat_v1.local_variables import get_local_variable as get_local_variable
 from talweg.api.compat import get_logger as get_logger
 from talweg.api.random.stateful import get_seed as get_seed
+from talweg.compat_v1.conversions import get_session_handle as get_session_handle
+from talweg.compat_v1.conversions import get_session_tensor as get_session_tensor
 from talweg.api.array.passing import get_static_value as get_static_value
 from talweg.compat_v1.variable_scopes import get_variable as get_variable
 from talweg.compat_v1.variable_scopes import get_variable_scope as get_variable_scope
@@ -510,13 +523,17 @@ from talweg.api.sparse.arithmetic import fill_empty_rows as _fill_empty_rows_as_
 sparse_fill_empty_rows = _fill_empty_rows_as_sparse_fill_empty_rows
 from talweg.api.sparse.form import mask as _mask_as_sparse_mask
 sparse_mask = _mask_as_sparse_mask
+sparse_matmul: Any
 from talweg.api.sparse.arithmetic import maximum as _maximum_as_sparse_maximum
 sparse_maximum = _maximum_as_sparse_maximum
+from talweg.compat_v1.conversions import sparse_merge as sparse_merge
 from talweg.api.sparse.arithmetic import minimum as _minimum_as_sparse_minimum
 sparse_minimum = _minimum_as_sparse_minimum
 from talweg.compat_v1.placeholders import sparse_placeholder as sparse_placeholder
 sparse_reduce_max: Any
+from talweg.compat_v1.conversions import sparse_reduce_max_sparse as sparse_reduce_max_sparse
 sparse_reduce_sum: Any
+from talweg.compat_v1.conversions import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from talweg.api.sparse.form import reorder as _reorder_as_sparse_reorder
 sparse_reorder = _reorder_as_sparse_reorder
 from talweg.api.sparse.form import reset_shape as _reset_shape_as_sparse_reset_shape
@@ -678,6 +695,7 @@ from talweg.compat.v1 import queue as queue
 from talweg.compat.v1 import ragged as ragged
 from talweg.compat.v1 import random as random
 from talweg.compat.v1 import raw_ops as raw_ops
+from talweg.compat.v1 import resource_loader as resource_loader
 from talweg.compat.v1 import saved_model as saved_model
 from talweg.compat.v1 import sets as sets
 from talweg.compat.v1 import signal as signal
@@ -689,4 +707,5 @@ from talweg.compat.v1 import sysconfig as sysconfig
 from talweg.compat.v1 import test as test
 from talweg.compat.v1 import train as train
 from talweg.compat.v1 import types as types
+from talweg.compat.v1 import user_ops as user_ops
 from talweg.compat.v1 import version as version

@@ -38,3 +38,6 @@ from talweg.core.errors import UnauthenticatedError as UnauthenticatedError
 from talweg.core.errors import UnavailableError as UnavailableError
 from talweg.core.errors import UnimplementedError as UnimplementedError
 from talweg.core.errors import UnknownError as UnknownError
+from talweg.compat_v1.resource_paths import error_code_from_exception_type as error_code_from_exception_type
+from talweg.compat_v1.resource_paths import exception_type_from_error_code as exception_type_from_error_code
+from talweg.compat_v1.resource_paths import raise_exception_on_not_ok_status as raise_exception_on_not_ok_status

@@ -4,7 +4,17 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+BatchableExtensionType: Any
+DynamicRaggedShape: Any
+ExtensionType: Any
+ExtensionTypeBatchEncoder: Any
+ExtensionTypeSpec: Any
 from talweg.pipeline.iterators import Optional as Optional
+RowPartition: Any
+dispatch_for_api: Any
+dispatch_for_binary_elementwise_apis: Any
+dispatch_for_binary_elementwise_assert_apis: Any
+dispatch_for_unary_elementwise_apis: Any
 float4_e2m1fn: DType
 float8_e4m3b11fnuz: DType
 float8_e4m3fn: DType
@@ -13,5 +23,7 @@ float8_e5m2: DType
 float8_e5m2fnuz: DType
 int2: DType
 int4: DType
+from talweg.compat_v1.resource_paths import output_all_intermediates as output_all_intermediates
 uint2: DType
 uint4: DType
+unregister_dispatch_for: Any

@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.images import ResizeMethod as ResizeMethod
 from talweg.api.image.adjusting import adjust_brightness as adjust_brightness
 from talweg.api.image.adjusting import adjust_contrast as adjust_contrast
 from talweg.api.image.adjusting import adjust_gamma as adjust_gamma
@@ -13,6 +14,7 @@ from talweg.api.image.adjusting import adjust_saturation as adjust_saturation
 from talweg.api.image.cropping import central_crop as central_crop
 from talweg.api.image.suppression import combined_non_max_suppression as combined_non_max_suppression
 from talweg.api.image.dtypes import convert_image_dtype as convert_image_dtype
+crop_and_resize: Any
 from talweg.api.image.cropping import crop_to_bounding_box as crop_to_bounding_box
 from talweg.api.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
 from talweg.api.image.files import decode_bmp as decode_bmp
@@ -21,8 +23,10 @@ from talweg.api.image.files import decode_image as decode_image
 from talweg.api.image.files import decode_jpeg as decode_jpeg
 from talweg.api.image.files import decode_png as decode_png
 from talweg.api.image.files import decode_webp as decode_webp
+from talweg.compat_v1.images import draw_bounding_boxes as draw_bounding_boxes
 from talweg.api.image.files import encode_jpeg as encode_jpeg
 from talweg.api.image.files import encode_png as encode_png
+extract_glimpse: Any
 extract_image_patches: Any
 from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.patches import extract_patches as extract_patches
@@ -47,14 +51,23 @@ from talweg.api.image.flipping import random_flip_up_down as random_flip_up_down
 from talweg.api.image.chance import random_hue as random_hue
 from talweg.api.image.chance import random_jpeg_quality as random_jpeg_quality
 from talweg.api.image.chance import random_saturation as random_saturation
+from talweg.compat_v1.images import resize_images as _resize_images_as_resize
+resize = _resize_images_as_resize
+resize_area: Any
+resize_bicubic: Any
+resize_bilinear: Any
 from talweg.api.image.cropping import resize_with_crop_or_pad as _resize_with_crop_or_pad_as_resize_image_with_crop_or_pad
 resize_image_with_crop_or_pad = _resize_with_crop_or_pad_as_resize_image_with_crop_or_pad
+from talweg.compat_v1.images import resize_image_with_pad as resize_image_with_pad
+from talweg.compat_v1.images import resize_images as resize_images
+resize_nearest_neighbor: Any
 from talweg.api.image.cropping import resize_with_crop_or_pad as resize_with_crop_or_pad
 from talweg.api.image.cropping import rgb_to_grayscale as rgb_to_grayscale
 from talweg.api.image.colours import rgb_to_hsv as rgb_to_hsv
 from talweg.api.image.colour_spaces import rgb_to_yiq as rgb_to_yiq
 from talweg.api.image.colour_spaces import rgb_to_yuv as rgb_to_yuv
 from talweg.api.image.flipping import rot90 as rot90
+from talweg.compat_v1.images import sample_distorted_bounding_box as sample_distorted_bounding_box
 from talweg.api.image.colours import sobel_edges as sobel_edges
 from talweg.api.image.quality import ssim as ssim
 from talweg.api.image.quality import ssim_multiscale as ssim_multiscale

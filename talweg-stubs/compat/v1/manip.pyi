@@ -6,6 +6,7 @@ from talweg.core.dtypes import DType
 
 batch_to_space_nd: Any
 gather_nd: Any
+reshape: Any
 from talweg.api.array.rearranging import reverse as reverse
 from talweg.api.array.rearranging import roll as roll
 from talweg.api.array.scattering import scatter_nd as scatter_nd

@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.resource_paths import TFRecordCompressionType as TFRecordCompressionType
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
 from talweg.api.data.records import tf_record_iterator as tf_record_iterator

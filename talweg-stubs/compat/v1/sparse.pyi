@@ -18,11 +18,17 @@ from talweg.api.sparse.form import mask as mask
 from talweg.api.sparse.arithmetic import sparse_dense_matmul as _sparse_dense_matmul_as_matmul
 matmul = _sparse_dense_matmul_as_matmul
 from talweg.api.sparse.arithmetic import maximum as maximum
+from talweg.compat_v1.conversions import sparse_merge as _sparse_merge_as_merge
+merge = _sparse_merge_as_merge
 from talweg.api.sparse.arithmetic import minimum as minimum
 from talweg.compat_v1.placeholders import sparse_placeholder as _sparse_placeholder_as_placeholder
 placeholder = _sparse_placeholder_as_placeholder
 reduce_max: Any
+from talweg.compat_v1.conversions import sparse_reduce_max_sparse as _sparse_reduce_max_sparse_as_reduce_max_sparse
+reduce_max_sparse = _sparse_reduce_max_sparse_as_reduce_max_sparse
 reduce_sum: Any
+from talweg.compat_v1.conversions import sparse_reduce_sum_sparse as _sparse_reduce_sum_sparse_as_reduce_sum_sparse
+reduce_sum_sparse = _sparse_reduce_sum_sparse_as_reduce_sum_sparse
 from talweg.api.sparse.form import reorder as reorder
 from talweg.api.sparse.form import reset_shape as reset_shape
 from talweg.api.sparse.form import reshape as reshape

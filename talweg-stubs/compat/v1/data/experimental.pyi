@@ -8,6 +8,8 @@ AUTOTUNE: int
 from talweg.pipeline.options import AutoShardPolicy as AutoShardPolicy
 from talweg.pipeline.options import AutotuneAlgorithm as AutotuneAlgorithm
 from talweg.pipeline.options import AutotuneOptions as AutotuneOptions
+Counter: Any
+CsvDataset: Any
 from talweg.pipeline.dataset import DatasetSpec as _DatasetSpec_as_DatasetStructure
 DatasetStructure = _DatasetSpec_as_DatasetStructure
 from talweg.pipeline.options import DistributeOptions as DistributeOptions
@@ -17,18 +19,25 @@ from talweg.pipeline.options import OptimizationOptions as OptimizationOptions
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.pipeline.iterators import OptionalSpec as _OptionalSpec_as_OptionalStructure
 OptionalStructure = _OptionalSpec_as_OptionalStructure
+from talweg.compat_v1.resource_paths import RaggedTensorStructure as RaggedTensorStructure
+RandomDataset: Any
 from talweg.pipeline.reducing import Reducer as Reducer
 SHARD_HINT: int
 from talweg.pipeline.options import ServiceOptions as ServiceOptions
+from talweg.compat_v1.resource_paths import SparseTensorStructure as SparseTensorStructure
+SqlDataset: Any
 from talweg.core.spec import TypeSpec as _TypeSpec_as_Structure
 Structure = _TypeSpec_as_Structure
 from talweg.api.data.records import DatasetWriter as _DatasetWriter_as_TFRecordWriter
 TFRecordWriter = _DatasetWriter_as_TFRecordWriter
+from talweg.compat_v1.resource_paths import TensorArrayStructure as TensorArrayStructure
+TensorStructure: Any
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
 from talweg.api.data.experimental import assert_cardinality as assert_cardinality
 from talweg.api.data.experimental import bucket_by_sequence_length as bucket_by_sequence_length
 from talweg.api.data.experimental import cardinality as cardinality
+choose_from_datasets: Any
 from talweg.api.data.experimental import copy_to_device as copy_to_device
 from talweg.api.data.experimental import dense_to_ragged_batch as dense_to_ragged_batch
 from talweg.api.data.experimental import dense_to_sparse_batch as dense_to_sparse_batch
@@ -42,6 +51,7 @@ from talweg.api.data.experimental import get_structure as get_structure
 from talweg.api.data.experimental import group_by_reducer as group_by_reducer
 from talweg.api.data.experimental import group_by_window as group_by_window
 from talweg.api.data.experimental import ignore_errors as ignore_errors
+make_csv_dataset: Any
 from talweg.api.data.experimental import map_and_batch as map_and_batch
 from talweg.api.data.experimental import map_and_batch as _map_and_batch_as_map_and_batch_with_legacy_function
 map_and_batch_with_legacy_function = _map_and_batch_as_map_and_batch_with_legacy_function
@@ -49,6 +59,7 @@ from talweg.api.data.experimental import pad_to_cardinality as pad_to_cardinalit
 from talweg.api.data.experimental import parallel_interleave as parallel_interleave
 from talweg.api.data.experimental import prefetch_to_device as prefetch_to_device
 from talweg.api.data.experimental import rejection_resample as rejection_resample
+sample_from_datasets: Any
 from talweg.api.data.experimental import scan as scan
 from talweg.api.data.experimental import shuffle_and_repeat as shuffle_and_repeat
 from talweg.api.data.experimental import snapshot as snapshot

@@ -8,12 +8,18 @@ from talweg.api.distribute.values import CrossDeviceOps as CrossDeviceOps
 HierarchicalCopyAllReduce: Any
 from talweg.api.distribute.values import InputContext as InputContext
 from talweg.api.distribute.values import InputReplicationMode as InputReplicationMode
+MirroredStrategy: Any
 NcclAllReduce: Any
+OneDeviceStrategy: Any
 from talweg.api.distribute.contexts import ReduceOp as ReduceOp
 ReductionToOneDevice: Any
+ReplicaContext: Any
 from talweg.api.distribute.values import RunOptions as RunOptions
 from talweg.api.distribute.elsewhere import Server as Server
+Strategy: Any
+StrategyExtended: Any
 from talweg.api.distribute.current import experimental_set_strategy as experimental_set_strategy
+from talweg.compat_v1.resource_paths import get_loss_reduction as get_loss_reduction
 from talweg.api.distribute.current import get_replica_context as get_replica_context
 from talweg.api.distribute.current import get_strategy as get_strategy
 from talweg.api.distribute.current import has_strategy as has_strategy

@@ -4,8 +4,12 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+CentralStorageStrategy: Any
 from talweg.api.distribute.elsewhere import CommunicationImplementation as _CommunicationImplementation_as_CollectiveCommunication
 CollectiveCommunication = _CommunicationImplementation_as_CollectiveCommunication
 from talweg.api.distribute.elsewhere import CollectiveHints as CollectiveHints
 from talweg.api.distribute.elsewhere import CommunicationImplementation as CommunicationImplementation
 from talweg.api.distribute.elsewhere import CommunicationOptions as CommunicationOptions
+MultiWorkerMirroredStrategy: Any
+ParameterServerStrategy: Any
+TPUStrategy: Any

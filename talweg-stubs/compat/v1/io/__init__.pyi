@@ -12,6 +12,7 @@ from talweg.api.queue.queues import QueueBase as QueueBase
 from talweg.api.examples.features import RaggedFeature as RaggedFeature
 from talweg.api.queue.queues import RandomShuffleQueue as RandomShuffleQueue
 from talweg.api.examples.features import SparseFeature as SparseFeature
+from talweg.compat_v1.resource_paths import TFRecordCompressionType as TFRecordCompressionType
 from talweg.api.data.records import TFRecordOptions as TFRecordOptions
 from talweg.api.data.records import TFRecordWriter as TFRecordWriter
 from talweg.api.examples.features import VarLenFeature as VarLenFeature

@@ -19,7 +19,6 @@ batch_norm_with_global_normalization: Any
 from talweg.api.nn.normalization import batch_normalization as batch_normalization
 from talweg.api.nn.normalization import bias_add as bias_add
 from talweg.compat_v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
-from talweg.api.nn.ctc_labels import collapse_repeated as collapse_repeated
 from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 from talweg.api.nn.loss import compute_average_loss as compute_average_loss
 conv1d: Any
@@ -29,6 +28,8 @@ conv2d_backprop_filter: Any
 conv2d_backprop_input: Any
 conv2d_transpose: Any
 conv3d: Any
+conv3d_backprop_filter: Any
+conv3d_backprop_filter_v2: Any
 conv3d_transpose: Any
 from talweg.api.nn.transposed import conv_transpose as conv_transpose
 convolution: Any
@@ -40,7 +41,7 @@ ctc_beam_search_decoder_v2 = _ctc_beam_search_decoder_as_ctc_beam_search_decoder
 from talweg.api.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from talweg.api.nn.ctc import ctc_loss_v1 as _ctc_loss_v1_as_ctc_loss
 ctc_loss = _ctc_loss_v1_as_ctc_loss
-from talweg.api.nn.ctc_labels import ctc_unique_labels as ctc_unique_labels
+ctc_loss_v2: Any
 depth_to_space: Any
 depthwise_conv2d: Any
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
@@ -59,6 +60,8 @@ from talweg.compat_v1.compositions import embedding_lookup as embedding_lookup
 embedding_lookup_sparse: Any
 erosion2d: Any
 from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+fractional_avg_pool: Any
+fractional_max_pool: Any
 from talweg.compat_v1.compositions import fused_batch_norm as fused_batch_norm
 in_top_k: Any
 from talweg.api.nn.loss import l2_loss as l2_loss

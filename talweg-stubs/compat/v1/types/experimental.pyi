@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.trace.function_type import FunctionType as FunctionType
+FunctionType: Any
 TensorLike: Any

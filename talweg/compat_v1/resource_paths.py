@@ -1,0 +1,140 @@
+"""tf.compat.v1: codes of errors, files beside the program, numbers of versions, structures."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+from talweg.api.export import export, export_value, look_up
+from talweg.core import errors
+
+# -- errors
+
+_CLASSES = {
+    cls.code: cls
+    for cls in vars(errors).values()
+    if inspect.isclass(cls)
+    and issubclass(cls, errors.OpError)
+    and cls.__name__[0] != "_"
+    and cls is not errors.OpError
+}
+
+
+@export("compat.v1.errors.exception_type_from_error_code")
+def exception_type_from_error_code(error_code: int) -> Any:
+    """The class of errors with a code; KeyError for others.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.errors.exception_type_from_error_code(5).__name__
+    'NotFoundError'
+    """
+    return _CLASSES[error_code]
+
+
+@export("compat.v1.errors.error_code_from_exception_type")
+def error_code_from_exception_type(cls: Any) -> int:
+    """The code of a class of errors; 2 (unknown) for others."""
+    return next((code for code, own in _CLASSES.items() if own is cls), 2)
+
+
+@export("compat.v1.errors.raise_exception_on_not_ok_status")
+class raise_exception_on_not_ok_status:
+    """A context that lets errors through."""
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> bool:
+        return False
+
+
+# -- files beside the program
+
+
+@export("compat.v1.resource_loader.get_data_files_path")
+def get_data_files_path() -> str:
+    """The folder of the file that calls."""
+    return os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
+
+
+@export("compat.v1.resource_loader.get_path_to_datafile")
+def get_path_to_datafile(path: str) -> str:
+    """A path relative to the folder of the file that calls."""
+    folder = os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
+    return os.path.join(folder, path)
+
+
+@export("compat.v1.resource_loader.get_root_dir_with_all_resources")
+def get_root_dir_with_all_resources() -> str:
+    """The folder of the file that calls."""
+    return os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
+
+
+@export("compat.v1.resource_loader.load_resource")
+def load_resource(path: str) -> bytes:
+    """The contents of a file."""
+    return Path(path).read_bytes()
+
+
+@export("compat.v1.resource_loader.readahead_file_path")
+def readahead_file_path(path: str, readahead: str = "128M") -> str:
+    """The path itself."""
+    return path
+
+
+# -- versions and types
+
+export_value(0, "compat.v1.CXX11_ABI_FLAG", "compat.v1.MONOLITHIC_BUILD")
+export_value(
+    0, "compat.v1.GRAPH_DEF_VERSION_MIN_CONSUMER", "compat.v1.GRAPH_DEF_VERSION_MIN_PRODUCER"
+)
+export_value(201703, "compat.v1.CXX_VERSION")
+export_value(2300, "compat.v1.GRAPH_DEF_VERSION")
+
+
+@export("compat.v1.io.TFRecordCompressionType", "compat.v1.python_io.TFRecordCompressionType")
+class TFRecordCompressionType:
+    """How records are compressed, as numbers."""
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+@export("compat.v1.data.experimental.SparseTensorStructure")
+def SparseTensorStructure(dtype: Any, shape: Any) -> Any:
+    """`tf.SparseTensorSpec(shape, dtype)`."""
+    return look_up("SparseTensorSpec")(shape, dtype)
+
+
+@export("compat.v1.data.experimental.RaggedTensorStructure")
+def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> Any:
+    """`tf.RaggedTensorSpec(shape, dtype, ragged_rank)`."""
+    return look_up("RaggedTensorSpec")(shape, dtype, ragged_rank)
+
+
+@export("compat.v1.data.experimental.TensorArrayStructure")
+def TensorArrayStructure(
+    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+) -> Any:
+    """`tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)`."""
+    return look_up("TensorArraySpec")(element_shape, dtype, dynamic_size, infer_shape)
+
+
+@export("compat.v1.data.experimental.TensorStructure")
+def TensorStructure(dtype: Any, shape: Any) -> Any:
+    """`tf.TensorSpec(shape, dtype)`."""
+    return look_up("TensorSpec")(shape, dtype)
+
+
+@export("compat.v1.distribute.get_loss_reduction")
+def get_loss_reduction() -> Any:
+    """How losses of replicas are put together: by their sum."""
+    return look_up("distribute.ReduceOp").SUM
+
+
+@export("compat.v1.experimental.output_all_intermediates")
+def output_all_intermediates(state: Any) -> None:
+    """Accepted: gradients keep what they need."""

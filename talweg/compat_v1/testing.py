@@ -1,0 +1,171 @@
+"""tf.compat.v1.test: Jacobians by differences in sessions, stubs, comparison of GraphDefs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from talweg.api.export import export, look_up
+from talweg.core.errors import value_error
+
+
+@export("compat.v1.test.get_temp_dir")
+def get_temp_dir() -> str:
+    """A folder for files of tests."""
+    return look_up("test.TestCase")("run").get_temp_dir()
+
+
+@export("compat.v1.test.test_src_dir_path")
+def test_src_dir_path(relative_path: str) -> str:
+    """A path below the folder where tests run."""
+    return os.path.join(
+        os.environ.get("TEST_SRCDIR", ""), "org_tensorflow/tensorflow", relative_path
+    )
+
+
+@export("compat.v1.test.assert_equal_graph_def")
+def assert_equal_graph_def(
+    actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
+) -> None:
+    """AssertionError unless two GraphDefs have the same nodes, in any order."""
+    one, other = ({node.name: node for node in graph.node} for graph in (actual, expected))
+    if one != other:
+        differing = sorted({*one, *other} - {name for name in one if one[name] == other.get(name)})
+        raise AssertionError(f"GraphDefs differ in the nodes {differing}")
+
+
+@export("compat.v1.test.StubOutForTesting")
+class StubOutForTesting:
+    """Puts other things in the place of attributes, and puts them back.
+
+    >>> import math
+    >>> import talweg.compat.v1 as tf
+    >>> stubs = tf.test.StubOutForTesting()
+    >>> stubs.Set(math, "pi", 3)
+    >>> math.pi
+    3
+    >>> stubs.UnsetAll()
+    >>> math.pi > 3
+    True
+    """
+
+    def __init__(self) -> None:
+        self._set: list[tuple] = []
+
+    def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
+        """Replace an attribute."""
+        self._set.append((parent, child_name, getattr(parent, child_name)))
+        setattr(parent, child_name, new_child)
+
+    def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
+        """Replace an attribute; AttributeError if it is not there."""
+        self.Set(obj, attr_name, new_attr)
+
+    def UnsetAll(self) -> None:
+        """Put all back."""
+        for parent, name, old in reversed(self._set):
+            setattr(parent, name, old)
+        self._set = []
+
+    SmartUnsetAll = UnsetAll
+    CleanUp = UnsetAll
+
+    def __enter__(self) -> StubOutForTesting:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.UnsetAll()
+
+
+@contextlib.contextmanager
+def _session_of_test() -> Iterator[Any]:
+    session = look_up("compat.v1.get_default_session")()
+    if session is None:
+        raise value_error("TW503", "compute_gradient needs a default session", "with Session():")
+    yield session
+
+
+def _shaped(x: Any) -> list:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+@export("compat.v1.test.compute_gradient")
+def compute_gradient(
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
+) -> Any:
+    """(the Jacobian by the graph's gradients, the one by differences) of y by x, [x, y].
+
+    x may be a list of tensors, with lists of shapes and values; then it is a list of pairs.
+    """
+    if isinstance(x, list):
+        values = x_init_value or [None] * len(x)
+        return [
+            compute_gradient(a, s, y, y_shape, v, delta, init_targets, extra_feed_dict)
+            for a, s, v in zip(x, x_shape, values)
+        ]
+    with _session_of_test() as session:
+        for target in init_targets or ():
+            session.run(target)
+        numpy = x.dtype.as_numpy_dtype
+        start = x_init_value
+        if start is None:
+            start = np.random.default_rng(0).random(tuple(x_shape))
+        start = np.asarray(start, numpy)
+        feed = dict(extra_feed_dict or {})
+        seed = look_up("compat.v1.placeholder")(y.dtype, y_shape)
+        (gradient,) = look_up("compat.v1.gradients")(y, x, seed)
+        rows, columns = int(np.prod(x_shape)), int(np.prod(y_shape))
+        exact, estimated = np.zeros((2, rows, columns))
+        for column in range(columns):
+            unit = np.zeros(columns, y.dtype.as_numpy_dtype)
+            unit[column] = 1
+            if gradient is not None:
+                found = session.run(
+                    look_up("convert_to_tensor")(gradient),
+                    {**feed, x: start, seed: unit.reshape(tuple(y_shape))},
+                )
+                exact[:, column] = np.asarray(found).reshape(-1)
+        for row in range(rows):
+            high, low = start.copy(), start.copy()
+            high.reshape(-1)[row] += delta
+            low.reshape(-1)[row] -= delta
+            above, below = (session.run(y, {**feed, x: value}) for value in (high, low))
+            estimated[row] = (np.asarray(above) - np.asarray(below)).reshape(-1) / (2 * delta)
+    return exact.astype(numpy), estimated.astype(numpy)
+
+
+@export("compat.v1.test.compute_gradient_error")
+def compute_gradient_error(
+    x: Any,
+    x_shape: Any,
+    y: Any,
+    y_shape: Any,
+    x_init_value: Any = None,
+    delta: float = 1e-3,
+    init_targets: Any = None,
+    extra_feed_dict: Any = None,
+) -> float:
+    """The largest difference between the two Jacobians of `compute_gradient`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session():
+    ...     x = tf.placeholder(tf.float64, [2])
+    ...     tf.test.compute_gradient_error(x, [2], x * x, [2]) < 1e-6
+    True
+    """
+    found = compute_gradient(
+        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
+    )
+    pairs = found if isinstance(found, list) else [found]
+    return max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)
