@@ -7,6 +7,7 @@ from talweg.core.dtypes import DType
 from talweg.api.scopes import AggregationMethod as AggregationMethod
 from talweg.api.debugging.assertions import assert_ as _assert_as_Assert
 Assert = _assert_as_Assert
+from talweg.api.critical_section import CriticalSection as CriticalSection
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.eager.tape import GradientTape as GradientTape
@@ -77,6 +78,9 @@ from talweg.api.tensors import constant as constant
 from talweg.api.initializers import Constant as _Constant_as_constant_initializer
 constant_initializer = _Constant_as_constant_initializer
 from talweg.api.scopes import control_dependencies as control_dependencies
+from talweg.api.nn.general import conv as conv
+from talweg.api.nn.general import conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2
+from talweg.api.nn.general import conv2d_backprop_input_v2 as conv2d_backprop_input_v2
 from talweg.api.tensors import convert_to_tensor as convert_to_tensor
 from talweg.api.math.trigonometry import cos as cos
 from talweg.api.math.trigonometry import cosh as cosh
@@ -99,6 +103,7 @@ from talweg.api.explaining import explain_gradients as explain_gradients
 from talweg.api.debugging.numerics import explain_numerics as explain_numerics
 from talweg.api.image.patches import extract_volume_patches as extract_volume_patches
 from talweg.api.array.creating import eye as eye
+from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
 from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 float16: DType
@@ -125,6 +130,7 @@ from talweg.api.array.counting import histogram_fixed_width as histogram_fixed_w
 from talweg.api.array.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
 from talweg.api.array.passing import identity as identity
 from talweg.api.array.passing import identity_n as identity_n
+from talweg.api.signal.operations import ifftnd as ifftnd
 from talweg.interop.graph_def.importing import import_graph_def as import_graph_def
 from talweg.api.scopes import init_scope as init_scope
 from keras._tf_keras.keras import initializers as initializers
@@ -133,6 +139,7 @@ int16: DType
 int32: DType
 int64: DType
 int8: DType
+from talweg.api.signal.operations import irfftnd as irfftnd
 from talweg.api.array.passing import is_symbolic_tensor as is_symbolic_tensor
 from talweg.api.array.passing import is_tensor as is_tensor
 from keras._tf_keras import keras as keras
@@ -205,6 +212,7 @@ from talweg.api.array.shapes import reshape as reshape
 resource: DType
 from talweg.api.array.rearranging import reverse as reverse
 from talweg.api.array.rearranging import reverse_sequence as reverse_sequence
+from talweg.api.signal.operations import rfftnd as rfftnd
 from talweg.api.array.rearranging import roll as roll
 from talweg.api.math.rounding import round as round
 from talweg.api.tensors import saturate_cast as saturate_cast

@@ -15,6 +15,7 @@ CXX_VERSION: int
 from talweg.compat_v1.readers import ConditionalAccumulator as ConditionalAccumulator
 from talweg.compat_v1.readers import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from talweg.compat_v1.messages import ConfigProto as ConfigProto
+from talweg.api.critical_section import CriticalSection as CriticalSection
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
 from talweg.compat_v1.dimensions import Dimension as Dimension
@@ -182,6 +183,9 @@ constant_initializer = _Constant_as_constant_initializer
 from talweg.compat_v1.graphs import container as container
 from talweg.compat_v1.graphs import control_dependencies as control_dependencies
 from talweg.compat_v1.modes import control_flow_v2_enabled as control_flow_v2_enabled
+from talweg.api.nn.general import conv as conv
+from talweg.api.nn.general import conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2
+from talweg.api.nn.general import conv2d_backprop_input_v2 as conv2d_backprop_input_v2
 convert_to_tensor: Any
 from talweg.compat_v1.conversions import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from talweg.compat_v1.conversions import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
@@ -253,6 +257,7 @@ from talweg.api.quantization.fake import fake_quant_with_min_max_vars_per_channe
 from talweg.api.signal.transforms import fft as fft
 from talweg.api.signal.transforms import fft2d as fft2d
 from talweg.api.signal.transforms import fft3d as fft3d
+from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
 from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
@@ -306,6 +311,7 @@ from talweg.api.array.passing import identity_n as identity_n
 from talweg.api.signal.transforms import ifft as ifft
 from talweg.api.signal.transforms import ifft2d as ifft2d
 from talweg.api.signal.transforms import ifft3d as ifft3d
+from talweg.api.signal.operations import ifftnd as ifftnd
 from talweg.api.math.special import igamma as igamma
 from talweg.api.math.special import igammac as igammac
 from talweg.api.math.complex_numbers import imag as imag
@@ -320,6 +326,7 @@ int32: DType
 int64: DType
 int8: DType
 from talweg.api.array.sorting import invert_permutation as invert_permutation
+from talweg.api.signal.operations import irfftnd as irfftnd
 from talweg.api.math.rounding import is_finite as is_finite
 from talweg.api.math.rounding import is_inf as is_inf
 from talweg.api.math.rounding import is_nan as is_nan
@@ -471,6 +478,7 @@ from talweg.api.array.rearranging import reverse as reverse
 reverse_sequence: Any
 from talweg.api.array.rearranging import reverse as _reverse_as_reverse_v2
 reverse_v2 = _reverse_as_reverse_v2
+from talweg.api.signal.operations import rfftnd as rfftnd
 from talweg.api.math.rounding import rint as rint
 from talweg.api.array.rearranging import roll as roll
 from talweg.api.math.rounding import round as round

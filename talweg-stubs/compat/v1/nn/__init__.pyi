@@ -19,6 +19,7 @@ batch_norm_with_global_normalization: Any
 from talweg.api.nn.normalization import batch_normalization as batch_normalization
 from talweg.api.nn.normalization import bias_add as bias_add
 from talweg.compat_v1.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from talweg.api.nn.ctc_labels import collapse_repeated as collapse_repeated
 from talweg.api.nn.sampled import compute_accidental_hits as compute_accidental_hits
 from talweg.api.nn.loss import compute_average_loss as compute_average_loss
 conv1d: Any
@@ -42,6 +43,7 @@ from talweg.api.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from talweg.api.nn.ctc import ctc_loss_v1 as _ctc_loss_v1_as_ctc_loss
 ctc_loss = _ctc_loss_v1_as_ctc_loss
 ctc_loss_v2: Any
+from talweg.api.nn.ctc_labels import ctc_unique_labels as ctc_unique_labels
 depth_to_space: Any
 depthwise_conv2d: Any
 from talweg.api.nn.convolution import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
