@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +54,26 @@ class raise_exception_on_not_ok_status:
 # -- files beside the program
 
 
+def _folder(frame: Any) -> str:
+    return os.path.dirname(frame.f_code.co_filename)
+
+
 @export("compat.v1.resource_loader.get_data_files_path")
 def get_data_files_path() -> str:
     """The folder of the file that calls."""
-    return os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
+    return _folder(sys._getframe(1))
 
 
 @export("compat.v1.resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
     """A path relative to the folder of the file that calls."""
-    folder = os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
-    return os.path.join(folder, path)
+    return os.path.join(_folder(sys._getframe(1)), path)
 
 
 @export("compat.v1.resource_loader.get_root_dir_with_all_resources")
 def get_root_dir_with_all_resources() -> str:
     """The folder of the file that calls."""
-    return os.path.dirname(inspect.getfile(inspect.currentframe().f_back))  # type: ignore[union-attr, arg-type]
+    return _folder(sys._getframe(1))
 
 
 @export("compat.v1.resource_loader.load_resource")
