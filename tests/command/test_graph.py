@@ -297,8 +297,59 @@ def test_edges_from_outside_do_not_run_behind_boxes():
     layers = arrange(picture)
     placed = placing.place(picture, layers, {root, group})
     (points,) = [edge["points"] for edge in svg.edges_of(picture, layers, placed) if edge["across"]]
-    assert len(points) == 3
+    assert len(points) == 4
     box = placed.boxes[w]
-    (x_of_bend, y_of_bend) = points[1]
-    assert box.y < y_of_bend < box.y + box.height
-    assert not box.x <= x_of_bend <= box.x + box.width
+    for x_of_bend, y_of_bend in points[1:3]:  # upright past the row
+        assert box.y <= y_of_bend <= box.y + box.height
+        assert not box.x <= x_of_bend <= box.x + box.width
+
+
+def crossings(picture, placed, layers):
+    """How many boxes the edges of a picture run through."""
+    found = 0
+    boxes = [box for box in placed.boxes.values() if not box.height > 200]
+    for edge in svg.edges_of(picture, layers, placed):
+        points = edge["points"]
+        for (x, y), (to_x, to_y) in zip(points, points[1:]):
+            for part in range(1, 40):
+                t = part / 40
+                bow = 3 * t * t - 2 * t**3  # as the smooth line goes, sideways
+                at = x + (to_x - x) * bow, y + (to_y - y) * t
+                found += any(
+                    box.x + 1 < at[0] < box.x + box.width - 1
+                    and box.y + 1 < at[1] < box.y + box.height - 1
+                    for box in boxes
+                )
+    return found
+
+
+def test_edges_run_past_tall_groups():
+    """An edge over a group of many rows runs beside it, not through it."""
+    root = model.Group("root")
+    picture = model.Picture("picture", root)
+    first = picture.add(model.DrawnItem("first", "input"), root)
+    group = model.Group("tall", "scope", root)
+    root.members.append(group)
+    inner = [picture.add(model.DrawnItem(f"step{i}", "operation"), group) for i in range(3)]
+    side = picture.add(model.DrawnItem("side", "input"), root)
+    last = picture.add(model.DrawnItem("last", "operation"), root)
+    for a, b in zip([first, *inner], [*inner, last]):
+        picture.join(a, b, "")
+    picture.join(first, last, "")
+    picture.join(side, last, "")
+    layers = arrange(picture)
+    placed = placing.place(picture, layers, {root, group})
+    assert crossings(picture, placed, layers) == 0
+
+
+def test_folded_groups_have_the_colour_of_what_is_in_them():
+    root = model.Group("root")
+    picture = model.Picture("picture", root)
+    group = model.Group("derivatives", "line", root)
+    root.members.append(group)
+    for _ in range(3):
+        picture.add(model.DrawnItem("Mul", "gradient"), group)
+    assert group.leading_kind() == "gradient" and root.leading_kind() == "gradient"
+    layers = arrange(picture)
+    text = svg.document(picture, layers, placing.place(picture, layers, {root}))
+    assert text.count(svg.COLOURS["gradient"][0]) == 2  # in the legend, and the folded group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 
@@ -150,3 +151,13 @@ def test_the_status_of_a_program_that_fails(tmp_path, capfd):
     assert main(["profile", "--executor", "auto", str(path)]) == 3
     err = capfd.readouterr().err
     assert "[TW201]" in err and "program.py:2" in err and "By line" in err
+
+
+def test_an_import_is_no_time_of_the_line_that_stands_there(tmp_path, monkeypatch):
+    (tmp_path / "slow_package.py").write_text("import time\ntime.sleep(0.2)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with recording() as found:
+        importlib.import_module("slow_package")
+    rows = {row.name: row.python for row in found.profile.lines()}
+    assert rows["importing slow_package"] > 0.1
+    assert sum(rows.values()) - rows["importing slow_package"] < 0.1

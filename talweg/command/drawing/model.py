@@ -45,17 +45,26 @@ class Group:
             group = group.parent
         return found[::-1]
 
-    def count(self) -> int:
+    def items(self) -> list[DrawnItem]:
         """The items in it, however deep."""
-        total = 0
+        found: list[DrawnItem] = []
         pending: list[Any] = [self]
         while pending:
             for member in pending.pop().members:
-                if isinstance(member, Group):
-                    pending.append(member)
-                else:
-                    total += 1
-        return total
+                (pending if isinstance(member, Group) else found).append(member)
+        return found
+
+    def count(self) -> int:
+        """How many items are in it, however deep."""
+        return len(self.items())
+
+    def leading_kind(self) -> str:
+        """The kind of most of its items if they are derivatives or variables, which a folded group
+        has the colour of; else ""."""
+        kinds = [item.kind for item in self.items() if item.kind != "constant"]
+        most = max(sorted(set(kinds)), key=kinds.count, default="")
+        is_most = 2 * kinds.count(most) > len(kinds)
+        return most if is_most and most in ("gradient", "variable") else ""
 
     def groups(self) -> list[Group]:
         """The groups directly in it."""

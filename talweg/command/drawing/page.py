@@ -92,6 +92,7 @@ def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
         "title": group.title,
         "kind": group.kind,
         "count": group.count(),
+        "leading": group.leading_kind(),
         "parent": None if group.parent is None else number[group.parent],
         "members": [number[member] for member in group.members],
         "size": placing.size_of(group),

@@ -40,7 +40,8 @@ class Placed:
     """A picture with coordinates."""
 
     boxes: dict[Any, PlacedBox] = field(default_factory=dict)  # visible items and groups
-    bends: dict[Bend, tuple[float, float]] = field(default_factory=dict)
+    bends: dict[Bend, tuple[float, float, float]] = field(default_factory=dict)  # x, top, bottom
+    rows: dict[Any, tuple[float, float]] = field(default_factory=dict)  # top and bottom
     width: float = 0.0
     height: float = 0.0
 
@@ -153,10 +154,11 @@ class _Inside:
             for member in row:
                 middle = left + self.middles[member]
                 if isinstance(member, Bend):
-                    placed.bends[member] = (middle, y + height / 2)
+                    placed.bends[member] = (middle, y, y + height)
                     continue
                 wide, high = sizes[member]
                 top = y + (height - high) / 2 if isinstance(member, DrawnItem) else y
+                placed.rows[member] = (y, y + height)
                 placed.boxes[member] = PlacedBox(middle - wide / 2, top, wide, high)
             y += height + ROW_GAP
 

@@ -30,9 +30,12 @@ text { font-family: -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: 
 .label { font-size: 12px; text-anchor: middle } .shape { font-size: 10px; fill: #66707c;
  text-anchor: middle } .title { font-size: 11.5px; font-weight: 600; fill: #46525f }
 .edge { fill: none; stroke: #7f8b99; stroke-width: 1.1 } .control { stroke-dasharray: 4 3 }
+.over { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round }
 .across { stroke-opacity: .55 } .group { fill: #35608f; fill-opacity: .045; stroke: #a9b4c0 }
 """
 LEGEND_HEIGHT = 26
+FOLDED = ("#dfe7ef", "#7f8b99")  # fill, border
+FOLDED_HEIGHT = 34.5
 
 
 def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
@@ -58,6 +61,7 @@ def document(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> s
         group_text(group, box) for group, box in placed.boxes.items() if isinstance(group, Group)
     ]
     parts += [edge_text(edge) for edge in edges_of(picture, layers, placed)]
+    parts += [title_text(each, box) for each, box in placed.boxes.items() if is_open(each, box)]
     parts += [
         item_text(item, box) for item, box in placed.boxes.items() if isinstance(item, DrawnItem)
     ]
@@ -123,11 +127,28 @@ def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: Placed) -> li
             way[:0] = layers[group].exits.get(member, ())
         for group, member in zip(other[depth:], other[depth + 1 :]):
             way += layers[group].entries.get(member, ())
-    bends = [placed.bends[bend] for bend in way]
     start, end = placed.boxes[a], placed.boxes[b]
-    if ends in own.turned:
+    is_turned = ends in own.turned
+    bends = [point for bend in way for point in upright(placed.bends[bend], is_turned)]
+    if is_turned:
         return [(start.middle, start.y), *bends, (end.middle, end.y + end.height)]
-    return [(start.middle, start.y + start.height), *bends, (end.middle, end.y)]
+    first = [(start.middle, start.y + start.height)]
+    last = [(end.middle, end.y)]
+    bottom = placed.rows.get(a, (0.0, first[0][1]))[1]
+    top = placed.rows.get(b, (end.y, 0.0))[0]
+    if bottom - first[0][1] > 1:  # out of a row that is higher than the box: upright, too
+        first.append((start.middle, bottom))
+    if end.y - top > 1:
+        last.insert(0, (end.middle, top))
+    return [*first, *bends, *last]
+
+
+def upright(bend: tuple[float, float, float], is_turned: bool) -> list[tuple[float, float]]:
+    """An edge passes a row upright, from its top to its bottom, so that it crosses no box in it."""
+    x, top, bottom = bend
+    if bottom - top < 1:
+        return [(x, top)]
+    return [(x, bottom), (x, top)] if is_turned else [(x, top), (x, bottom)]
 
 
 def edge_text(edge: dict) -> str:
@@ -154,21 +175,34 @@ def path_of(points: list[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
+def is_open(member: Any, box: PlacedBox) -> bool:
+    """Whether a member of a picture is a group that shows what is in it."""
+    return isinstance(member, Group) and box.height > FOLDED_HEIGHT
+
+
+def title_text(group: Group, box: PlacedBox) -> str:
+    """The title of an open group, which stands over the edges."""
+    return (
+        f'<text class="title over" x="{box.x + 10:.1f}" y="{box.y + 15:.1f}">'
+        f"{escape(group.title)}</text>"
+    )
+
+
 def group_text(group: Group, box: PlacedBox) -> str:
-    """A group: a frame with its title; folded, a box that says how much is in it."""
+    """The frame of a group; folded, a box that says how much is in it, in the colour of most."""
     title = escape(group.title)
-    if box.height <= 34.5:
+    if not is_open(group, box):
+        fill, border = COLOURS.get(group.leading_kind(), FOLDED)
         return (
             f'<g><rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-            f'height="{box.height:.1f}" rx="9" fill="#dfe7ef" stroke="#7f8b99"/>'
+            f'height="{box.height:.1f}" rx="9" fill="{fill}" stroke="{border}"/>'
             f'<text class="title" text-anchor="middle" x="{box.middle:.1f}" '
             f'y="{box.y + 21:.1f}">{title} ({group.count()})</text></g>'
         )
     dashed = ' stroke-dasharray="5 3"' if group.kind == "body" else ""
     return (
         f'<g><rect class="group" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}" rx="9"{dashed}/>'
-        f'<text class="title" x="{box.x + 10:.1f}" y="{box.y + 15:.1f}">{title}</text></g>'
+        f'height="{box.height:.1f}" rx="9"{dashed}/></g>'
     )
 
 

@@ -83,6 +83,9 @@ class Profile:
             key = None if place is None else (place.file, place.line)
             return rows.setdefault(key, ReportRow(str(place or "elsewhere"), place=place))
 
+        def row_named(name: str) -> ReportRow:
+            return rows.setdefault(name, ReportRow(name))
+
         shares = self._shares()
         for key, spent in self.clock.spent.items():
             name = WORDS[key.kind] if key.kind in ("trace", "compile", "gradient") else key.name
@@ -93,7 +96,8 @@ class Profile:
                 continue
             count(row_of(own_place(key.origin)), name, spent.own / 1e9, spent.calls)
         for (file, line, function), seconds in self.samples.items():
-            row_of(Place(file, line, function)).python += seconds
+            row = row_of(Place(file, line, function)) if file else row_named(function)
+            row.python += seconds
         return sorted(rows.values(), key=lambda row: -(row.seconds + row.python))
 
     def _shares(self) -> dict[str, list[tuple[Place | None, str, float]]]:

@@ -48,16 +48,28 @@ class Sampler:
             del frame
 
 
+IMPORT = "_find_and_load"  # Python's own function that every import of a new module goes through
+
+
 def place_of(frame: FrameType | None) -> tuple | None:
-    """The innermost line that is the program's; of an installed package if there is none."""
-    outer = None
+    """The innermost line that is the program's; of an installed package if there is none.
+
+    An import of a package is a place of its own, ("", 0, "importing keras"): it is paid once,
+    wherever the package is needed first, and is no time of the line that stands there.
+    """
+    outer, package = None, ""
     while frame is not None:
         file = frame.f_code.co_filename
+        if frame.f_code.co_name == IMPORT and file.startswith("<frozen importlib"):
+            package = str(frame.f_locals.get("name", "")).split(".")[0]
+        if package and file.endswith("importlib/__init__.py"):
+            frame = frame.f_back  # import_module, called by whoever wants the package
+            continue
         if not is_inner(file):
             place = file, frame.f_lineno, frame.f_code.co_name
             if "site-packages" in file:
                 outer = outer or place
             elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen", "<string>")):
-                return place
+                return ("", 0, f"importing {package}") if package else place
         frame = frame.f_back
-    return outer
+    return ("", 0, f"importing {package}") if package else outer
