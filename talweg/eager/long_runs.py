@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.locking import hold, let_go, runs
+from talweg.core.locking import hold, let_go, let_go_one, runs
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
 from talweg.graph.node import Node
@@ -63,7 +63,7 @@ class LongRun:
 
     def __init__(self, program: Program, state: Any, owners: list, held: list):
         self._program, self._state = program, state
-        self._held = {id(owner) for owner in held}
+        self._held = {id(owner): owner for owner in held}
         self._bases = {id(owner): owner.present() for owner in owners}
         self._taken: dict[int, Any] = {}  # what it writes in place
         self.since = 0.0  # when it went into Python
@@ -86,8 +86,15 @@ class LongRun:
     def lose(self, variable: Any) -> None:
         """Let another run change a variable, and never again make others wait."""
         self.lend(variable)
-        self._held.discard(id(variable))
+        del self._held[id(variable)]
         self._program.gives_way = True
+
+    def _give_way(self) -> None:
+        """Hold nothing any more: who waits for one variable must not hold others."""
+        for variable in self._held.values():
+            self.lend(variable)
+            let_go_one(variable)
+        self._held.clear()
 
     # -- state
 
@@ -142,7 +149,10 @@ class LongRun:
         if taken is not None and variable._taken is taken:
             self._state[handle] = array
         else:
-            held = [] if key in self._held else hold([variable])
+            held = []
+            if key not in self._held:
+                self._give_way()
+                held = hold([variable])
             try:
                 base, present = self._bases[key], variable.present()
                 if present is not base:

@@ -6,7 +6,6 @@ them.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterable
 from sys import getrefcount
@@ -62,7 +61,7 @@ class Variables:
 
     def __init__(self) -> None:
         self.streams: Any = weakref.WeakKeyDictionary()  # operation -> its stream
-        self._reserving = threading.Lock()
+        self._reserving = locking.new_lock()
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
         """The array a variable holds, or the stream of an operation."""

@@ -134,6 +134,38 @@ def test_a_step_that_others_waited_for_in_vain_makes_nobody_wait_again(executor,
 
 
 @EXECUTORS
+def test_a_step_that_lost_a_variable_gives_way_with_all(executor, impatient):
+    """Somebody has taken over one, and wants another that the step still holds."""
+    v, w = tf.Variable(tf.zeros([SIZE])), tf.Variable(tf.zeros([SIZE]))
+    taken = threading.Event()
+
+    def take_over() -> None:
+        with locking.holding(v):
+            taken.set()
+            v.assign_add(100.0 * tf.ones([SIZE]))
+            with locking.holding(w):
+                w.assign_add(1000.0 * tf.ones([SIZE]))
+
+    def begin() -> None:
+        threads.append(threading.Thread(target=take_over, daemon=True))
+        threads[0].start()
+        assert taken.wait(30)
+
+    @tf.function
+    def step() -> None:
+        v.assign_add(tf.ones([SIZE]))
+        w.assign_add(tf.ones([SIZE]))
+        tf.py_function(begin, [], [])
+        v.assign_add(tf.ones([SIZE]))
+
+    threads: list = []
+    with settings.executor(executor):
+        in_a_thread(step)
+    threads[0].join(30)
+    assert (set(v.numpy().tolist()), set(w.numpy().tolist())) == ({102.0}, {1001.0})
+
+
+@EXECUTORS
 def test_what_python_changes_in_the_thread_of_the_step_stays(executor, patient):
     v, w = tf.Variable(0.0), tf.Variable(0.0)
 
