@@ -91,6 +91,7 @@ from talweg.api.math.arithmetic import divide as divide
 double: DType
 from talweg.api.array.counting import dynamic_partition as dynamic_partition
 from talweg.api.array.counting import dynamic_stitch as dynamic_stitch
+from talweg.api.sparse.distances import edit_distance as edit_distance
 from talweg.api.linalg.decompositions import eig as eig
 from talweg.api.linalg.decompositions import eigvals as eigvals
 from talweg.api.linalg.einsum import einsum as einsum
@@ -105,6 +106,7 @@ from talweg.api.image.patches import extract_volume_patches as extract_volume_pa
 from talweg.api.array.creating import eye as eye
 from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
+from talweg.api.sparse.distances import fingerprint as fingerprint
 from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 float16: DType
 float32: DType

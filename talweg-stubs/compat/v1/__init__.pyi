@@ -228,6 +228,7 @@ from talweg.api.math.arithmetic import divide as divide
 double: DType
 from talweg.api.array.counting import dynamic_partition as dynamic_partition
 from talweg.api.array.counting import dynamic_stitch as dynamic_stitch
+from talweg.api.sparse.distances import edit_distance as edit_distance
 from talweg.api.linalg.einsum import einsum as einsum
 from talweg.compat_v1.modes import enable_control_flow_v2 as enable_control_flow_v2
 from talweg.compat_v1.modes import enable_eager_execution as enable_eager_execution
@@ -259,6 +260,7 @@ from talweg.api.signal.transforms import fft2d as fft2d
 from talweg.api.signal.transforms import fft3d as fft3d
 from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
+from talweg.api.sparse.distances import fingerprint as fingerprint
 from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
 float16: DType

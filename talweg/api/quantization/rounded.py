@@ -95,7 +95,8 @@ def quantize_and_dequantize_v2(
     """
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
-    found = stop_gradient(_rounded(*(stop_gradient(v) for v in (x, low, high)), ends, round_mode))
+    values = [stop_gradient(value) for value in (x, low, high)]
+    found = stop_gradient(_rounded(values[0], values[1], values[2], ends, round_mode))
     given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
     passes = look_up("logical_and")(x >= given[0], x <= given[1])
     nothing = look_up("zeros_like")(x)
@@ -124,5 +125,6 @@ def quantize_and_dequantize(
     """
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
-    values = (stop_gradient(v) for v in (x, low, high))
-    return x + stop_gradient(_rounded(*values, ends, round_mode) - x)
+    values = [stop_gradient(value) for value in (x, low, high)]
+    found = _rounded(values[0], values[1], values[2], ends, round_mode)
+    return x + stop_gradient(found - x)

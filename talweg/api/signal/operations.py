@@ -6,7 +6,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.signal import transforms
-from talweg.core.dtypes import as_dtype
+from talweg.core.dtypes import as_dtype, complex64, float32
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 
@@ -38,7 +38,7 @@ def rfftnd(
     input: Any,  # noqa: A002
     fft_length: Any,
     axes: Any,
-    Tcomplex: Any = "complex64",  # noqa: N803
+    Tcomplex: Any = complex64,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
     """`tf.signal.rfftnd` with lengths and axes; InvalidArgumentError for a Tcomplex that does not
@@ -50,7 +50,9 @@ def rfftnd(
     """
     found = transforms.rfftnd(input, fft_length, axes)
     if found.dtype is not as_dtype(Tcomplex):
-        raise invalid("TW102", f"rfftnd: Tcomplex is {Tcomplex}, the result {found.dtype.name}")
+        raise invalid(
+            "TW102", f"rfftnd: Tcomplex is {as_dtype(Tcomplex).name}, the result {found.dtype.name}"
+        )
     return found
 
 
@@ -59,7 +61,7 @@ def irfftnd(
     input: Any,  # noqa: A002
     fft_length: Any,
     axes: Any,
-    Treal: Any = "float32",  # noqa: N803
+    Treal: Any = float32,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
     """`tf.signal.irfftnd` with lengths and axes; InvalidArgumentError for a Treal that does not fit
@@ -71,5 +73,7 @@ def irfftnd(
     """
     found = transforms.irfftnd(input, fft_length, axes)
     if found.dtype is not as_dtype(Treal):
-        raise invalid("TW102", f"irfftnd: Treal is {Treal}, the result {found.dtype.name}")
+        raise invalid(
+            "TW102", f"irfftnd: Treal is {as_dtype(Treal).name}, the result {found.dtype.name}"
+        )
     return found

@@ -275,7 +275,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     given = (start, step) if stop is None else (start, stop, step)
     kind = common_dtype(*given) if dtype is None else to_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
-    return cast(sequences.range_(*[as_array(x, kind) for x in (first, last, step)]), kind)
+    ends = as_array(first, kind), as_array(last, kind)
+    return cast(sequences.range_(ends[0], ends[1], as_array(step, kind)), kind)
 
 
 @export("experimental.numpy.linspace")

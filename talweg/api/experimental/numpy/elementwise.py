@@ -118,8 +118,8 @@ def _taken(takes: str, *values: Any) -> list[Any]:
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:
-        return promoted(*values) if len(values) > 1 else [as_array(values[0])]
-    return inexact_pair(*values) if len(values) > 1 else [inexact(values[0])]
+        return promoted(*values) if values[1:] else [as_array(x) for x in values]
+    return inexact_pair(values[0], values[1]) if values[1:] else [inexact(x) for x in values]
 
 
 def _unary(name: str, computed: str, takes: str) -> Callable[[Any], Tensor]:

@@ -83,7 +83,7 @@ def _diagonals(a: Any, b: Any) -> Any:
     )
 
 
-def _real(hints: dict, operator: Any) -> dict:
+def _real(hints: dict[str, Any], operator: Any) -> dict[str, Any]:
     """Hints of a diagonal operator: a real one is self-adjoint, whatever followed."""
     if not operator.dtype.is_complex:
         hints["is_self_adjoint"] = True
@@ -221,7 +221,7 @@ def _inverse(a: Any) -> Any:
     return LinearOperatorInversion(a, **_inverted(a))
 
 
-def _inverted(a: Any) -> dict:
+def _inverted(a: Any) -> dict[str, Any]:
     return {**same(a), "is_non_singular": True, "is_square": True}
 
 

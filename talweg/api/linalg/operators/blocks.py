@@ -177,20 +177,19 @@ class LinearOperatorBlockDiag(_Blocks):
         operators = self._take(operators)
         given = [is_non_singular, is_self_adjoint, is_positive_definite]
         names = ["is_non_singular", "is_self_adjoint", "is_positive_definite"]
-        hints = [
-            all_true(operators, hint) if value is None else value
+        hints: dict[str, Any] = {
+            hint: all_true(operators, hint) if value is None else value
             for hint, value in zip(names, given)
-        ]
+        }
         if all_true(operators, "is_non_singular"):
             demanded("is_non_singular", is_non_singular, True, "all blocks have an inverse")
         square = is_square if all_true(operators, "is_square") else None
         super().__init__(
             operators[0].dtype,
-            None,
-            *hints,
-            square,
-            name or "_ds_".join(operator.name for operator in operators),
-            {"operators": operators},
+            is_square=square,
+            name=name or "_ds_".join(operator.name for operator in operators),
+            parameters={"operators": operators},
+            **hints,
         )
 
     def _diagonal_blocks(self) -> list[LinearOperator]:

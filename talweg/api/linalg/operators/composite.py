@@ -116,7 +116,7 @@ class CompositeOperator(LinearOperator):
 def sliced(value: Any, key: tuple, own: int, operator: Any) -> Any:
     """A part of the batch of a tensor whose last axes are an operator's own."""
     x = convert_to_tensor(value)
-    missing = operator.batch_shape.rank - (x.shape.rank - own)
+    missing = len(operator.batch_shape.as_list()) - (x.ndim - own)
     if missing:  # axes along which the batch is broadcast: they are taken as size 1
         wide = [slice(None) if isinstance(part, slice) else part for part in key]
         while missing and wide:

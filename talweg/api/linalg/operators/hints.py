@@ -58,7 +58,7 @@ def of_all(operators: Any, name: str) -> Hint:
     return True if all(found) else None
 
 
-def of_product(first: Any, second: Any) -> dict[str, Hint]:
+def of_product(first: Any, second: Any) -> dict[str, Any]:
     """Hints of a matrix product."""
     square: Hint = True if first.is_square and second.is_square else None
     if {first.is_square, second.is_square} == {True, False}:
@@ -71,7 +71,7 @@ def of_product(first: Any, second: Any) -> dict[str, Hint]:
     return {"is_non_singular": non_singular, "is_square": square}
 
 
-def of_commuting_product(first: Any, second: Any) -> dict[str, Hint]:
+def of_commuting_product(first: Any, second: Any) -> dict[str, Any]:
     """Hints of a product of two diagonal operators: what both are, the product is."""
     found = of_product(first, second)
     found["is_self_adjoint"] = all_true((first, second), "is_self_adjoint")
@@ -79,6 +79,6 @@ def of_commuting_product(first: Any, second: Any) -> dict[str, Hint]:
     return found
 
 
-def same(operator: Any) -> dict[str, Hint]:
+def same(operator: Any) -> dict[str, Any]:
     """The hints of an operator, for one that has the same: its adjoint, its inverse."""
     return {name: getattr(operator, name) for name in Hints._fields}

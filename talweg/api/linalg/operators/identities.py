@@ -47,7 +47,8 @@ class _Sized(CompositeOperator):
         found = look_up("get_static_value")(self._batch_shape_arg)
         if found is None:
             size = self._batch_shape_arg.shape
-            return TensorShape([None] * size[0]) if size.is_fully_defined() else TensorShape(None)
+            count: Any = size[0] if size.is_fully_defined() else None
+            return TensorShape(None if count is None else [None] * count)
         return TensorShape(found.tolist())
 
     def _second_size(self) -> Any:
@@ -138,7 +139,11 @@ class LinearOperatorIdentity(_Sized):
     def _matvec(self, x: Any, adjoint: bool) -> Any:
         return self._widened(x, 1)
 
-    _solve, _solvevec = _matmul, _matvec
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return self._matmul(rhs, adjoint, adjoint_arg)
+
+    def _solvevec(self, rhs: Any, adjoint: bool) -> Any:
+        return self._matvec(rhs, adjoint)
 
     def _diag_part(self) -> Any:
         return self._ones()

@@ -171,7 +171,7 @@ class LinearOperator(Module):
     @property
     def batch_shape(self) -> TensorShape:
         """The static shape without the last two axes."""
-        return self.shape[:-2]
+        return TensorShape(self.shape[:-2])
 
     @property
     def tensor_rank(self) -> int | None:
@@ -181,12 +181,12 @@ class LinearOperator(Module):
     @property
     def domain_dimension(self) -> int | None:
         """The number of columns, if it is known."""
-        return None if self.shape.rank is None else self.shape[-1]
+        return None if self.shape.rank is None else self.shape.as_list()[-1]
 
     @property
     def range_dimension(self) -> int | None:
         """The number of rows, if it is known."""
-        return None if self.shape.rank is None else self.shape[-2]
+        return None if self.shape.rank is None else self.shape.as_list()[-2]
 
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
         """The shape as an int32 vector."""
