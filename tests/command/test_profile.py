@@ -154,8 +154,10 @@ def test_the_status_of_a_program_that_fails(tmp_path, capfd):
 
 
 def test_an_import_is_no_time_of_the_line_that_stands_there(tmp_path, monkeypatch):
-    (tmp_path / "slow_package.py").write_text("import time\ntime.sleep(0.2)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "slow_package.py").write_text("import time\ntime.sleep(0.2)\n")
+    monkeypatch.syspath_prepend(str(folder))
     with recording() as found:
         importlib.import_module("slow_package")
     rows = {row.name: row.python for row in found.profile.lines()}
