@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 from talweg.api.export import export, export_value
-from talweg.core.errors import type_error, value_error
-from talweg.core.shapes import dimension_of
+from talweg.core.dimension import Dimension
 from talweg.core.version import VERSION
 
 export_value(VERSION, "compat.v1.VERSION")
@@ -16,117 +13,7 @@ export_value("unknown", "compat.v1.GIT_VERSION")
 export_value("unknown", "compat.v1.COMPILER_VERSION")
 
 
-@export("compat.v1.Dimension")
-class Dimension:
-    """A size, or an unknown one (None); arithmetic with an unknown size is unknown.
-
-    ValueError for negative sizes, TypeError for what is no integer.
-
-    >>> import talweg.compat.v1 as tf
-    >>> (tf.Dimension(3) + 1).value, (tf.Dimension(None) + 1).value
-    (4, None)
-    """
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any):
-        self._value = dimension_of(value)
-
-    @property
-    def value(self) -> int | None:
-        """The size; None if unknown."""
-        return self._value
-
-    def is_compatible_with(self, other: Any) -> bool:
-        """Whether both may be the same size."""
-        size = dimension_of(other)
-        return self._value is None or size is None or self._value == size
-
-    def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless `is_compatible_with`."""
-        if not self.is_compatible_with(other):
-            raise value_error("TW204", f"Dimensions {self} and {other} are not compatible")
-
-    def merge_with(self, other: Any) -> Dimension:
-        """What both know; ValueError if they differ."""
-        self.assert_is_compatible_with(other)
-        return Dimension(other if self._value is None else self._value)
-
-    def _combined(self, other: Any, apply: Callable[[int, int], Any]) -> Any:
-        size = dimension_of(other)
-        if self._value is None or size is None:
-            return None
-        return apply(self._value, size)
-
-    def __add__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, operator.add))
-
-    def __sub__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, operator.sub))
-
-    def __rsub__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b - a))
-
-    def __mul__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, operator.mul))
-
-    def __floordiv__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, operator.floordiv))
-
-    def __rfloordiv__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b // a))
-
-    def __mod__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, operator.mod))
-
-    def __rmod__(self, other: Any) -> Dimension:
-        return Dimension(self._combined(other, lambda a, b: b % a))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __eq__(self, other: Any) -> Any:
-        try:
-            return self._combined(other, operator.eq)
-        except (TypeError, ValueError):
-            return NotImplemented
-
-    def __ne__(self, other: Any) -> Any:
-        try:
-            return self._combined(other, operator.ne)
-        except (TypeError, ValueError):
-            return NotImplemented
-
-    def __lt__(self, other: Any) -> Any:
-        return self._combined(other, operator.lt)
-
-    def __le__(self, other: Any) -> Any:
-        return self._combined(other, operator.le)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._combined(other, operator.gt)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._combined(other, operator.ge)
-
-    def __hash__(self) -> int:
-        return hash(self._value)
-
-    def __int__(self) -> int:
-        return self.__index__()
-
-    def __index__(self) -> int:
-        if self._value is None:
-            raise type_error("TW205", "an unknown Dimension has no number")
-        return self._value
-
-    def __repr__(self) -> str:
-        return f"Dimension({self._value})"
-
-    def __str__(self) -> str:
-        return "?" if self._value is None else str(self._value)
-
-    def __reduce__(self) -> Any:
-        return Dimension, (self._value,)
+export("compat.v1.Dimension")(Dimension)
 
 
 @export("compat.v1.dimension_value")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 from talweg.core.dims import Dim, broadcast, is_symbolic
@@ -65,8 +66,11 @@ class TensorShape:
 
     @property
     def dims(self) -> list | None:
-        """The dimensions as a list; None if the rank is unknown."""
-        return None if self._dims is None else list(self._dims)
+        """The sizes as a list of `tf.compat.v1.Dimension`s; None if the rank is unknown."""
+        if self._dims is None:
+            return None
+        kind = import_module("talweg.core.dimension").Dimension
+        return [kind(size) for size in self._dims]
 
     def as_list(self) -> list:
         """The dimensions as a list of ints and None; ValueError if the rank is unknown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
@@ -157,6 +158,8 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
         return to_array(base(value), dtype)
     if _is_sequence(value):
         return _from_list(_listed(value), dtype)
+    if hasattr(value, "__index__"):  # a size that stands for a number
+        return to_array(operator.index(value), dtype)
     raise _unsupported(value)
 
 
@@ -175,16 +178,18 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _listed(value: Any) -> list:
-    """A sequence, and those in it, as lists."""
+    """A sequence, and those in it, as lists; what stands for an integer as that."""
     if isinstance(value, memoryview):
         return value.tolist()
-    items = [value[place] for place in range(len(value))]
-    return [
-        _listed(item)
-        if _is_sequence(item) and not isinstance(item, (np.ndarray, np.generic))
-        else item
-        for item in items
-    ]
+    return [_listed_item(value[place]) for place in range(len(value))]
+
+
+def _listed_item(item: Any) -> Any:
+    if isinstance(item, (np.ndarray, np.generic, bool, int)):
+        return item
+    if _is_sequence(item):
+        return _listed(item)
+    return operator.index(item) if hasattr(item, "__index__") else item
 
 
 def _unsupported(value: Any) -> Exception:
@@ -334,7 +339,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
             kinds.add(_KINDS.get(np.asarray(item).dtype.kind, float))
         elif isinstance(item, (bool, int, float, complex, str, bytes)):
             kinds.add(next(base for base in _LEAVES if isinstance(item, base)))
-        elif _is_sequence(item):
+        elif _is_sequence(item) or hasattr(item, "__index__"):
             raise _NestedSequenceError
         else:
             raise _unsupported(item)

@@ -18,7 +18,7 @@ from talweg.compat_v1.messages import ConfigProto as ConfigProto
 from talweg.api.critical_section import CriticalSection as CriticalSection
 from talweg.core.dtypes import DType as DType
 from talweg.api.device import DeviceSpec as DeviceSpec
-from talweg.compat_v1.dimensions import Dimension as Dimension
+from talweg.core.dimension import Dimension as Dimension
 Event: Any
 from talweg.api.queue.queues import FIFOQueue as FIFOQueue
 from talweg.api.examples.features import FixedLenFeature as FixedLenFeature
