@@ -9,7 +9,9 @@ in other processes too, see a whole entry or none.  When files take more than `c
 those used longest ago go.  Nothing here raises: without a folder that can be written there is no
 cache, and compiling takes longer.
 
-The folder holds code that will be run: one that others may write to is not used.
+The entries are code that will be run.  So a file is read only if it, its folder and every folder
+above belong to this user or to root, and nobody else may write to them (or, above, only add files
+of their own: the sticky bit).  Without a home there is no cache.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import threading
 import time
@@ -37,7 +40,7 @@ _lock = threading.Lock()
 def default_folder() -> str:
     """Where the cache is if the setting does not say."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "talweg")
+    return os.path.join(base, "talweg") if os.path.isabs(base) else ""  # no home: "~" stays "~"
 
 
 class CompilationCache:
@@ -60,7 +63,7 @@ class CompilationCache:
         path = self.path(key)
         try:
             with open(path, "rb") as file:
-                found = file.read()
+                found = file.read() if _is_ours(os.fstat(file.fileno())) else b""
         except OSError:
             return None
         content = _checked(found, key)
@@ -164,13 +167,26 @@ def _checked(found: bytes, key: bytes) -> bytes | None:
 
 def _trusted(folder: str) -> bool:
     """Whether only this user (or root) can have written what is in a folder."""
+    folder = os.path.realpath(folder)
     try:
-        status = os.stat(folder)
+        is_trusted = _is_ours(os.stat(folder))
+        while is_trusted and (above := os.path.dirname(folder)) != folder:
+            is_trusted, folder = _is_ours(os.stat(above), stat.S_ISVTX), above
     except OSError:
         return False
+    return is_trusted
+
+
+def _is_ours(status: os.stat_result, unless: int = 0) -> bool:
+    """Whether a file belongs to this user or root, and nobody else may write to it.
+
+    unless: a bit of the mode with which others may.
+    """
     if not hasattr(os, "getuid"):
         return True
-    return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
+    others = 0o002 if status.st_gid == os.getgid() == os.getuid() != 0 else 0o022
+    written = status.st_mode & others and not status.st_mode & unless  # not by a group of its own
+    return status.st_uid in (os.getuid(), 0) and not written
 
 
 _caches: dict[tuple, CompilationCache] = {}
@@ -182,9 +198,12 @@ def current() -> CompilationCache | None:
     if folder.strip().lower() in ("off", "0", "no", "false"):
         return None
     place = (folder or default_folder(), settings.cache_megabytes.get())
+    if not place[0]:
+        return None
     found = _caches.get(place)
     if found is None:
-        found = _caches[place] = CompilationCache(os.path.expanduser(place[0]), place[1] << 20)
+        path = os.path.abspath(os.path.expanduser(place[0]))
+        found = _caches[place] = CompilationCache(path, place[1] << 20)
     return found
 
 

@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.errors import InvalidArgumentError, compose
+
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of features, by the number of their field
 
 
-class NotAnExampleError(ValueError):
+class NotAnExampleError(InvalidArgumentError):
     """Bytes that are no such message."""
+
+    def __init__(self) -> None:
+        text = "Could not parse example input: a message is damaged"
+        super().__init__(None, None, compose("TW207", text))
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
@@ -56,6 +62,11 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
         place += length
 
 
+def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
+    """What the fields with number 1 hold; those of other kinds are unknown fields, left out."""
+    return (content for number, kind, content in _fields(data) if number == 1 and kind in kinds)
+
+
 def _packed_integers(data: bytes) -> list[int]:
     found, place, size = [], 0, len(data)
     while place < size:
@@ -71,12 +82,17 @@ def feature(data: bytes) -> tuple[int, Any]:
         if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
             kind, values = number, content
     if kind == BYTES:
-        return kind, [content for number, _, content in _fields(values) if number == 1]
+        return kind, list(_contents(values, LENGTH))
     if kind == FLOATS:
-        return kind, np.frombuffer(b"".join(part for _, _, part in _fields(values)), "<f4")
+        floats = b"".join(_contents(values, LENGTH, FOUR_BYTES))
+        if len(floats) % 4:
+            raise NotAnExampleError
+        return kind, np.frombuffer(floats, "<f4")
     if kind == INTEGERS:
         found: list[int] = []
-        for _, wire, content in _fields(values):
+        for number, wire, content in _fields(values):
+            if number != 1 or wire not in (LENGTH, VARINT):
+                continue
             packed = (
                 _packed_integers(content)
                 if wire == LENGTH
@@ -93,7 +109,9 @@ def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
         if number != 1 or wire != LENGTH:
             continue
         name, value = b"", b""
-        for part, _, inner in _fields(content):
+        for part, kind, inner in _fields(content):
+            if kind != LENGTH:
+                continue
             if part == 1:
                 name = inner
             elif part == 2:
@@ -118,7 +136,4 @@ def features(data: bytes) -> dict[str, bytes]:
 
 def feature_lists(data: bytes) -> dict[str, list[bytes]]:
     """The lists of features of a SequenceExample."""
-    return {
-        name: [content for number, wire, content in _fields(value) if number == 1]
-        for name, value in _entries(_part(data, 2))
-    }
+    return {name: list(_contents(value, LENGTH)) for name, value in _entries(_part(data, 2))}

@@ -85,8 +85,12 @@ class RecordReader:
         self._file.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        while line := self._call(self._file.readline):
+        while line := self.readline():
             yield line
+
+    def readline(self) -> bytes:
+        """The bytes to the end of a line, with it; none at the end."""
+        return self._call(self._file.readline)
 
     def read(self, count: int = -1) -> bytes:
         """`count` bytes, or those that are left; all without a count.

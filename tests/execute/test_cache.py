@@ -180,3 +180,34 @@ def test_several_processes_at_once(tmp_path):
         assert worker.returncode == 0, errors.decode()
     names = os.listdir(tmp_path / "shared")
     assert names and all(name.endswith(cache.SUFFIX) for name in names)
+
+
+def test_what_others_may_write_is_not_read(tmp_path):
+    """Folders above are looked at, too, and the file itself; above, a sticky one will do."""
+    above = tmp_path / "above"
+    folder = above / "cache"
+    folder.mkdir(parents=True, mode=0o700)
+    kept = cache.CompilationCache(str(folder), 1 << 20)
+    assert kept.put(b"key", b"code")
+
+    def found():
+        return cache.CompilationCache(str(folder), 1 << 20).get(b"key")
+
+    assert found() == b"code"
+    for path, mode, expected in (
+        (above, 0o777, None),
+        (above, 0o1777, b"code"),
+        (above, 0o755, b"code"),
+        (kept.path(b"key"), 0o666, None),
+        (kept.path(b"key"), 0o644, b"code"),
+    ):
+        os.chmod(path, mode)
+        assert found() == expected, (path, oct(mode))
+
+
+def test_without_a_home_there_is_no_cache(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # no HOME, no entry for the user
+    assert cache.default_folder() == ""
+    with settings.cache(""):
+        assert cache.current() is None and not cache.put(b"key", b"code")

@@ -86,7 +86,7 @@ def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
         )
     count = math.prod(dims)
     if dtype is string:
-        texts = [value for number, value in fields if number == TEXT]
+        texts = [v for number, v in fields if number == TEXT and isinstance(v, bytes)]
         if len(texts) != count:
             raise invalid(
                 "TW207", f"Cannot parse tensor from proto: {len(texts)} texts for {count} elements"
@@ -94,7 +94,7 @@ def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
         found = np.empty(count, object)
         found[:] = texts
         return found.reshape(dims)
-    content = b"".join([value for number, value in fields if number == CONTENT])
+    content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
     kind = dtype.numpy_dtype
     if len(content) == count * kind.itemsize:
         return np.frombuffer(content, kind).reshape(dims).copy()

@@ -320,7 +320,7 @@ class decode_wav:
 
     def numpy(contents, *, channels, length):
         samples, rate = wav.decoded(data_of(contents), channels, length)
-        return samples, np.int32(rate)
+        return samples, np.uint32(rate).astype(np.int32)  # wraps, as TensorFlow does
 
 
 @primitive

@@ -1,0 +1,104 @@
+"""Damage files at random, as `tests/faults` does, with fresh seeds, for as long as is wanted.
+
+    ./run probe [--minutes 10] [--seed N] [--only png,gif]
+
+Every input that ends in something else than a value or TensorFlow's error is printed with its seed;
+a table of what was run stands at the end.  The exit status is 1 if there was such an input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.faults.damaged import FORMATS, mutate  # noqa: E402 -- found from here on
+
+ROUND = 200  # inputs of a format in a row
+SLOW = 5.0  # seconds that no input may take
+
+
+class Count:
+    """What came of the inputs of one format."""
+
+    def __init__(self) -> None:
+        self.inputs, self.values, self.seconds = 0, 0, 0.0
+        self.errors: collections.Counter[str] = collections.Counter()
+        self.faults: collections.Counter[str] = collections.Counter()
+
+
+def probe(name: str, seed: int, count: Count) -> None:
+    """Damage a file of one format `ROUND` times."""
+    form, rng = FORMATS[name], random.Random(f"{name}{seed}")
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        whole = form.make(folder)
+        for _ in range(ROUND):
+            data, start = mutate(whole, rng), time.perf_counter()
+            count.inputs += 1
+            try:
+                form.read(data, folder)
+                count.values += 1
+            except form.right as error:
+                count.errors[type(error).__name__] += 1
+            except Exception as error:
+                count.faults[type(error).__name__] += 1
+                print(f"== {name}, seed {seed}: {data!r}")
+                traceback.print_exc(limit=-3, file=sys.stdout)
+            seconds = time.perf_counter() - start
+            count.seconds += seconds
+            if seconds > SLOW:
+                count.faults["slow"] += 1
+                print(f"== {name}, seed {seed}: {seconds:.1f} s for {data!r}")
+
+
+def table(counts: dict[str, Count]) -> str:
+    """The counts as a table in Markdown."""
+    lines = [
+        "| format | inputs | values | right errors | wrong |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, count in counts.items():
+        right, wrong = sum(count.errors.values()), sum(count.faults.values())
+        lines.append(f"| {name} | {count.inputs} | {count.values} | {right} | {wrong} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run; the exit status."""
+    parser = argparse.ArgumentParser("./run probe", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", default="", help="formats, with commas between them")
+    options = parser.parse_args()
+    names = [name.strip() for name in options.only.split(",") if name.strip()] or list(FORMATS)
+    unknown = [name for name in names if name not in FORMATS]
+    if unknown:
+        parser.error(f"no format is called {', '.join(unknown)}; there are {', '.join(FORMATS)}")
+    warnings.simplefilter("ignore")  # Pillow's, of damaged pictures
+    counts = {name: Count() for name in names}
+    end, seed = time.monotonic() + 60 * options.minutes, options.seed
+    while time.monotonic() < end:
+        for name in names:
+            if time.monotonic() > end:
+                break
+            probe(name, seed, counts[name])
+        seed += 1
+    print(table(counts))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"seeds {options.seed} to {seed - 1}; peak memory of the process {peak} MB")
+    return 1 if any(count.faults for count in counts.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
