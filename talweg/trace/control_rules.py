@@ -78,6 +78,8 @@ def seeded(body: Body, g_history: Any) -> tuple[list[Node], dict | None]:
     parts = parts_of(g_history)
     if parts is not None:
         nodes: Any = parts
+        if type(g_history) is BatchTensor and dispatch.context.recorders:
+            parts = None  # a tape knows the batch of histories, not what is taken out of it
     else:
         nodes = nodes_in(g_history)
         nodes = body.requested() if nodes is None else nodes

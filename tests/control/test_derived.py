@@ -113,6 +113,11 @@ THIRD_FOUND = {
     "sums over no slices": (PARTITION, "in_graph", ["reverse", "each", "forward"]),
     "no slices of a part": (PARTITION, "in_function", ["reverse", "reverse", "forward"]),
     "a zero tangent in a list": (PARTITION, "in_graph", ["each", "reverse", "forward_together"]),
+    "a tape around a tape in a batch": (
+        [("call", 1, 0, [("set", "sine", 1, 2, 0)])],
+        "in_function",
+        ["forward", "each", "each"],
+    ),
     "a batch of histories in a batch": (
         [("switch", 0, 1, [("set", "larger", 2, 0, 2)], WHERE, WHERE)],
         "of_function",
