@@ -104,6 +104,10 @@ class FunctionGraph(Graph):
                 content = value.node.params["value"]
                 if not content.captured and not content.given:
                     return self.constant(content.array)
+            if value.node.prim.name == "require" and value.node.params.get("where_used"):
+                parts = [self.bring_in(value.graph.symbol(part)) for part in value.node.operands]
+                nodes = tuple([part.node for part in parts])
+                return self.apply(value.node.prim, value.node.key[1], nodes)
             aval = value.aval
         elif isinstance(value, Tensor):
             aval = getattr(value, "aval", None) or Aval(value.dims, value.dtype)

@@ -180,7 +180,10 @@ class LoweringBuilder:
         buffer = self.buffers[base_of(self.guard)]
         choice = self.new("choice", int32, (), "temporary")
         value = s.select(load(buffer, 0), const(0, int32), const(1, int32))
-        return [Kernel("choose", [Store(choice, 0, value)], ("guard",)), If(choice, [last, []])]
+        stores = [Store(choice, 0, value)]
+        if self.lowered.outputs[-1] is not buffer:  # the guard is a result, too: it is among `last`
+            stores.append(Store(self.lowered.outputs[-1], 0, load(buffer, 0)))
+        return [Kernel("choose", stores, ("guard",)), If(choice, [last, []])]
 
     def _blocks(self, unit: Any) -> list:
         if type(unit) is Block:

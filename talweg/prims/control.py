@@ -377,32 +377,35 @@ class trips:
 
 @primitive
 class require:
-    """y = x; InvalidArgumentError with `message` unless `holds`."""
+    """y = x; InvalidArgumentError with `message` unless `holds`.
+
+    `where_used`: a branch or loop that reads y asks itself, so nothing is asked if it does not run.
+    """
 
     operands = "x holds"
     tf_type = "Assert"
     effect = GRAPH
     memory = "view"
 
-    def infer(x, holds, *, message):
+    def infer(x, holds, *, message, where_used=False):
         return x
 
-    def numpy(x, holds, *, message):
+    def numpy(x, holds, *, message, where_used=False):
         if not holds:
             raise invalid("TW207", message)
         return x
 
-    def batch(size, kinds, x, holds, *, message):
+    def batch(size, kinds, x, holds, *, message, where_used=False):
         if kinds[1]:
             holds = later("reduce_all")(holds, axes=(0,), keepdims=False)
-        return Kinds(require(x, holds, message=message), kinds[:1])
+        return Kinds(require(x, holds, message=message, where_used=where_used), kinds[:1])
 
-    def vjp(g, z, x, holds, *, message):
+    def vjp(g, z, x, holds, *, message, where_used=False):
         return [g, None]
 
-    def jvp(t: tuple, z, x, holds, *, message):
+    def jvp(t: tuple, z, x, holds, *, message, where_used=False):
         return t[0]
 
-    def expand(t, x, holds, *, message):
+    def expand(t, x, holds, *, message, where_used=False):
         t.require(holds)
         return x

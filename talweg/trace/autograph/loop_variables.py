@@ -19,9 +19,14 @@ from talweg.core.shapes import as_shape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
-from talweg.prims.control import require
 from talweg.trace import control
 from talweg.trace.autograph.dataset_loops import called_with
+from talweg.trace.autograph.first_values import (
+    PerhapsForm,
+    after_loop,
+    name_of_given,
+    value_and_given,
+)
 from talweg.trace.autograph.loop_variable_specs import FixedForm, LeafForm, NestForm
 from talweg.trace.autograph.merging import aval_of, zeros_like
 from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
@@ -60,26 +65,16 @@ class LoopVariables:
         self.initial = loop.get_state()
         self.leaves: list[Leaf] = []
         self.first_is_different = False
+        self._given: dict[str, int] = {}  # name -> which leaf says whether it has a value
         self.forms: list = [
-            None if _has_none(value) else self._form(name, value, absent=False)
+            None if _has_none(value) else self._form(name, value)
             for name, value in zip(loop.names, self.initial)
         ]
         if None in self.forms:
             self._guess(body)
-        self.ran: int | None = None  # which leaf says whether the loop ran
-        if any([form.places for form in self._first_given()]):
-            self.ran = len(self.leaves)
-            flag = convert_to_tensor(False)
-            self.leaves.append(Leaf("whether the loop ran", flag, aval_of(flag)))
         self._give_shapes(loop.options.get("shape_invariants"))
 
     # -- before the loop
-
-    def _first_given(self) -> list:
-        """The forms of names that get their first value in the loop."""
-        return [
-            form for form, before in zip(self.forms, self.initial) if isinstance(before, Undefined)
-        ]
 
     def _guess(self, body: Callable[..., Any]) -> None:
         """The forms of names that have no value yet: what one iteration makes of them."""
@@ -107,23 +102,37 @@ class LoopVariables:
                 self.forms[place] = FixedForm(before, free=True)
             elif self.forms[place] is None:
                 self.first_is_different |= before is None
-                self.forms[place] = self._form(name, after, absent=True)
+                self.forms[place] = self._form(name, after, (before,))
 
-    def _form(self, name: str, value: Any, absent: bool) -> Any:
+    def _form(self, name: str, value: Any, absent: tuple = ()) -> Any:
+        """The form of a value; `absent`: what is there before the loop, if that is no value."""
         if structure.is_nested(value, composites=True):
             children = structure.children(value)
             return NestForm(value, [self._form(name, child, absent) for child in children])
         if is_missing(value) or not can_be_tensor(value):
-            return FixedForm(value, free=absent)
+            return FixedForm(value, free=bool(absent))
         tensor = convert_to_tensor(value)
+        before = None if absent else value_and_given(name, tensor)
         if absent:
             dims = aval_of(tensor).dims
             aval = Aval(None if dims is None else _static(dims), tensor.dtype)
             leaf = Leaf(name, zeros_like(tensor, tensor.dtype), aval, free=True)
         else:
-            leaf = Leaf(name, tensor, aval_of(tensor))
+            tensor = tensor if before is None else before[0]
+            leaf = Leaf(name, tensor, aval_of(tensor), free=before is not None)
         self.leaves.append(leaf)
-        return LeafForm(len(self.leaves) - 1)
+        place = len(self.leaves) - 1
+        if before is None and not (absent and isinstance(absent[0], Undefined)):
+            return LeafForm(place)
+        return PerhapsForm(name, place, self._place_of_given(name, before))
+
+    def _place_of_given(self, name: str, before: tuple | None) -> int:
+        """Which leaf says whether a name has a value."""
+        if name not in self._given:
+            first = convert_to_tensor(False) if before is None else before[1]
+            self.leaves.append(Leaf(name_of_given(name), first, aval_of(first)))
+            self._given[name] = len(self.leaves) - 1
+        return self._given[name]
 
     def _give_shapes(self, invariants: Any) -> None:
         """The shapes that the loop's options say hold in every iteration."""
@@ -167,8 +176,6 @@ class LoopVariables:
             for name, value, form in zip(self.loop.names, values, self.forms):
                 for place, tensor in zip(form.places, form.taken_apart(name, value)):
                     found[place] = tensor
-            if self.ran is not None:
-                found[self.ran] = True
             return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
 
         take = self.loop.take
@@ -193,13 +200,12 @@ class LoopVariables:
 
     def _finish(self, results: list, finals: list) -> None:
         """Give the names their values; lists and dictionaries stay the objects they were."""
-        if self.ran is not None:
-            for name, before, form in zip(self.loop.names, self.initial, self.forms):
-                for place in form.places if isinstance(before, Undefined) else ():
-                    results[place] = must_have_run(name, results[place], results[self.ran])
         values = []
         for place, form in enumerate(self.forms):
-            value, before = form.made_of(results), self.initial[place]
+            before = self.initial[place]
+            if isinstance(before, Undefined):
+                form = after_loop(form)
+            value = form.made_of(results)
             if type(before) is list and type(value) is list:
                 before[:] = value
                 value = before
@@ -226,15 +232,6 @@ class LoopVariables:
                     "tf.autograph.experimental.set_loop_options(shape_invariants="
                     f"[({leaf.name}, tf.TensorShape(...))])",
                 )
-
-
-def must_have_run(name: str, value: Any, ran: Any) -> Any:
-    """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
-
-    Python raises UnboundLocalError there.
-    """
-    text = f"loop must iterate at least once to initialize {name}"
-    return require(convert_to_tensor(value), ran, message=text)
 
 
 def _has_none(value: Any) -> bool:

@@ -10,10 +10,11 @@ from talweg.core.errors import value_error
 from talweg.graph import structure
 from talweg.prims import arithmetic
 from talweg.trace.autograph.branches import staged_if, trace
+from talweg.trace.autograph.first_values import must_have_run
 from talweg.trace.autograph.items import Appended
 from talweg.trace.autograph.logic import and_
 from talweg.trace.autograph.loop_variable_specs import GrownError
-from talweg.trace.autograph.loop_variables import LoopVariables, TracedLoop, must_have_run
+from talweg.trace.autograph.loop_variables import LoopVariables, TracedLoop
 from talweg.trace.autograph.steps import IterationSteps, as_count, steps_of
 from talweg.trace.autograph.values import Undefined, condition_of, is_symbolic
 

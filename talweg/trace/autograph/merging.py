@@ -20,6 +20,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.operation import Operation
 from talweg.prims.lists import elements
+from talweg.trace.autograph.first_values import must_be_given, name_of_given, value_and_given
 from talweg.trace.autograph.values import (
     PLAIN,
     HalfDefined,
@@ -91,8 +92,21 @@ class Merging:
                     "tensors, or the same object in both branches",
                 )
         place = len(self.rows)
+        pairs = [None if value is ABSENT else value_and_given(name, value) for value in values]
+        if any(pairs):  # a loop around may not have given the name a value yet
+            return self._match_given(name, values, pairs)
         self.rows.append((name, values))
         return lambda results: results[place]
+
+    def _match_given(self, name: str, values: list, pairs: list) -> Build:
+        place = len(self.rows)
+        found = [value if pair is None else pair[0] for value, pair in zip(values, pairs)]
+        given = [
+            value if value is ABSENT else True if pair is None else pair[1]
+            for value, pair in zip(values, pairs)
+        ]
+        self.rows.extend([(name, found), (name_of_given(name), given)])
+        return lambda results: must_be_given(name, results[place], results[place + 1])
 
     def _match_nests(self, name: str, values: list, present: list) -> Build:
         first = present[0]

@@ -17,7 +17,9 @@ from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
+from talweg.prims import arithmetic
 from talweg.prims.lists import elements
+from talweg.prims.rounding import floor_div
 
 
 class IterationSteps:
@@ -60,6 +62,9 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     if rank == 0:
         raise type_error("TW203", f"a loop cannot go over a scalar: {x!r}")
     known = None if rank is None else x.shape[0]
+    numbers = _steps_of_numbers(x) if known is None else None
+    if numbers is not None:
+        return numbers
     length = hooks.exported("shape")(x)[0] if known is None else known
     if x.dtype in dtypes.INTEGER or x.dtype is dtypes.bool_ or rank is None:
         return IterationSteps(length, lambda i: hooks.gather(x, i))
@@ -74,6 +79,24 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     found = IterationSteps(length, item)
     parts.append(elements.list_from(x))
     return found
+
+
+def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
+    """The steps of a loop over `tf.range`: none where it would be negative, which it refuses."""
+    if type(x) is not Symbol or x.node.prim.name != "sequence" or x.dtype not in dtypes.INTEGER:
+        return None
+    start, limit, delta = [x.graph.symbol(part) for part in x.node.operands]
+    if delta.node.prim.name != "constant" or not delta.node.params["value"].array:
+        return None
+    step = int(delta.node.params["value"].array)
+    over = arithmetic.add(arithmetic.sub(limit, start), step - 1 if step > 0 else step + 1)
+    length = arithmetic.maximum(floor_div(over, delta), arithmetic.zeros_of(over))
+
+    def item(place: Any) -> Any:
+        place = hooks.cast(convert_to_tensor(place), x.dtype)
+        return arithmetic.add(start, arithmetic.mul(place, delta))
+
+    return IterationSteps(length, item)
 
 
 def inner_dims(x: Tensor) -> tuple:

@@ -1,0 +1,86 @@
+"""Names that a loop gives their first value: whether they have one is carried beside it.
+
+Python raises UnboundLocalError where such a name is read before the loop gave it a value.  A traced
+loop carries something in its place, and raises where that is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.eager.convert import convert_to_tensor
+from talweg.graph.symbol import Symbol
+from talweg.prims.control import require
+from talweg.trace.autograph.loop_variable_specs import LeafForm, NestForm
+
+
+def must_have_run(name: str, value: Any, ran: Any) -> Any:
+    """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
+
+    Python raises UnboundLocalError there.
+    """
+    return require(convert_to_tensor(value), ran, message=_after(name))
+
+
+def must_be_given(name: str, value: Any, given: Any) -> Any:
+    """`value`, which a name has inside a loop; InvalidArgumentError where it is used and has none.
+
+    Branches and loops inside that do not run do not use it.
+    """
+    return require(convert_to_tensor(value), given, message=_within(name), where_used=True)
+
+
+def value_and_given(name: str, value: Any) -> tuple | None:
+    """The value of a name and whether it has one, of what the functions above gave; else None."""
+    if type(value) is not Symbol or value.node.prim is not require:
+        return None
+    if value.node.params["message"] not in (_after(name), _within(name)):
+        return None
+    found, given = [value.graph.symbol(part) for part in value.node.operands]
+    return found, given
+
+
+def name_of_given(name: str) -> str:
+    """What a loop calls the tensor that says whether a name has a value."""
+    return f"whether '{name}' has a value"
+
+
+def after_loop(form: Any) -> Any:
+    """The form of a name after the loop that gave it a value first."""
+    if type(form) is NestForm:
+        return NestForm(form.like, [after_loop(part) for part in form.parts])
+    return AfterForm(form.name, form.place, form.given) if type(form) is PerhapsForm else form
+
+
+class PerhapsForm(LeafForm):
+    """A tensor that perhaps has no value yet: number `given` of those carried says so."""
+
+    def __init__(self, name: str, place: int, given: int):
+        super().__init__(place)
+        self.name, self.given = name, given
+        self.places = [place, given]
+
+    def made_of(self, tensors: list) -> Any:
+        """The value, which raises where it is used and there is none."""
+        return must_be_given(self.name, tensors[self.place], tensors[self.given])
+
+    def taken_apart(self, name: str, value: Any) -> list:
+        """The value, and whether there is one; TypeError or ValueError if it has another form."""
+        (value,) = super().taken_apart(name, value)
+        return list(value_and_given(self.name, value) or (value, True))
+
+
+class AfterForm(PerhapsForm):
+    """The same after the loop."""
+
+    def made_of(self, tensors: list) -> Any:
+        """The value, which raises where it is used if the loop never ran."""
+        return must_have_run(self.name, tensors[self.place], tensors[self.given])
+
+
+def _after(name: str) -> str:
+    return f"loop must iterate at least once to initialize {name}"
+
+
+def _within(name: str) -> str:
+    return f"'{name}' is used before the loop has given it a value"
