@@ -59,8 +59,8 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
 
 
 @export("stop_gradient")
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """`input`, as a constant as far as derivatives go.
+def stop_gradient(input: Any, name: str | None = None) -> Any:
+    """`input`, a tensor, a ragged or a sparse one, as a constant as far as derivatives go.
 
     >>> import talweg as tf
     >>> x = tf.constant(3.0)
@@ -70,6 +70,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     >>> float(tape.gradient(y, x))
     3.0
     """
+    if structure.kind_of(input) == structure.COMPOSITE:
+        return structure.map_leaves(stop_gradient, input, composites=True)
     return arithmetic.stop_gradient(tensor(input))
 
 

@@ -94,6 +94,20 @@ def operators_of_the_other(tf, np):
     ]
 
 
+def stopped_composites(tf, np):
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    sparse = tf.sparse.SparseTensor([[0, 1]], [2.0], [1, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(ragged.values)
+        y = tf.reduce_sum(ragged.values * tf.stop_gradient(ragged).values)
+    return [
+        tf.stop_gradient(ragged).to_list(),
+        tf.stop_gradient(sparse).values,
+        tf.function(lambda: tf.stop_gradient(ragged).values)(),
+        tape.gradient(y, ragged.values),
+    ]
+
+
 def references(tf, np):
     x = tf.constant([1.0])
     reference = x.ref()
@@ -235,6 +249,7 @@ PROGRAMS = [
     arrays_by_their_interface,
     sequences,
     operators_of_the_other,
+    stopped_composites,
     references,
     empty_segments,
     short_ids_of_segments,
