@@ -284,3 +284,14 @@ def test_gradients_inside_a_loop():
 
         _, found = T.while_loop(lambda i, a: i < 2, body, [0, T.constant(1.0)])
         assert run(found) == 36.0
+
+
+def test_equal_identities_are_one_tensor():
+    """The derivative by one is that by both; what has a gradient of its own is not merged."""
+    own = T.grad_pass_through(T.identity)
+    with T.Graph().as_default(), T.compat.v1.Session() as session:
+        x = T.compat.v1.placeholder(T.float32, [])
+        a, b = T.identity(x), T.identity(x)
+        assert session.run(T.gradients(a * b, [a, b]), {x: 3.0}) == [6.0, 6.0]
+        a, b = own(x), own(x)
+        assert session.run(T.gradients(a * b, [a, b, x]), {x: 3.0}) == [3.0, 3.0, 6.0]
