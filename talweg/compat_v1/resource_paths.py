@@ -54,26 +54,33 @@ class raise_exception_on_not_ok_status:
 # -- files beside the program
 
 
-def _folder(frame: Any) -> str:
+PACKAGE = str(Path(__file__).resolve().parent.parent)
+
+
+def _folder() -> str:
+    """The folder of the file that calls, the first outside of talweg."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
     return os.path.dirname(frame.f_code.co_filename)
 
 
 @export("compat.v1.resource_loader.get_data_files_path")
 def get_data_files_path() -> str:
     """The folder of the file that calls."""
-    return _folder(sys._getframe(1))
+    return _folder()
 
 
 @export("compat.v1.resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
     """A path relative to the folder of the file that calls."""
-    return os.path.join(_folder(sys._getframe(1)), path)
+    return os.path.join(_folder(), path)
 
 
 @export("compat.v1.resource_loader.get_root_dir_with_all_resources")
 def get_root_dir_with_all_resources() -> str:
     """The folder of the file that calls."""
-    return _folder(sys._getframe(1))
+    return _folder()
 
 
 @export("compat.v1.resource_loader.load_resource")

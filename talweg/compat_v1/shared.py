@@ -11,7 +11,6 @@ PAIRS = """
 data.experimental.Counter data.experimental.CsvDataset data.experimental.RandomDataset
 data.experimental.SqlDataset data.experimental.choose_from_datasets
 data.experimental.make_csv_dataset data.experimental.sample_from_datasets
-data.experimental.TensorStructure=TensorSpec
 distribute.MirroredStrategy distribute.OneDeviceStrategy distribute.ReplicaContext
 distribute.Strategy distribute.StrategyExtended
 distribute.experimental.CentralStorageStrategy

@@ -697,6 +697,7 @@ from talweg.compat.v1 import losses as losses
 from talweg.compat.v1 import manip as manip
 from talweg.compat.v1 import math as math
 from talweg.compat.v1 import metrics as metrics
+from talweg.compat.v1 import mixed_precision as mixed_precision
 from talweg.compat.v1 import nest as nest
 from talweg.compat.v1 import nn as nn
 from talweg.compat.v1 import python_io as python_io

@@ -31,7 +31,7 @@ Structure = _TypeSpec_as_Structure
 from talweg.api.data.records import DatasetWriter as _DatasetWriter_as_TFRecordWriter
 TFRecordWriter = _DatasetWriter_as_TFRecordWriter
 from talweg.compat_v1.resource_paths import TensorArrayStructure as TensorArrayStructure
-TensorStructure: Any
+from talweg.compat_v1.resource_paths import TensorStructure as TensorStructure
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
 from talweg.api.data.experimental import assert_cardinality as assert_cardinality

@@ -108,4 +108,5 @@ from talweg.compat_v1.summary_reading import summary_iterator as summary_iterato
 from talweg.compat_v1.train.checkpoints import update_checkpoint_state as update_checkpoint_state
 from talweg.compat_v1.train.restoring import warm_start as warm_start
 from talweg.interop.graph_def.files import write_graph as write_graph
+from talweg.compat.v1.train import experimental as experimental
 from talweg.compat.v1.train import queue_runner as queue_runner
