@@ -680,6 +680,7 @@ from talweg.compat.v1 import config as config
 from talweg.compat.v1 import data as data
 from talweg.compat.v1 import debugging as debugging
 from talweg.compat.v1 import distribute as distribute
+from talweg.compat.v1 import distributions as distributions
 from talweg.compat.v1 import dtypes as dtypes
 from talweg.compat.v1 import errors as errors
 from talweg.compat.v1 import experimental as experimental

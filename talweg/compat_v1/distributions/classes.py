@@ -1,0 +1,207 @@
+"""Distributions of classes, of counts of classes, and of probabilities of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.export import export
+from talweg.compat_v1.distributions.base import FULLY, NOT, Distribution, RegisterKL, number, op
+from talweg.core.dtypes import as_dtype, int32, int64
+from talweg.core.errors import value_error
+
+
+def _pair(logits: Any, probs: Any) -> tuple:
+    """(the logarithms, the probabilities); ValueError unless one of them is given."""
+    if (logits is None) == (probs is None):
+        raise value_error("TW104", "Must pass probs or logits, but not both.")
+    if logits is not None:
+        logits = number(logits)
+        return logits, op("nn.softmax", logits)
+    probs = number(probs)
+    return op("math.log", probs), probs
+
+
+@export("compat.v1.distributions.Categorical")
+class Categorical(Distribution):
+    """Classes 0, 1, ... with probabilities `probs`, or softmax of `logits`."""
+
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Categorical",
+    ):
+        given = {"logits": logits, "probs": probs, "dtype": dtype}
+        super().__init__(as_dtype(dtype), NOT, validate_args, allow_nan_stats, given, name=name)
+        self.logits, self.probs = _pair(logits, probs)
+
+    @property
+    def event_size(self) -> Any:
+        """The number of classes."""
+        return op("constant", self.probs.shape.as_list()[-1])
+
+    def _batch(self) -> Any:
+        return self.probs.shape[:-1]
+
+    def _sample(self, shape: list, seed: Any) -> Any:
+        flat = op("reshape", self.logits, [-1, self.probs.shape.as_list()[-1]])
+        count = 1
+        for n in shape:
+            count *= n
+        drawn = op("random.categorical", flat, count, int64, seed)
+        drawn = op("reshape", op("transpose", drawn), [*shape, *self.batch_shape.as_list()])
+        return op("cast", drawn, self._dtype)
+
+    def _log_prob(self, x: Any) -> Any:
+        shape = op("broadcast_static_shape", x.shape, self.batch_shape).as_list()
+        logits = op("broadcast_to", self.logits, [*shape, self.probs.shape.as_list()[-1]])
+        labels = op("broadcast_to", op("cast", x, int32), shape)
+        return -op("nn.sparse_softmax_cross_entropy_with_logits", labels=labels, logits=logits)
+
+    def _mode(self) -> Any:
+        return op("cast", op("argmax", self.logits, -1), self._dtype)
+
+    def _entropy(self) -> Any:
+        return -op("reduce_sum", op("nn.log_softmax", self.logits) * self.probs, -1)
+
+
+@RegisterKL(Categorical, Categorical)
+def _of_categoricals(a: Any, b: Any) -> Any:
+    difference = op("nn.log_softmax", a.logits) - op("nn.log_softmax", b.logits)
+    return op("reduce_sum", op("nn.softmax", a.logits) * difference, -1)
+
+
+def _choices(total: Any, counts: Any) -> Any:
+    """The logarithm of the number of ways to have these counts."""
+    parts = op("reduce_sum", op("math.lgamma", counts + 1.0), -1)
+    return op("math.lgamma", total + 1.0) - parts
+
+
+@export("compat.v1.distributions.Multinomial")
+class Multinomial(Distribution):
+    """How often each class comes in `total_count` draws."""
+
+    def __init__(
+        self,
+        total_count: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Multinomial",
+    ):
+        given = {"total_count": total_count, "logits": logits, "probs": probs}
+        self.logits, self.probs = _pair(logits, probs)
+        self.total_count = number(total_count, self.probs.dtype)
+        dtype = self.probs.dtype
+        super().__init__(dtype, NOT, validate_args, allow_nan_stats, given, name=name)
+
+    def _batch(self) -> Any:
+        return op("broadcast_static_shape", self.total_count.shape, self.probs.shape[:-1])
+
+    def _event(self) -> Any:
+        return self.probs.shape[-1:]
+
+    def _sample(self, shape: list, seed: Any) -> Any:
+        classes = self.probs.shape.as_list()[-1]
+        count = int(op("reduce_max", self.total_count))
+        drawn = Categorical(logits=self.logits).sample([count, *shape], seed)
+        hot = op("one_hot", drawn, classes, dtype=self._dtype)
+        before = op("range", count, dtype=self._dtype)
+        rows = op("reshape", before, [count] + [1] * (hot.shape.rank - 1))
+        return op(
+            "reduce_sum", hot * op("cast", rows < self.total_count[..., None], self._dtype), 0
+        )
+
+    def _log_prob(self, counts: Any) -> Any:
+        own = op("reduce_sum", counts * op("nn.log_softmax", self.logits), -1)
+        return own + _choices(self.total_count, counts)
+
+    def _mean(self) -> Any:
+        return self.probs * self.total_count[..., None]
+
+    def _variance(self) -> Any:
+        return self._mean() * (1.0 - self.probs)
+
+
+class _OfConcentration(Distribution):
+    def _keep(self, concentration: Any) -> None:
+        self.concentration = number(concentration)
+        self.total_concentration = op("reduce_sum", self.concentration, -1)
+        self._dtype = self.concentration.dtype
+
+    def _event(self) -> Any:
+        return self.concentration.shape[-1:]
+
+    def _probabilities(self, shape: list, seed: Any) -> Any:
+        drawn = op("random.gamma", shape, self.concentration, None, self._dtype, seed)
+        return drawn / op("reduce_sum", drawn, -1, keepdims=True)
+
+
+@export("compat.v1.distributions.Dirichlet")
+class Dirichlet(_OfConcentration):
+    """Probabilities of classes, which sum to 1."""
+
+    def __init__(
+        self,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Dirichlet",
+    ):
+        given = {"concentration": concentration}
+        super().__init__(None, FULLY, validate_args, allow_nan_stats, given, name=name)
+        self._keep(concentration)
+
+    def _batch(self) -> Any:
+        return self.total_concentration.shape
+
+    def _sample(self, shape: list, seed: Any) -> Any:
+        return self._probabilities(shape, seed)
+
+    def _log_prob(self, x: Any) -> Any:
+        own = op("reduce_sum", op("math.xlogy", self.concentration - 1.0, x), -1)
+        return own - op("math.lbeta", self.concentration)
+
+    def _mean(self) -> Any:
+        return self.concentration / self.total_concentration[..., None]
+
+    def _variance(self) -> Any:
+        mean = self._mean()
+        return mean * (1.0 - mean) / (1.0 + self.total_concentration[..., None])
+
+
+@export("compat.v1.distributions.DirichletMultinomial")
+class DirichletMultinomial(_OfConcentration):
+    """How often each class comes, where their probabilities are drawn first."""
+
+    def __init__(
+        self,
+        total_count: Any,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "DirichletMultinomial",
+    ):
+        given = {"total_count": total_count, "concentration": concentration}
+        super().__init__(None, NOT, validate_args, allow_nan_stats, given, name=name)
+        self._keep(concentration)
+        self.total_count = number(total_count, self._dtype)
+
+    def _batch(self) -> Any:
+        return op("broadcast_static_shape", self.total_count.shape, self.total_concentration.shape)
+
+    def _sample(self, shape: list, seed: Any) -> Any:
+        probs = self._probabilities(shape, seed)
+        return Multinomial(self.total_count, probs=probs).sample([], seed)
+
+    def _log_prob(self, counts: Any) -> Any:
+        own = op("math.lbeta", self.concentration + counts) - op("math.lbeta", self.concentration)
+        return own + _choices(self.total_count, counts)
+
+    def _mean(self) -> Any:
+        share = self.concentration / self.total_concentration[..., None]
+        return self.total_count[..., None] * share
