@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import look_up
+from talweg.api.linalg.operators.composite import LinearOperatorSpec
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
@@ -73,7 +74,16 @@ def _write_spec(spec: TensorSpec, message: Any) -> None:
         message.name = spec.name
 
 
+REGISTERED = 12  # of TypeSpecProto's classes: the spec is known by its name
+
+
 def _write_type_spec(spec: TypeSpec, message: Any) -> None:
+    if isinstance(spec, LinearOperatorSpec):
+        message.type_spec_class = REGISTERED
+        message.type_spec_class_name = spec.registered_name
+        _write(spec.registered_state(), message.type_state)
+        message.num_flat_components = len(spec.part_specs())
+        return
     name = type(spec).__name__
     number = next((number for number, known in CLASSES.items() if known == name), None)
     if number is None:
@@ -131,6 +141,9 @@ def _read_bounded(message: Any) -> Any:
 
 
 def _read_type_spec(message: Any) -> Any:
+    registered = message.type_spec_class_name
+    if message.type_spec_class == REGISTERED and registered.startswith("tf.linalg.LinearOperator"):
+        return LinearOperatorSpec.from_registered(registered, read(message.type_state))
     name = CLASSES.get(message.type_spec_class)
     if name is None:
         raise value_error(

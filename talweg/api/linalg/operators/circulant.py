@@ -31,6 +31,7 @@ class _Circulant(CompositeOperator):
 
     block_depth: int
     tensors = {"spectrum": 1}
+    static_in = ("input_output_dtype",)
 
     def __init__(
         self,

@@ -13,8 +13,11 @@ import numpy as np
 
 from talweg.api.array.passing import get_static_value
 from talweg.api.array.slicing import getitem
+from talweg.api.export import look_up
+from talweg.api.linalg.operators.hints import same
 from talweg.api.linalg.operators.operator import LinearOperator
 from talweg.api.tensors import convert_to_tensor
+from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
 
 
@@ -24,13 +27,23 @@ class CompositeOperator(LinearOperator):
     tensors: dict[str, int] = {}
     operators_in: tuple[str, ...] = ()
     sequences_in: tuple[str, ...] = ()  # attributes that are lists of operators
+    static_in: tuple[str, ...] = ()  # other arguments, which are never tensors
     sizes_in: tuple[str, ...] = ()  # of `tensors`, those that are static where they are known
 
+    def _parts(self) -> list[str]:
+        """The attributes that hold tensors or operators, by name: the order of the components."""
+        return sorted([*self._present(), *self.operators_in, *self.sequences_in])
+
     def _flat_components(self) -> list:
-        found = [getattr(self, name) for name in self._present()]
-        return [
-            value if not hasattr(value, "value") else convert_to_tensor(value) for value in found
-        ] + [part for operator in self._inner() for part in operator._flat_components()]
+        found: list[Any] = []
+        for name in self._parts():
+            held = getattr(self, name)
+            if name in self.tensors:
+                found.append(convert_to_tensor(held) if hasattr(held, "value") else held)
+            else:
+                inner = _operators_in(held)
+                found += [part for operator in inner for part in operator._flat_components()]
+        return found
 
     def _present(self) -> list[str]:
         return [
@@ -47,23 +60,16 @@ class CompositeOperator(LinearOperator):
         return None if found is None else tuple(np.ravel(found).tolist())
 
     def _inner(self) -> list[Any]:
-        found = [getattr(self, name) for name in self.operators_in]
-        for name in self.sequences_in:
-            for item in getattr(self, name):
-                found += item if isinstance(item, (list, tuple)) else [item]
-        return found
+        held = [getattr(self, name) for name in (*self.operators_in, *self.sequences_in)]
+        return [operator for item in held for operator in _operators_in(item)]
 
     def _with_components(self, parts: list) -> Any:
         made = copy.copy(self)
         made._parameters = dict(self._parameters)
-        names = self._present()
-        rest = list(parts[len(names) :])
-        for name, part in zip(names, parts):
-            made._replace(name, part)
-        for name in self.operators_in:
-            made._replace(name, _taken(getattr(self, name), rest))
-        for name in self.sequences_in:
-            made._replace(name, _sequence_taken(getattr(self, name), rest))
+        rest = list(parts)
+        for name in self._parts():
+            held = getattr(self, name)
+            made._replace(name, rest.pop(0) if name in self.tensors else _taken(held, rest))
         return made
 
     def _replace(self, name: str, value: Any) -> None:
@@ -73,19 +79,21 @@ class CompositeOperator(LinearOperator):
 
     def _static(self) -> tuple:
         """What a trace of a function of this operator depends on, besides its tensors."""
-        numbers = tuple(
-            (name, value)
-            for name, value in self._parameters.items()
-            if name not in self.tensors
-            and name not in self.operators_in
-            and name not in self.sequences_in
-            and name != "name"
-            and isinstance(value, (bool, int, float, str, type(None)))
-        )
+        numbers = tuple(self._static_argument(name) for name in self.static_in)
         sizes = tuple(
             (name, self._size_in(name)) for name in self.sizes_in if getattr(self, name) is not None
         )
-        return type(self), self._hints, numbers, sizes, tuple(self._present()), self._dtype
+        return (
+            type(self),
+            tuple(same(self).values()),
+            numbers,
+            sizes,
+            tuple(self._present()),
+            self._dtype,
+        )
+
+    def _static_argument(self, name: str) -> Any:
+        return self.dtype if name.endswith("dtype") else self._parameters[name]
 
     @property
     def trace_key(self) -> Any:
@@ -127,17 +135,20 @@ def sliced(value: Any, key: tuple, own: int, operator: Any) -> Any:
     return getitem(x, (*key, *[slice(None)] * own)) if own else getitem(x, key)
 
 
-def _taken(operator: Any, rest: list) -> Any:
-    count = len(operator._flat_components())
+def _operators_in(held: Any) -> list[Any]:
+    """The operators of an attribute: one, or those of (nested) lists."""
+    if isinstance(held, (list, tuple)):
+        return [operator for item in held for operator in _operators_in(item)]
+    return [held]
+
+
+def _taken(held: Any, rest: list) -> Any:
+    """Operators like those of an attribute, of the first of the tensors that are left."""
+    if isinstance(held, (list, tuple)):
+        return [_taken(item, rest) for item in held]
+    count = len(held._flat_components())
     parts, rest[:count] = rest[:count], []
-    return operator._with_components(parts)
-
-
-def _sequence_taken(items: Any, rest: list) -> Any:
-    return [
-        _sequence_taken(item, rest) if isinstance(item, (list, tuple)) else _taken(item, rest)
-        for item in items
-    ]
+    return held._with_components(parts)
 
 
 class LinearOperatorSpec(TypeSpec):
@@ -161,6 +172,9 @@ class LinearOperatorSpec(TypeSpec):
         """What determines a trace, besides the tensors."""
         return self._like.trace_key
 
+    def _like_with_values(self) -> Any:
+        return self._like._with_components([_stand_in(spec, "") for spec in self._specs])
+
     def part_specs(self) -> list[TensorSpec]:
         """The specs of the tensors."""
         return list(self._specs)
@@ -176,8 +190,76 @@ class LinearOperatorSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return self._like.trace_key, self._specs
 
+    # -- in a saved model
+
+    @property
+    def registered_name(self) -> str:
+        """What files call this kind of spec."""
+        return f"tf.linalg.{type(self._like).__name__}Spec"
+
+    def registered_state(self) -> tuple:
+        """(specs of tensors and operators, what is static, names that prefer to be static)."""
+        like = self._like
+        rest = list(self._specs)
+        parts: dict[str, Any] = {}
+        for name in like._parts():
+            held = getattr(like, name)
+            parts[name] = rest.pop(0) if name in like.tensors else _specs_taken(held, rest)
+        static: dict[str, Any] = same(like)
+        static.update({name: like._static_argument(name) for name in like.static_in})
+        prefer = [name.removesuffix("_arg") for name in like.sizes_in]
+        for name, shown in zip(like.sizes_in, prefer):
+            size = like._size_in(name) if getattr(like, name) is not None else ()
+            if shown == "batch_shape":
+                static[shown] = TensorShape(list(size or ()))
+            elif size is not None:
+                static[shown] = size[0] if size else static["num_rows"]
+        if prefer:
+            static["assert_proper_shapes"] = False
+        return parts, static, tuple(prefer)
+
+    @staticmethod
+    def from_registered(name: str, state: tuple) -> LinearOperatorSpec:
+        """The spec that a file describes."""
+        parts, static, _ = state
+        operator = look_up(name.removeprefix("tf.").removesuffix("Spec"))
+        given = {key: _stand_in(part, key) for key, part in parts.items()}
+        shape = static.get("batch_shape")
+        if isinstance(shape, TensorShape):
+            static = {**static, "batch_shape": shape.as_list() if shape.rank else None}
+        static = {key: value for key, value in static.items() if key != "assert_proper_shapes"}
+        specs = [spec for key in sorted(parts) for spec in _flat_specs(parts[key])]
+        return LinearOperatorSpec(operator(**given, **static), specs)
+
     def _of(self, value: Any) -> TypeSpec | None:
         return LinearOperatorSpec(value) if isinstance(value, CompositeOperator) else None
 
     def __repr__(self) -> str:
         return f"{type(self._like).__name__}Spec{self._specs}"
+
+
+def _specs_taken(held: Any, rest: list) -> Any:
+    """The specs of an attribute's operators, of the first of the tensors' specs that are left."""
+    if isinstance(held, (list, tuple)):
+        return [_specs_taken(item, rest) for item in held]
+    count = len(held._flat_components())
+    specs, rest[:count] = rest[:count], []
+    return LinearOperatorSpec(held, specs)
+
+
+def _flat_specs(part: Any) -> list[Any]:
+    if isinstance(part, (list, tuple)):
+        return [spec for item in part for spec in _flat_specs(item)]
+    return part.part_specs() if isinstance(part, LinearOperatorSpec) else [part]
+
+
+def _stand_in(part: Any, name: str) -> Any:
+    """A value for a constructor, in place of what only a call will bring."""
+    if isinstance(part, (list, tuple)):
+        return [_stand_in(item, name) for item in part]
+    if isinstance(part, LinearOperatorSpec):
+        return part._like_with_values()
+    sizes = [1 if size is None else size for size in part.shape.as_list()]
+    if name == "perm":
+        return convert_to_tensor(np.broadcast_to(np.arange(sizes[-1]), sizes).copy(), part.dtype)
+    return convert_to_tensor(np.zeros(sizes, part.dtype.numpy_dtype))

@@ -22,6 +22,7 @@ class _Sized(CompositeOperator):
 
     tensors = {"num_rows": 0, "batch_shape_arg": 0}
     sizes_in = ("num_rows", "batch_shape_arg")
+    static_in = ("dtype",)
 
     def _set_size(self, num_rows: Any, batch_shape: Any = None) -> None:
         self._num_rows = _size(num_rows, "num_rows")

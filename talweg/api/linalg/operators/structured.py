@@ -140,6 +140,7 @@ class LinearOperatorPermutation(_OfVector):
     """
 
     tensors = {"perm": 1}
+    static_in = ("dtype",)
     _stored = "perm"
 
     def __init__(
@@ -225,6 +226,7 @@ class LinearOperatorTridiag(CompositeOperator):
     """
 
     tensors = {"diagonals": 2}
+    static_in = ("diagonals_format",)
 
     def __init__(
         self,
@@ -330,6 +332,7 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
     """
 
     tensors = {"u": 2, "diag_update": 1, "v": 2}
+    static_in = ("is_diag_update_positive",)
     operators_in = ("base_operator",)
 
     def __init__(
@@ -346,6 +349,7 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
         name: str = "LinearOperatorLowRankUpdate",
     ):
         given = {"base_operator": base_operator, "u": u, "diag_update": diag_update, "v": v}
+        given["is_diag_update_positive"] = is_diag_update_positive
         self._base_operator = base_operator
         dtype = base_operator.dtype
         self._u, self._v = parameter(u, dtype), parameter(v, dtype)
@@ -410,10 +414,6 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
     def is_diag_update_positive(self) -> bool | None:
         """Whether D is positive definite, if that was said."""
         return self._is_diag_update_positive
-
-    def _present(self) -> list[str]:
-        found = super()._present()
-        return [name for name in found if name != "v" or self._v is not None]
 
     def _shape(self) -> TensorShape:
         batch = look_up("broadcast_static_shape")(self.base_operator.batch_shape, self.u.shape[:-2])
