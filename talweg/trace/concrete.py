@@ -379,9 +379,9 @@ class ConcreteFunction(DescribedFunction):
         if dispatch.context.recorders:
             self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
         if len(changes) == 1 and state is STATE and not program.calls_python:
-            variable = STATE.owner(changes[0])
-            if variable._held is None:  # the usual case, in less time
-                variable._held = get_ident()
+            variable, me = STATE.owner(changes[0]), get_ident()
+            if variable._held is None:  # the usual case; no call may come between these two lines
+                variable._held = me
                 try:
                     return self.call_flat(tensors, (), STATE)
                 finally:
