@@ -13,8 +13,8 @@ from talweg.api.export import export
 from talweg.api.host import numpy_function
 from talweg.api.math.comparison import maximum
 from talweg.api.sparse.form import from_dense
-from talweg.core.dtypes import int64
-from talweg.core.errors import value_error
+from talweg.core.dtypes import int32, int64
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import sets as kernels
 
@@ -78,3 +78,26 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
     array([2], dtype=int32)
     """
     return _combined(a, b, set.difference) if aminusb else _combined(b, a, set.difference)
+
+
+@export("sets.size")
+def size(a: Any, validate_indices: bool = True) -> Any:
+    """How many different elements each row of a SparseTensor [..., n] has, int32 [...].
+
+    validate_indices: whether the order of indices is checked, InvalidArgumentError if it is wrong.
+    TypeError for what is not sparse.
+
+    >>> import talweg as tf
+    >>> tf.sets.size(tf.sparse.from_dense([[1, 2], [3, 3]])).numpy()
+    array([2, 1], dtype=int32)
+    """
+    if not isinstance(a, SparseTensor):
+        raise type_error("TW104", f"sets.size: {type(a).__name__}", "a SparseTensor")
+    if a.shape.rank is not None and a.shape.rank < 2:
+        raise invalid("TW203", f"sets.size: rank {a.shape.rank}", "a rank above 1")
+    operands = [a.indices, a.values, a.dense_shape]
+    found = numpy_function(
+        lambda *parts: kernels.sizes(*parts, check=bool(validate_indices)), operands, int32
+    )
+    rows = a.shape[:-1] if a.shape.rank else None
+    return ensure_shape(found, rows)

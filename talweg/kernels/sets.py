@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+
+from talweg.core.errors import invalid
 
 
 def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
@@ -31,3 +34,16 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
         return np.array(indices, np.int64).reshape(shape), found, np.int64(longest)
 
     return kernel
+
+
+def sizes(indices: Any, values: Any, shape: Any, check: bool) -> np.ndarray:
+    """How many different values each row of a sparse tensor has; of the rows, all axes but one."""
+    if check and len(indices) > 1:
+        steps = np.diff(indices, axis=0)
+        first = steps[np.arange(len(steps)), np.argmax(steps != 0, axis=1)]
+        if (first <= 0).any():
+            raise invalid("TW207", "sets.size: indices are out of order or repeated", "sorted ones")
+    found = np.zeros(tuple(shape[:-1]), np.int32)
+    for row in {(*place[:-1], value) for place, value in zip(indices.tolist(), values.tolist())}:
+        found[row[:-1]] += 1
+    return found

@@ -25,6 +25,8 @@ export("compat.v1.data.FixedLengthRecordDataset")(classes.FixedLengthRecordDatas
 class TFRecordOptions:
     """How a file of records is written: compression ("", "GZIP", "ZLIB") and its level."""
 
+    compression_type_map = {1: "ZLIB", 2: "GZIP", 0: ""}
+
     def __init__(
         self,
         compression_type: Any = None,
@@ -47,7 +49,7 @@ class TFRecordOptions:
             return ""
         if isinstance(options, TFRecordOptions):
             return options.compression_type
-        names = {0: "", 1: "ZLIB", 2: "GZIP"}
+        names = {1: "ZLIB", 2: "GZIP", 0: ""}
         return names[options] if options in names else str(options)
 
 

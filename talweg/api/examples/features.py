@@ -68,6 +68,24 @@ class RowLengths(NamedTuple):
     key: str
 
 
+class RowStarts(NamedTuple):
+    """Rows given by the feature `key`, with where they begin."""
+
+    key: str
+
+
+class RowLimits(NamedTuple):
+    """Rows given by the feature `key`, with where they end."""
+
+    key: str
+
+
+class ValueRowIds(NamedTuple):
+    """Rows given by the feature `key`, with the row of each value."""
+
+    key: str
+
+
 class UniformRowLength(NamedTuple):
     """Rows of one length."""
 
@@ -79,7 +97,8 @@ class RaggedFeature(NamedTuple):
     """A `tf.RaggedTensor` from a feature with values, and perhaps others that partition it.
 
     value_key: the name of the feature if it is not that of the result.  partitions: a list of
-    RowSplits, RowLengths and UniformRowLength (`tf.io.RaggedFeature.RowSplits`, ...), outer first.
+    RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds and UniformRowLength
+    (`tf.io.RaggedFeature.RowSplits`, ...), outer first.
     """
 
     dtype: Any
@@ -92,3 +111,6 @@ class RaggedFeature(NamedTuple):
 RaggedFeature.RowSplits = RowSplits  # type: ignore[attr-defined]
 RaggedFeature.RowLengths = RowLengths  # type: ignore[attr-defined]
 RaggedFeature.UniformRowLength = UniformRowLength  # type: ignore[attr-defined]
+RaggedFeature.RowStarts = RowStarts  # type: ignore[attr-defined]
+RaggedFeature.RowLimits = RowLimits  # type: ignore[attr-defined]
+RaggedFeature.ValueRowIds = ValueRowIds  # type: ignore[attr-defined]

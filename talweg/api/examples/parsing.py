@@ -48,7 +48,7 @@ def parse_single_example(
     array([1., 2.], dtype=float32)
     """
     x = tensor(serialized, string)
-    return _Wanted(features, SINGLE).read(x)
+    return Wanted(features, SINGLE).read(x)
 
 
 @export("io.parse_example")
@@ -67,7 +67,7 @@ def parse_example(
            [0, 0]])>
     """
     x = tensor(serialized, string)
-    return _Wanted(features, BATCH if x.ndim else SINGLE).read(x)
+    return Wanted(features, BATCH if x.ndim else SINGLE).read(x)
 
 
 @export("io.parse_single_sequence_example")
@@ -83,8 +83,8 @@ def parse_single_sequence_example(
     sequence_features: `FixedLenSequenceFeature`, `VarLenFeature` or `RaggedFeature` by name.
     """
     x = tensor(serialized, string)
-    context = _Wanted(context_features or {}, SINGLE).read(x) if context_features else {}
-    steps = _Wanted(sequence_features or {}, STEPS).read(x) if sequence_features else {}
+    context = Wanted(context_features or {}, SINGLE).read(x) if context_features else {}
+    steps = Wanted(sequence_features or {}, STEPS).read(x) if sequence_features else {}
     return context, steps
 
 
@@ -104,7 +104,7 @@ def parse_example_v1(
     return parse_example(serialized, features)
 
 
-class _Wanted:
+class Wanted:
     """What is asked of records: plans for the operation, and how its results are put together."""
 
     def __init__(self, features: dict, form: str):
@@ -149,7 +149,7 @@ class _Wanted:
         return self.count - results
 
     def _fixed(self, name: str, feature: Any) -> Any:
-        dtype, dims = _dtype(name, feature.dtype), _dims(name, feature.shape)
+        dtype, dims = dtype_of(name, feature.dtype), dims_of(name, feature.shape)
         if self.form == STEPS:
             raise value_error(
                 "TW104", f"{name!r}: FixedLenFeature in a list", "FixedLenSequenceFeature"
@@ -162,7 +162,7 @@ class _Wanted:
         return lambda found: found[place]
 
     def _sequence(self, name: str, feature: Any) -> Any:
-        dtype, dims = _dtype(name, feature.dtype), _dims(name, feature.shape)
+        dtype, dims = dtype_of(name, feature.dtype), dims_of(name, feature.shape)
         if self.form == STEPS:
             self.plans.append((FIXED, name, dtype, dims, bool(feature.allow_missing)))
             self.count += 1
@@ -179,7 +179,7 @@ class _Wanted:
 
     def _values(self, name: str, dtype: Any) -> int:
         """Where all values of a feature are in the results, followed by their numbers."""
-        key = (name, _dtype(name, dtype))
+        key = (name, dtype_of(name, dtype))
         if key not in self.places:
             self.places[key] = self._add((VALUES, *key, ()), results=2)
         return self.places[key]
@@ -187,7 +187,7 @@ class _Wanted:
     def _sparse(self, values: Any, counts: Any) -> SparseTensor:
         if self.form == SINGLE:
             return SparseTensor(range_(counts[0])[:, None], values, counts)
-        owners, places = _rows_of(counts)
+        owners, places = rows_of(counts)
         longest = reduce_max(concat([counts, [0]], 0))
         rows = shape_of(counts, int64)[0]
         return SparseTensor(stack([owners, places], axis=1), values, stack([rows, longest]))
@@ -208,7 +208,7 @@ class _Wanted:
             indices = [found[place] for place in places]
             dims = [convert_to_tensor(size, int64) for size in sizes]
             if self.form == BATCH:
-                indices.insert(0, _rows_of(found[value + 1])[0])
+                indices.insert(0, rows_of(found[value + 1])[0])
                 dims.insert(0, shape_of(found[value + 1], int64)[0])
             result = SparseTensor(stack(indices, axis=1), found[value], stack(dims))
             return result if feature.already_sorted else look_up("sparse.reorder")(result)
@@ -237,7 +237,7 @@ class _Wanted:
                     continue
                 lengths, counts = found[own], found[own + 1]
                 if isinstance(part, described.RowSplits):
-                    inside = greater(_rows_of(counts)[1][1:], 0)  # not from row to row
+                    inside = greater(rows_of(counts)[1][1:], 0)  # not from row to row
                     lengths = boolean_mask(lengths[1:] - lengths[:-1], inside)
                     counts = counts - 1
                 result = RaggedTensor.from_row_lengths(result, cast(lengths, splits))
@@ -248,21 +248,21 @@ class _Wanted:
         return make
 
 
-def _rows_of(lengths: Any) -> tuple[Any, Any]:
+def rows_of(lengths: Any) -> tuple[Any, Any]:
     """The row of each value of rows of these lengths, and its place there."""
     owners = repeat(range_(shape_of(lengths, int64)[0]), lengths)
     places = range_(shape_of(owners, int64)[0]) - gather(cumsum(lengths, exclusive=True), owners)
     return owners, places
 
 
-def _dtype(name: str, dtype: Any) -> Any:
+def dtype_of(name: str, dtype: Any) -> Any:
     found = as_dtype(dtype)
     if found not in (float32, int64, string):
         raise invalid("TW102", f"feature {name!r}: dtype {found.name}", "float32, int64 or string")
     return found
 
 
-def _dims(name: str, shape: Any) -> tuple:
+def dims_of(name: str, shape: Any) -> tuple:
     """The shape of a feature, which has to be known."""
     found = TensorShape(shape.numpy().tolist() if isinstance(shape, Tensor) else shape)
     if not found.is_fully_defined():

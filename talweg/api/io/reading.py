@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, string
 from talweg.core.errors import invalid
@@ -38,6 +38,29 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
 def matching_files(pattern: Any, name: str | None = None) -> Any:
     """The names of the files that fit a pattern, or any of some, in order."""
     return encoded.matching_files(tensor(pattern, string))
+
+
+@export("io.match_filenames_once", "compat.v1.train.match_filenames_once")
+def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+    """A variable with the names of the files that fit a pattern, found when it is initialized.
+
+    In a graph of TensorFlow 1 it is a local variable.
+
+    >>> import talweg as tf
+    >>> tf.io.match_filenames_once("/there/is/none*").numpy()
+    array([], dtype=object)
+    """
+    if dispatch.context.base is None or dispatch.context.base.building_function:
+        return look_up("Variable")(
+            matching_files(pattern), trainable=False, name=name, dtype=string, shape=[None]
+        )
+    return look_up("compat.v1.Variable")(
+        matching_files(pattern),
+        trainable=False,
+        collections=["local_variables"],
+        validate_shape=False,
+        name=name,
+    )
 
 
 _NUMBERS = (

@@ -68,6 +68,30 @@ def as_message(array: np.ndarray, dtype: DType) -> bytes:
     return head + (wire.field(CONTENT, data) if data else b"")
 
 
+def text_content(array: np.ndarray) -> bytes:
+    """The message of an array of strings as one run: their lengths, then their bytes."""
+    texts = array.reshape(-1).tolist()
+    sizes = b"".join([wire.write_varint(len(text)) for text in texts])
+    shape = b"".join([wire.field(2, wire.field(1, size) if size else b"") for size in array.shape])
+    head = wire.field(DTYPE, string.as_datatype_enum) + wire.field(SHAPE, shape)
+    return head + (wire.field(CONTENT, sizes + b"".join(texts)) if texts else b"")
+
+
+def _texts_of(content: bytes, count: int) -> list[bytes]:
+    """The strings of such a run."""
+    sizes, place = [], 0
+    try:
+        for _ in range(count):
+            size, place = wire.read_varint(content, place)
+            sizes.append(size)
+    except (DataLossError, IndexError):
+        raise invalid("TW207", "Cannot parse tensor from proto: lengths of texts") from None
+    if place + sum(sizes) != len(content):
+        raise invalid("TW207", "Cannot parse tensor from proto: texts of other lengths")
+    ends = place + np.cumsum([0, *sizes])
+    return [content[start:end] for start, end in zip(ends, ends[1:])]
+
+
 def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
     """The array of a message; InvalidArgumentError if it is none, or of another dtype."""
     if np.ndim(text):
@@ -87,6 +111,9 @@ def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
     count = math.prod(dims)
     if dtype is string:
         texts = [v for number, v in fields if number == TEXT and isinstance(v, bytes)]
+        content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
+        if content and not texts and count <= len(content):
+            texts = _texts_of(content, count)
         if len(texts) != count:
             raise invalid(
                 "TW207", f"Cannot parse tensor from proto: {len(texts)} texts for {count} elements"

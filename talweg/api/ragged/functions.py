@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
-from talweg.api.export import export, graph_aware
+from talweg.api.arguments import integer, tensor
+from talweg.api.export import export, graph_aware, look_up
 from talweg.core.dtypes import as_dtype, bool_, int64
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager import partition, ragged_rows
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
@@ -289,3 +289,41 @@ def segment_ids_to_row_splits(
     count = partition.check_rows(rows, count, "segment_ids_to_row_splits")
     dtype = as_dtype(out_type).numpy_dtype if out_type is not None else rows.dtype
     return wrap(partition.splits_of_rows(rows, count).astype(dtype))
+
+
+@export("ragged.stack_dynamic_partitions")
+def stack_dynamic_partitions(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> Any:
+    """Row i holds what of `data` has the number i in `partitions`, in order; a RaggedTensor.
+
+    partitions: integers in the shape of `data` (a tensor or a ragged one) or of its first axes.
+    InvalidArgumentError for numbers outside [0, num_partitions), ValueError for other shapes.
+
+    >>> import talweg as tf
+    >>> tf.ragged.stack_dynamic_partitions(["a", "b", "c"], [1, 0, 1], 2)
+    <tf.RaggedTensor [[b'b'], [b'a', b'c']]>
+    """
+    count = integer(num_partitions, "stack_dynamic_partitions", "num_partitions")
+    numbers = tensor(partitions)
+    own = array_of(numbers)
+    if isinstance(data, RaggedTensor):
+        if own.ndim != 1:
+            raise value_error("TW203", f"partitions of rank {own.ndim}", "1 for ragged data")
+        size = len(array_of(data.row_splits)) - 1
+    else:
+        data = tensor(data)
+        given = tuple(data.dims[: own.ndim])
+        if given != own.shape:
+            raise value_error("TW204", f"Shapes {own.shape} and {given} are incompatible")
+        data = look_up("reshape")(data, [-1, *data.dims[own.ndim :]])
+        size = own.size
+    flat = own.reshape(-1)
+    if len(flat) != size:
+        raise value_error("TW204", f"Shapes {own.shape} and ({size},) are incompatible")
+    if flat.size and not 0 <= flat.min() <= flat.max() < count:
+        raise invalid("TW206", f"partitions {flat.tolist()}", f"numbers from 0 to {count - 1}")
+    order = np.argsort(flat, kind="stable")
+    kind = data.row_splits.dtype.numpy_dtype if isinstance(data, RaggedTensor) else flat.dtype
+    lengths = np.bincount(flat, minlength=count).astype(kind)
+    return RaggedTensor.from_row_lengths(look_up("gather")(data, wrap(order)), lengths)

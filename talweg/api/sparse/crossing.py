@@ -1,8 +1,9 @@
-"""tf.sparse.cross_hashed: features crossed row by row, each combination hashed to a bucket."""
+"""Features crossed row by row: each combination as text, or hashed to a bucket."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
 from talweg.api.host import numpy_function
-from talweg.core.dtypes import int64
-from talweg.core.errors import invalid
+from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
+from talweg.core.dtypes import DType, int64, string
+from talweg.core.errors import invalid, type_error
+from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
-from talweg.eager.ragged import RaggedTensor
 from talweg.kernels import fingerprints
 
 HASH_KEY = 0xDECAFCAFFE  # TensorFlow's
@@ -45,33 +47,13 @@ def _bucket(values: tuple, count: int, key: int) -> int:
     return found % (count if count > 0 else 2**63 - 1)
 
 
-def _crossed(columns: list[list[list]], count: int, key: int) -> tuple:
-    indices, values, longest = [], [], 0
-    for row, features in enumerate(zip(*columns)):
-        crosses = list(itertools.product(*features))
-        longest = max(longest, len(crosses))
-        for place, cross in enumerate(crosses):
-            indices.append((row, place))
-            values.append(_bucket(cross, count, key))
-    places = np.array(indices, np.int64).reshape(-1, 2)
-    shape = np.array([len(columns[0]), longest], np.int64)
-    return places, np.array(values, np.int64), shape
+def _joined(values: tuple, separator: bytes) -> bytes:
+    parts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    return separator.join(parts)
 
 
-@export("sparse.cross_hashed")
-def cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """For each row all combinations of one element of every input, hashed; int64.
-
-    inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers.
-
-    >>> import talweg as tf
-    >>> crossed = tf.sparse.cross_hashed([tf.constant([["a"], ["b"]]), tf.constant([[1], [2]])], 5)
-    >>> crossed.dense_shape.numpy()
-    array([2, 1])
-    """
-    key = HASH_KEY if hash_key is None else hash_key
+def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: str) -> tuple:
+    """For each row what is made of each combination: all values, and how many each row has."""
     operands, kinds = [], []
     for given in inputs:
         if isinstance(given, RaggedTensor):
@@ -87,13 +69,107 @@ def cross_hashed(
         remaining = iter(arrays)
         columns = [_rows([next(remaining) for _ in range(kind)]) for kind in kinds]
         if len({len(rows) for rows in columns}) > 1:
-            raise invalid("TW204", "cross_hashed: inputs with different numbers of rows")
-        return _crossed(columns, num_buckets, key)
+            raise invalid("TW204", f"{function}: inputs with different numbers of rows")
+        crosses = [list(itertools.product(*features)) for features in zip(*columns)]
+        found = [make(cross) for row in crosses for cross in row]
+        values = np.empty(len(found), dtype.numpy_dtype)
+        values[:] = found
+        return values, np.array(list(map(len, crosses)), np.int64)
 
-    indices, values, shape = numpy_function(kernel, operands, [int64, int64, int64])
-    return SparseTensor(
-        ensure_shape(indices, [None, 2]), ensure_shape(values, [None]), ensure_shape(shape, [2])
-    )
+    values, counts = numpy_function(kernel, operands, [dtype, int64])
+    return ensure_shape(values, [None]), ensure_shape(counts, [None])
+
+
+def _sparse_first(inputs: Any) -> list:
+    """Sparse inputs before dense ones, the order in which TensorFlow crosses them."""
+    return sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
+
+
+def _as_sparse(values: Any, counts: Any) -> SparseTensor:
+    def places(counts: np.ndarray) -> tuple:
+        rows = np.repeat(np.arange(len(counts)), counts)
+        ends = np.cumsum(counts)
+        own = np.arange(len(rows)) - (ends - counts)[rows]
+        shape = np.array([len(counts), counts.max(initial=0)], np.int64)
+        return np.stack([rows, own], axis=1).astype(np.int64), shape
+
+    indices, shape = numpy_function(places, [counts], [int64, int64])
+    return SparseTensor(ensure_shape(indices, [None, 2]), values, ensure_shape(shape, [2]))
+
+
+def _hashing(num_buckets: int, hash_key: int | None) -> Callable[[tuple], int]:
+    key = HASH_KEY if hash_key is None else hash_key
+    return lambda cross: _bucket(cross, num_buckets, key)
+
+
+@export("sparse.cross_hashed")
+def cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """For each row all combinations of one element of every input, hashed; int64.
+
+    inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers;
+    sparse ones are crossed first.
+
+    >>> import talweg as tf
+    >>> crossed = tf.sparse.cross_hashed([tf.constant([["a"], ["b"]]), tf.constant([[1], [2]])], 5)
+    >>> crossed.dense_shape.numpy()
+    array([2, 1])
+    """
+    make = _hashing(num_buckets, hash_key)
+    return _as_sparse(*_crosses(_sparse_first(inputs), make, int64, "cross_hashed"))
+
+
+@export("sparse.cross")
+def cross(inputs: Any, name: str | None = None, separator: str = "_X_") -> SparseTensor:
+    """For each row all combinations of one element of every input, as text with a separator.
+
+    inputs: matrices or SparseTensors with as many rows, of strings or integers.  TypeError for
+    other inputs.
+
+    >>> import talweg as tf
+    >>> tf.sparse.cross([tf.constant([["a"], ["b"]]), tf.constant([[1], [2]])]).values.numpy()
+    array([b'a_X_1', b'b_X_2'], dtype=object)
+    """
+    if not all(isinstance(x, (Tensor, SparseTensor)) for x in inputs):
+        raise type_error("TW104", "sparse.cross: inputs", "tensors and SparseTensors")
+    mark = b"_X_" if separator is None else separator.encode()
+    parts = _sparse_first(inputs)
+    return _as_sparse(*_crosses(parts, lambda cross: _joined(cross, mark), string, "cross"))
+
+
+def _as_rows(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: str) -> Any:
+    if not inputs:
+        return RaggedTensor.from_row_splits(np.zeros(0, dtype.numpy_dtype), [0])
+    values, counts = _crosses(inputs, make, dtype, function)
+    return RaggedTensor.from_row_lengths(values, counts, validate=False)
+
+
+@export("ragged.cross")
+def ragged_cross(inputs: Any, name: str | None = None) -> Any:
+    """For each row all combinations of one element of every input, as text; a RaggedTensor.
+
+    inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers.
+
+    >>> import talweg as tf
+    >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.constant([["d"], ["e"]])])
+    <tf.RaggedTensor [[b'a_X_d'], [b'b_X_e', b'c_X_e']]>
+    """
+    return _as_rows(inputs, lambda cross: _joined(cross, b"_X_"), string, "ragged.cross")
+
+
+@export("ragged.cross_hashed")
+def ragged_cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> Any:
+    """As `tf.ragged.cross`, each combination hashed to a bucket; int64.
+
+    >>> import talweg as tf
+    >>> tf.ragged.cross_hashed([tf.ragged.constant([["a"], ["b", "c"]])], 5).shape
+    TensorShape([2, None])
+    """
+    make = _hashing(num_buckets, hash_key)
+    return _as_rows(inputs, make, int64, "ragged.cross_hashed")
 
 
 def _rows(parts: list) -> list[list]:

@@ -10,9 +10,13 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather_nd
+from talweg.api.array.joining import concat
 from talweg.api.array.operands import sizes_tensor
+from talweg.api.export import export, look_up
 from talweg.api.linalg.products import matmul
+from talweg.api.math.reductions import reduce_sum
 from talweg.api.sparse.form import to_dense
+from talweg.api.tensors import cast
 from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.eager.composite import SparseTensor
 from talweg.prims import arithmetic, layout
@@ -43,3 +47,34 @@ def sparse_matrix_sparse_mat_mul(a: SparseTensor, b: SparseTensor, dtype: Any) -
 def _pattern(x: SparseTensor) -> Any:
     ones = layout.broadcast_to(tensor(1.0, float32), shape=x.values.dims)
     return to_dense(SparseTensor(x.indices, ones, x.dense_shape))
+
+
+@export("sparse.sampled_addmm", "compat.v1.sparse.sampled_addmm")
+def sampled_addmm(
+    indices: Any,
+    values: Any,
+    dense_shape: Any,
+    mat1: Any,
+    mat2: Any,
+    beta: Any = 1.0,
+    alpha: Any = 1.0,
+    output_type: Any = float32,
+) -> tuple:
+    """values · beta + (mat1 mat2) · alpha at the places `indices` of the product alone.
+
+    indices: [n, 2], or [n, batch axes + 2]; values: [n]; mat1: [..., r, k]; mat2: [..., k, c].
+    Gives (indices, values, dense_shape).
+
+    >>> import talweg as tf
+    >>> a, b = tf.constant([[1.0, 2.0]]), tf.constant([[3.0], [4.0]])
+    >>> tf.sparse.sampled_addmm([[0, 0]], [1.0], [1, 1], a, b)[1].numpy()
+    array([12.], dtype=float32)
+    """
+    dtype = as_dtype(output_type)
+    places, own = tensor(indices), cast(tensor(values), dtype)
+    x, y = cast(tensor(mat1), dtype), cast(tensor(mat2), dtype)
+    rows, columns = places[:, :-1], concat([places[:, :-2], places[:, -1:]], axis=1)
+    turned = look_up("linalg.matrix_transpose")(y)
+    found = reduce_sum(gather_nd(x, rows) * gather_nd(turned, columns), axis=-1)
+    scale, factor = cast(tensor(beta), dtype), cast(tensor(alpha), dtype)
+    return places, own * scale + found * factor, tensor(dense_shape)

@@ -236,3 +236,55 @@ class parse_feature_lists:
         ),
     )
     rejects = (Reject([], plans=(), code="TW102"),)
+
+
+@primitive
+class parse_feature_rows:
+    """The lists of features of SequenceExamples [n]: the steps of all records, one after the other.
+
+    plans as above; each gives its results for the steps, and how many steps each record has.
+    """
+
+    operands = "serialized"
+    multiple = True
+    no_gradient = NoGradient("records of files have no derivative")
+    batch = LOOP
+    memory = "library"
+
+    def infer(serialized, *, plans):
+        check_dtype("parse_sequence_example", "serialized", serialized.dtype, {string})
+        if len(serialized.dims) != 1:
+            raise invalid(
+                "TW203", f"parse_sequence_example: serialized has shape {serialized.dims}", "[n]"
+            )
+        found = []
+        for plan in plans:
+            found += _infer(Aval((None,), string), [plan[:4]])
+            found.append(Aval(serialized.dims, int64))
+        return found
+
+    def numpy(serialized, *, plans):
+        records = records_of(serialized, examples.feature_lists)
+        results = []
+        for kind, name, dtype, shape, optional in plans:
+            for lists in records:
+                if name not in lists and not optional:
+                    raise invalid(
+                        "TW207",
+                        f"Name: <unknown>, Feature list '{name}' is required but could not be "
+                        "found.",
+                        "allow_missing=True",
+                    )
+            steps = [{name: data} for lists in records for data in lists.get(name, ())]
+            results += parsed(steps, ((kind, name, dtype, shape),), (None,), False)
+            results.append(np.array([len(lists.get(name, ())) for lists in records], np.int64))
+        return tuple(results)
+
+    samples = (
+        Sample(
+            np.array([b""], object),
+            skip=("batch",),
+            plans=((FIXED, "a", float32, (2,), True), (VALUES, "b", int64, (), True)),
+        ),
+    )
+    rejects = (Reject([], plans=(), code="TW102"),)

@@ -1,0 +1,119 @@
+"""What columns of features share: how raw features are found, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.arguments import tensor
+from talweg.api.array.gathering import gather_nd, where
+from talweg.api.array.shapes import expand_dims
+from talweg.api.array.shapes import shape as shape_of
+from talweg.api.math.comparison import not_equal
+from talweg.core.dtypes import int64, string
+from talweg.core.errors import value_error
+from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
+
+
+class FeatureColumn:
+    """A description of one or several features; equal descriptions are equal."""
+
+    @property
+    def name(self) -> str:
+        """What variables of the column are named by."""
+        raise NotImplementedError
+
+    @property
+    def parse_example_spec(self) -> dict:
+        """What `tf.io.parse_example` needs to read the features."""
+        raise NotImplementedError
+
+    def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
+        """What the features become, without variables."""
+        raise NotImplementedError
+
+
+class DenseColumn(FeatureColumn):
+    """A column that gives numbers [batch, ...]."""
+
+    @property
+    def variable_shape(self) -> Any:
+        """The shape for each example."""
+        raise NotImplementedError
+
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
+        """The numbers of a batch."""
+        raise NotImplementedError
+
+
+class CategoricalColumn(FeatureColumn):
+    """A column that gives ids below `num_buckets`, a SparseTensor."""
+
+    @property
+    def num_buckets(self) -> int:
+        """How many ids there are."""
+        raise NotImplementedError
+
+    def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any = None) -> tuple:
+        """The ids of a batch, and their weights or None."""
+        return transformation_cache.get(self, state_manager), None
+
+
+class SequenceDenseColumn(FeatureColumn):
+    """A column that gives numbers for each step of sequences."""
+
+
+class FeatureTransformationCache:
+    """Raw features by name, and what columns made of them, each once."""
+
+    def __init__(self, features: dict):
+        self._features, self._made = dict(features), {}
+
+    def get(self, key: Any, state_manager: Any = None) -> Any:
+        """The raw feature of a name, or what a column makes; ValueError for a name without one."""
+        if isinstance(key, str):
+            if key not in self._made:
+                self._made[key] = self._raw(key)
+            return self._made[key]
+        if not isinstance(key, FeatureColumn):
+            raise value_error("TW104", f"{key!r} is no column", "a name or a feature column")
+        place = type(key), key  # columns are tuples: another class may have an equal one
+        if place not in self._made:
+            self._made[place] = key.transform_feature(self, state_manager)
+        return self._made[place]
+
+    def _raw(self, key: str) -> Any:
+        if key not in self._features:
+            raise value_error("TW207", f"Feature {key} is not in features dictionary.")
+        found = self._features[key]
+        if isinstance(found, RaggedTensor):
+            return found.to_sparse()
+        if isinstance(found, SparseTensor):
+            return found
+        found = tensor(found)
+        if found.ndim == 0:
+            raise value_error("TW203", f"Feature (key: {key}) cannot have rank 0.", "a batch")
+        return expand_dims(found, -1) if found.ndim == 1 else found
+
+
+def to_sparse(x: Any, dtype: Any = None) -> SparseTensor:
+    """A SparseTensor; of a dense one without -1 and empty strings."""
+    if isinstance(x, SparseTensor):
+        return x
+    absent = "" if x.dtype is string else -1
+    places = where(not_equal(x, tensor(np.array(absent, x.dtype.numpy_dtype), x.dtype)))
+    return SparseTensor(places, gather_nd(x, places), shape_of(x, int64))
+
+
+def check_key(key: Any) -> None:
+    """ValueError for what is no name of a feature."""
+    if not isinstance(key, str):
+        raise value_error("TW104", f"key must be a string. Got: {type(key).__name__}", "a string")
+
+
+def check_categorical(column: Any) -> None:
+    """ValueError for what gives no ids."""
+    if not isinstance(column, CategoricalColumn):
+        raise value_error("TW104", f"{column!r} is no CategoricalColumn", "one that gives ids")
