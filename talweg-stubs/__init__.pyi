@@ -294,6 +294,7 @@ from talweg import distribute as distribute
 from talweg import dtypes as dtypes
 from talweg import errors as errors
 from talweg import experimental as experimental
+from talweg import feature_column as feature_column
 from talweg import graph_util as graph_util
 from talweg import image as image
 from talweg import io as io

@@ -6,4 +6,5 @@ from talweg.core.dtypes import DType
 
 from talweg.api.sets import difference as difference
 from talweg.api.sets import intersection as intersection
+from talweg.api.sets import size as size
 from talweg.api.sets import union as union

@@ -8,6 +8,7 @@ from talweg.eager.composite import SparseTensor as SparseTensor
 from talweg.api.sparse.arithmetic import add as add
 from talweg.api.sparse.counting import bincount as bincount
 from talweg.api.sparse.form import concat as concat
+from talweg.api.sparse.crossing import cross as cross
 from talweg.api.sparse.crossing import cross_hashed as cross_hashed
 from talweg.api.sparse.form import expand_dims as expand_dims
 from talweg.api.sparse.form import eye as eye
@@ -24,6 +25,7 @@ from talweg.api.sparse.form import reorder as reorder
 from talweg.api.sparse.form import reset_shape as reset_shape
 from talweg.api.sparse.form import reshape as reshape
 from talweg.api.sparse.form import retain as retain
+from talweg.api.sparse.products import sampled_addmm as sampled_addmm
 from talweg.api.math.sparse_segments import segment_mean as segment_mean
 from talweg.api.math.sparse_segments import segment_sqrt_n as segment_sqrt_n
 from talweg.api.math.sparse_segments import segment_sum as segment_sum

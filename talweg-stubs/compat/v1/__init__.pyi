@@ -202,11 +202,13 @@ from talweg.api.io.reading import decode_base64 as decode_base64
 from talweg.api.io.reading import decode_compressed as decode_compressed
 from talweg.api.examples.delimited import decode_csv_v1 as _decode_csv_v1_as_decode_csv
 decode_csv = _decode_csv_v1_as_decode_csv
+from talweg.api.io.protos import decode_json_example as decode_json_example
 from talweg.api.io.reading import decode_raw_v1 as _decode_raw_v1_as_decode_raw
 decode_raw = _decode_raw_v1_as_decode_raw
 from talweg.compat_v1.conversions import delete_session_tensor as delete_session_tensor
 depth_to_space: Any
 from talweg.api.quantization.stored import dequantize as dequantize
+from talweg.api.io.sparse import deserialize_many_sparse as deserialize_many_sparse
 from talweg.compat_v1.graphs import device as device
 from talweg.api.linalg.diagonals import tensor_diag as _tensor_diag_as_diag
 diag = _tensor_diag_as_diag
@@ -510,6 +512,10 @@ self_adjoint_eig = _eigh_as_self_adjoint_eig
 from talweg.api.linalg.decompositions import eigvalsh as _eigvalsh_as_self_adjoint_eigvals
 self_adjoint_eigvals = _eigvalsh_as_self_adjoint_eigvals
 from talweg.api.array.sequences import sequence_mask as sequence_mask
+from talweg.api.io.sparse import serialize_many_sparse_v1 as _serialize_many_sparse_v1_as_serialize_many_sparse
+serialize_many_sparse = _serialize_many_sparse_v1_as_serialize_many_sparse
+from talweg.api.io.sparse import serialize_sparse_v1 as _serialize_sparse_v1_as_serialize_sparse
+serialize_sparse = _serialize_sparse_v1_as_serialize_sparse
 from talweg.api.io.serialized import serialize_tensor as serialize_tensor
 from talweg.api.random.stateful import set_random_seed as set_random_seed
 from talweg.compat_v1.compositions import setdiff1d as setdiff1d
@@ -684,6 +690,7 @@ from talweg.compat.v1 import distributions as distributions
 from talweg.compat.v1 import dtypes as dtypes
 from talweg.compat.v1 import errors as errors
 from talweg.compat.v1 import experimental as experimental
+from talweg.compat.v1 import feature_column as feature_column
 from talweg.compat.v1 import gfile as gfile
 from talweg.compat.v1 import graph_util as graph_util
 from talweg.compat.v1 import image as image

@@ -10,6 +10,9 @@ from talweg.api.sets import difference as _difference_as_set_difference
 set_difference = _difference_as_set_difference
 from talweg.api.sets import intersection as _intersection_as_set_intersection
 set_intersection = _intersection_as_set_intersection
+from talweg.api.sets import size as _size_as_set_size
+set_size = _size_as_set_size
 from talweg.api.sets import union as _union_as_set_union
 set_union = _union_as_set_union
+from talweg.api.sets import size as size
 from talweg.api.sets import union as union

@@ -9,6 +9,7 @@ from talweg.eager.composite import SparseTensor as SparseTensor
 add: Any
 from talweg.api.sparse.counting import bincount as bincount
 concat: Any
+from talweg.api.sparse.crossing import cross as cross
 from talweg.api.sparse.crossing import cross_hashed as cross_hashed
 from talweg.api.sparse.form import expand_dims as expand_dims
 from talweg.api.sparse.form import eye as eye
@@ -33,6 +34,7 @@ from talweg.api.sparse.form import reorder as reorder
 from talweg.api.sparse.form import reset_shape as reset_shape
 from talweg.api.sparse.form import reshape as reshape
 from talweg.api.sparse.form import retain as retain
+from talweg.api.sparse.products import sampled_addmm as sampled_addmm
 segment_mean: Any
 segment_sqrt_n: Any
 segment_sum: Any

@@ -25,23 +25,33 @@ decode_csv = _decode_csv_v1_as_decode_csv
 from talweg.api.image.files import decode_gif as decode_gif
 from talweg.api.image.files import decode_image as decode_image
 from talweg.api.image.files import decode_jpeg as decode_jpeg
+from talweg.api.io.protos import decode_json_example as decode_json_example
 from talweg.api.image.files import decode_png as decode_png
+from talweg.api.io.protos import decode_proto as decode_proto
 from talweg.api.io.reading import decode_raw_v1 as _decode_raw_v1_as_decode_raw
 decode_raw = _decode_raw_v1_as_decode_raw
 from talweg.api.image.files import decode_webp as decode_webp
+from talweg.api.io.sparse import deserialize_many_sparse as deserialize_many_sparse
 from talweg.api.io.reading import encode_base64 as encode_base64
 from talweg.api.image.files import encode_jpeg as encode_jpeg
 from talweg.api.image.files import encode_png as encode_png
+from talweg.api.io.protos import encode_proto as encode_proto
 from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.files import is_jpeg as is_jpeg
+from talweg.api.io.reading import match_filenames_once as match_filenames_once
 from talweg.api.io.reading import matching_files as matching_files
 from talweg.api.examples.parsing import parse_example_v1 as _parse_example_v1_as_parse_example
 parse_example = _parse_example_v1_as_parse_example
+from talweg.api.examples.sequences import parse_sequence_example as parse_sequence_example
 from talweg.api.examples.parsing import parse_single_example_v1 as _parse_single_example_v1_as_parse_single_example
 parse_single_example = _parse_single_example_v1_as_parse_single_example
 from talweg.api.examples.parsing import parse_single_sequence_example as parse_single_sequence_example
 from talweg.api.io.serialized import parse_tensor as parse_tensor
 from talweg.api.io.reading import read_file as read_file
+from talweg.api.io.sparse import serialize_many_sparse_v1 as _serialize_many_sparse_v1_as_serialize_many_sparse
+serialize_many_sparse = _serialize_many_sparse_v1_as_serialize_many_sparse
+from talweg.api.io.sparse import serialize_sparse_v1 as _serialize_sparse_v1_as_serialize_sparse
+serialize_sparse = _serialize_sparse_v1_as_serialize_sparse
 from talweg.api.io.serialized import serialize_tensor as serialize_tensor
 from talweg.api.data.records import tf_record_iterator as tf_record_iterator
 from talweg.api.io.reading import write_file as write_file

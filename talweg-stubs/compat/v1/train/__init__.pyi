@@ -87,6 +87,7 @@ from talweg.compat_v1.train.schedules import linear_cosine_decay as linear_cosin
 from talweg.compat_v1.train.checkpoints import list_variables as list_variables
 from talweg.compat_v1.train.checkpoints import load_checkpoint as load_checkpoint
 from talweg.compat_v1.train.checkpoints import load_variable as load_variable
+from talweg.api.io.reading import match_filenames_once as match_filenames_once
 from talweg.compat_v1.train.input import maybe_batch as maybe_batch
 from talweg.compat_v1.train.input import maybe_batch_join as maybe_batch_join
 from talweg.compat_v1.train.input import maybe_shuffle_batch as maybe_shuffle_batch
