@@ -412,6 +412,7 @@ TABLE: dict[str, str] = {
     "compat.v1.io.decode_csv": "talweg.api.examples.delimited",
     "compat.v1.io.decode_raw": "talweg.api.io.reading",
     "compat.v1.io.deserialize_many_sparse": "talweg.api.io.sparse",
+    "compat.v1.io.match_filenames_once": "talweg.compat_v1.shared",
     "compat.v1.io.parse_example": "talweg.api.examples.parsing",
     "compat.v1.io.parse_sequence_example": "talweg.api.examples.sequences",
     "compat.v1.io.parse_single_example": "talweg.api.examples.parsing",

@@ -38,7 +38,7 @@ from talweg.api.image.files import encode_png as encode_png
 from talweg.api.io.protos import encode_proto as encode_proto
 from talweg.api.image.files import extract_jpeg_shape as extract_jpeg_shape
 from talweg.api.image.files import is_jpeg as is_jpeg
-from talweg.api.io.reading import match_filenames_once as match_filenames_once
+match_filenames_once: Any
 from talweg.api.io.reading import matching_files as matching_files
 from talweg.api.examples.parsing import parse_example_v1 as _parse_example_v1_as_parse_example
 parse_example = _parse_example_v1_as_parse_example
