@@ -216,7 +216,7 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._dims is not None
 
-    def __getitem__(self, key: Any):
+    def __getitem__(self, key: Any) -> Any:
         if self._dims is None:
             if not isinstance(key, slice):
                 return None

@@ -6,28 +6,31 @@ written in the language of `native/translate.py`, which makes machine code of th
 
 from __future__ import annotations
 
+from typing import Any
+
+Text = Any  # bytes; in machine code their address
 MASK = 2**64 - 1
 K0, K1, K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 MURMUR = 0xC6A4A7935BD1E995
 SEED = 0xDECAFCAFFE
 
 
-def length(s: bytes) -> int:
+def length(s: Text) -> int:
     """The number of bytes."""
     return len(s)
 
 
-def byte(s: bytes, place: int) -> int:
+def byte(s: Text, place: int) -> int:
     """A byte."""
     return s[place]
 
 
-def half(s: bytes, place: int) -> int:
+def half(s: Text, place: int) -> int:
     """Four bytes as a number."""
     return int.from_bytes(s[place : place + 4], "little")
 
 
-def word(s: bytes, place: int) -> int:
+def word(s: Text, place: int) -> int:
     """Eight bytes as a number."""
     return int.from_bytes(s[place : place + 8], "little")
 
@@ -50,7 +53,7 @@ def of_two(u: int, v: int, factor: int) -> int:
     return mix((v ^ a) * factor) * factor & MASK
 
 
-def short(s: bytes) -> int:
+def short(s: Text) -> int:
     """Up to 16 bytes."""
     size = length(s)
     factor = K2 + size * 2
@@ -69,7 +72,7 @@ def short(s: bytes) -> int:
     return K2
 
 
-def middle(s: bytes) -> int:
+def middle(s: Text) -> int:
     """17 to 64 bytes."""
     size = length(s)
     factor = K2 + size * 2
@@ -89,7 +92,7 @@ def middle(s: bytes) -> int:
     return of_two(first, (e + rotate(f + a, 18) + g) & MASK, factor)
 
 
-def weak(s: bytes, place: int, a: int, b: int) -> tuple[int, int]:
+def weak(s: Text, place: int, a: int, b: int) -> tuple[int, int]:
     """32 bytes into two words."""
     z = word(s, place + 24)
     a = (a + word(s, place)) & MASK
@@ -101,7 +104,7 @@ def weak(s: bytes, place: int, a: int, b: int) -> tuple[int, int]:
 
 
 def round_of(
-    s: bytes, place: int, x: int, y: int, z: int, v: int, t: int, w: int, u: int, m: int, n: int
+    s: Text, place: int, x: int, y: int, z: int, v: int, t: int, w: int, u: int, m: int, n: int
 ) -> tuple[int, int, int, int, int, int, int]:
     """64 bytes into seven words; m is the factor, n 9 in the last round."""
     x = rotate(x + y + v + word(s, place + 8), 37) * m & MASK
@@ -114,7 +117,7 @@ def round_of(
     return z, y, x, v, t, w, u
 
 
-def long(s: bytes) -> int:
+def long(s: Text) -> int:
     """More than 64 bytes."""
     size = length(s)
     x = (81 * K2 + word(s, 0)) & MASK
@@ -139,7 +142,7 @@ def long(s: bytes) -> int:
     return of_two(first, (of_two(t, u, factor) + x) & MASK, factor)
 
 
-def fingerprint(s: bytes) -> int:
+def fingerprint(s: Text) -> int:
     """FarmHash's Fingerprint64 of `s`."""
     if length(s) <= 16:
         return short(s)
@@ -163,7 +166,7 @@ def sip_round(v: int, w: int, x: int, y: int) -> tuple[int, int, int, int]:
     return v, w, x, y
 
 
-def keyed(s: bytes, first: int, second: int) -> int:
+def keyed(s: Text, first: int, second: int) -> int:
     """SipHash-2-4 of `s` under a key of two 64-bit numbers."""
     v = first & MASK ^ 0x736F6D6570736575
     w = second & MASK ^ 0x646F72616E646F6D
@@ -194,7 +197,7 @@ def keyed(s: bytes, first: int, second: int) -> int:
     return v ^ w ^ x ^ y
 
 
-def hashed(s: bytes) -> int:
+def hashed(s: Text) -> int:
     """MurmurHash64A of `s` (Appleby 2008)."""
     size = length(s)
     found = SEED ^ (size * MURMUR & MASK)

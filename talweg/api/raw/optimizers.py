@@ -220,13 +220,13 @@ def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
 def step(op: str, **arguments: Any) -> Any:
     """A step of an optimizer; the variable for those of the first generation, else nothing."""
     signature = operations.find(op)
-    parts = signature.inputs if signature is not None else ()
+    parts: list[Any] = list(signature.inputs) if signature is not None else []
     resources = [p for p in parts if p.reference or p.dtype is resource]
     variables = [variable_of(arguments[part.keyword]) for part in resources]
     others = [arguments[part.keyword] for part in parts[len(variables) :]]
     given = [variable.read_value() for variable in variables] + others
     places, values = new_values(op, given, arguments)
-    updated = [
+    updated: list[Any] = [
         variable.assign(value)
         if places is None
         else variable.scatter_update(IndexedSlices(value, places))

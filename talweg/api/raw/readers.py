@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ Record = tuple[bytes, bytes]
 class ReaderCell:
     """A reader: what it is reading, and how far it is."""
 
-    def __init__(self, records: Any):
+    def __init__(self, records: Callable[[bytes], Iterator[Record]]):
         self.records = records
         self.lock = threading.RLock()
         self.reset()
@@ -40,10 +40,12 @@ class ReaderCell:
         """The next record, of the next file where one ends."""
         with self.lock:
             while True:
-                if self.current is None:
+                records = self.current
+                if records is None:
                     self.work = bytes(queue.buffer.dequeue(1)[0][0][()])
-                    self.current, self.within = self.records(self.work), 0
-                found = next(self.current, None)
+                    self.current = records = self.records(self.work)
+                    self.within = 0
+                found = next(records, None)
                 if found is not None:
                     self.produced += 1
                     self.within += 1

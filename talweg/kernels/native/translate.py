@@ -234,7 +234,8 @@ class _Translation:
 
     def _value(self, node: Any) -> str:
         if isinstance(node, ast.Constant):
-            number = int(node.value) & (1 << 64) - 1
+            constant: Any = node.value
+            number = int(constant) & (1 << 64) - 1
             return str(number - (1 << 64) if number >> 63 else number)
         if isinstance(node, ast.Name):
             if node.id in self.names:

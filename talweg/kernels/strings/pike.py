@@ -54,7 +54,8 @@ class Machine:
             elif code is codes.BRANCH:
                 self._branch(argument[1], flags)
             else:
-                self._repeat(*argument, code is codes.MAX_REPEAT, flags)
+                low, high, inner = argument
+                self._repeat(low, high, inner, code is codes.MAX_REPEAT, flags)
 
     def _branch(self, branches: list, flags: int) -> None:
         ends = []
@@ -90,7 +91,7 @@ class Machine:
     def search(self, text: bytes, start: int) -> list | None:
         """The spans of the first match from a place on and of its groups, in bytes."""
         found = self._run(text, start, False)
-        return found and [(found[k], found[k + 1]) for k in range(0, self.slots, 2)]
+        return [(found[k], found[k + 1]) for k in range(0, self.slots, 2)] if found else None
 
     def matches(self, text: bytes) -> bool:
         """Whether all of the text is a match."""
@@ -143,7 +144,7 @@ class Machine:
                 slot = rest[0]
                 waiting.append((at + 1, (*saved[:slot], places[k], *saved[slot + 1 :])))
             elif code == ASSERT:
-                if _holds(*rest, text, k):
+                if _holds(rest[0], rest[1], text, k):
                     waiting.append((at + 1, saved))
             else:
                 threads.append((at, saved))

@@ -154,7 +154,7 @@ def compiled(pattern: bytes) -> Pattern:
     tree = _parsed(pattern)
     quick = _quick(tree)
     engine = _by_re2(pattern) or _by_machine(pattern, tree)
-    return Pattern(*engine, quick)
+    return Pattern(engine[0], engine[1], engine[2], quick)
 
 
 def _by_re2(pattern: bytes) -> tuple | None:

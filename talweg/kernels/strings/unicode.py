@@ -90,7 +90,8 @@ def _pieces(text: bytes, name: str) -> tuple[list[tuple[int, str]], list[tuple[i
 def _lengths(characters: np.ndarray, piece: str, name: str) -> np.ndarray:
     """The bytes of each character of a piece."""
     if name == "utf-8":
-        return 1 + sum((characters >= first).astype(np.int64) for first in (0x80, 0x800, 0x10000))
+        longer = [(characters >= first).astype(np.int64) for first in (0x80, 0x800, 0x10000)]
+        return 1 + longer[0] + longer[1] + longer[2]
     if name.startswith("utf-16"):
         return 2 + 2 * (characters >= 0x10000).astype(np.int64)
     if name.startswith("utf-32"):

@@ -46,7 +46,7 @@ class string_join:
             dims = dims or x.dims
         return Aval(dims, string)
 
-    def numpy(*inputs, separator):
+    def numpy(*inputs: np.ndarray, separator):
         shapes = {np.shape(x) for x in inputs if np.ndim(x)}
         if len(shapes) > 1:
             raise invalid("TW204", f"Input shapes do not match: {shapes}", "equal shapes")

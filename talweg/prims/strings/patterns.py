@@ -67,7 +67,7 @@ class regex_full_match:
         _scalar("regex_full_match", "pattern", pattern)
         return Aval(x.dims, bool_)
 
-    def numpy(x, pattern):
+    def numpy(x: np.ndarray, pattern):
         matches = compiled(items(pattern)[0]).matches
         return np.array([matches(text) for text in items(x)], bool).reshape(np.shape(x))
 

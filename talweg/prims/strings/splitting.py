@@ -123,7 +123,7 @@ class unicode_encode:
         unicode.check_encoding("unicode_encode", encoding)
         return Aval((splits.dims[0] - 1,), string)
 
-    def numpy(codes, splits, *, encoding, policy):
+    def numpy(codes: np.ndarray, splits, *, encoding, policy):
         return unicode.encode_all(codes, splits, encoding, policy)
 
     samples = (

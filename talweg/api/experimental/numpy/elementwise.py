@@ -113,7 +113,7 @@ _ORDERED = frozenset(("less", "less_equal", "greater", "greater_equal"))
 _NARROW = frozenset(("floor_divide", "mod", "remainder", "power"))  # of bool: of int8
 
 
-def _taken(takes: str, *values: Any) -> list[Any]:
+def _taken(takes: str, values: tuple[Any, ...]) -> list[Any]:
     """Values in the dtype that a function takes them in."""
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
@@ -124,7 +124,7 @@ def _taken(takes: str, *values: Any) -> list[Any]:
 
 def _unary(name: str, computed: str, takes: str) -> Callable[[Any], Tensor]:
     def function(x: Any) -> Tensor:
-        (operand,) = _taken(takes, x)
+        (operand,) = _taken(takes, (x,))
         if operand.dtype.is_bool and name in IN_BOOL:
             return look_up(IN_BOOL[name])(operand)
         return look_up(computed)(operand)
@@ -134,7 +134,7 @@ def _unary(name: str, computed: str, takes: str) -> Callable[[Any], Tensor]:
 
 def _binary(name: str, computed: str, takes: str) -> Callable[[Any, Any], Tensor]:
     def function(x1: Any, x2: Any) -> Tensor:
-        x, y = _taken(takes, x1, x2)
+        x, y = _taken(takes, (x1, x2))
         if x.dtype.is_bool:
             if name in IN_BOOL and name not in _ORDERED:
                 return look_up(IN_BOOL[name])(x, y)

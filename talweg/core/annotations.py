@@ -1,0 +1,44 @@
+"""What public functions take, for annotations: type checkers read the unions, nothing runs them.
+
+A value becomes a tensor by `convert_to_tensor` (`eager/convert.py`), which says what it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Protocol, TypeAlias
+
+    import numpy as np
+
+    from talweg.core.dtypes import DType
+    from talweg.core.shapes import TensorShape
+    from talweg.core.value import IndexedSlices, Operators
+
+    class HasDType(Protocol):
+        """What knows its dtype: sparse and ragged tensors, variables, Keras's tensors."""
+
+        @property
+        def dtype(self) -> Any: ...
+
+    class SupportsArray(Protocol):
+        """What NumPy takes as an array."""
+
+        def __array__(self, *args: Any) -> Any: ...
+
+    class SupportsTensor(Protocol):
+        """What says how it becomes a tensor."""
+
+        def __tf_tensor__(self, *args: Any) -> Any: ...
+
+    _Objects: TypeAlias = HasDType | SupportsArray | SupportsTensor
+    _Arrays: TypeAlias = Operators | IndexedSlices | np.ndarray | np.generic | _Objects
+    TensorLike: TypeAlias = _Arrays | complex | str | bytes | Sequence[Any]
+    DTypeLike: TypeAlias = DType | np.dtype | type | str | int | HasDType
+    ShapeLike: TypeAlias = TensorShape | _Arrays | int | Sequence[Any]
+    AxisLike: TypeAlias = _Arrays | int | Sequence[Any]
+    WindowLike: TypeAlias = _Arrays | int | str | Sequence[Any]
+else:
+    TensorLike = DTypeLike = ShapeLike = AxisLike = WindowLike = Any
