@@ -53,7 +53,7 @@ class QueueRunner:
     name = property(lambda self: self._queue.name, doc="The name of the queue.")
 
     def _run(self, session: Any, enqueue_op: Any, coord: Any) -> None:
-        last = False
+        counted = False
         try:
             while coord is None or not coord.should_stop():
                 try:
@@ -64,6 +64,7 @@ class QueueRunner:
                             raise
                         return
                     with self._lock:
+                        counted = True
                         self._running[session] -= 1
                         last = self._running[session] == 0
                     if last:
@@ -76,9 +77,9 @@ class QueueRunner:
                 raise
             coord.request_stop(error)
         finally:
-            if not last:
+            if not counted:
                 with self._lock:
-                    self._running[session] = max(self._running[session] - 1, 0)
+                    self._running[session] -= 1
 
     def _cancel(self, session: Any, coord: Any) -> None:
         coord.wait_for_stop()
