@@ -318,10 +318,12 @@ adapted(
     "input, filter=None, strides=None, rates=None, padding=None, name=None, filters=None, "
     "dilations=None",
     "filter=filters rates=dilations",
+    data_format="NHWC",
 )
 adapted(
     "nn.erosion2d",
     "nn.erosion2d",
     "value, kernel, strides, rates, padding, name=None",
     "kernel=filters rates=dilations",
+    data_format="NHWC",
 )

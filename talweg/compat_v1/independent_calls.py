@@ -9,6 +9,7 @@ an effect are begun in threads of their own; the run takes their results when it
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -152,7 +153,7 @@ class IndependentCalls:
                     raise error
                 return value
         elif left:
-            timer = threading.Timer(AFTER, self._start_others)
+            timer = threading.Timer(AFTER, _start_others, [weakref.ref(self)])
             timer.daemon = True
             timer.start()
             try:
@@ -161,7 +162,7 @@ class IndependentCalls:
                 timer.cancel()
         return call(*operands)
 
-    def _start_others(self) -> None:
+    def start_others(self) -> None:
         """Begin what the run has not come to, and what can run by itself, in threads."""
         with self._lock:
             taken = self._begun | self._claims.keys()
@@ -183,3 +184,10 @@ class IndependentCalls:
             pass
         finally:
             claim.end()
+
+
+def _start_others(calls: weakref.ref[IndependentCalls]) -> None:
+    """Begin the other calls of a run that still waits; its graph may be gone before the timer."""
+    found = calls()
+    if found is not None:
+        found.start_others()

@@ -67,6 +67,7 @@ def once(make: Callable[[], Made]) -> Callable[[], Made]:
                     made.append(make())
         return made[0]
 
+    get.made = made  # type: ignore[attr-defined] -- empty until then
     return get
 
 

@@ -104,7 +104,8 @@ def pass_out(error: Exception) -> None:
     frames = frames_of(error.__traceback__)
     if type(error) is TypeError and not users(frames):
         name_argument(error, frames[0].tb_frame)
-    if Filtering.enabled and not settings.debug.get() and type(error).__name__ != "InternalError":
+    is_ours = any([cls.__name__ == "InternalError" for cls in type(error).__mro__])
+    if Filtering.enabled and not settings.debug.get() and not is_ours:
         prune(error, frames)
     del frames, caller  # no circle through this frame
 

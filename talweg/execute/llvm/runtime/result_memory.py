@@ -72,7 +72,7 @@ def capsule() -> Any:
 
 def forget() -> None:
     """Give back the memory that is kept."""
-    if _results.cache_info().currsize:
+    if _results.made:
         _results().forget()
 
 
