@@ -75,7 +75,7 @@ def text() -> str:
 
 def never_in(missing: dict[str, list[str]]) -> list[str]:
     """The section of the names that will never be there, which are taken out of `missing`."""
-    from talweg.api.never_names import never
+    from talweg.api.names.never import never
 
     by_rule = defaultdict(list)
     for space, names in missing.items():
@@ -97,7 +97,7 @@ def never_in(missing: dict[str, list[str]]) -> list[str]:
 def counts() -> list[str]:
     """How many names there are of each kind."""
     from talweg.api.export import V1, shared_with_v1
-    from talweg.api.never_names import never
+    from talweg.api.names.never import never
     from talweg.api.table import TABLE
     from talweg.api.table_v1 import SHARED
 

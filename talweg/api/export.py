@@ -192,7 +192,7 @@ def look_up(name: str) -> Any:
         other = shared_with_v1(name)
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
-    known = importlib.import_module("talweg.api.known_names")
+    known = importlib.import_module("talweg.api.names.known")
     raise AttributeError(f"tf.{name} is not there: {known.describe(name)}  [TW402]")
 
 

@@ -96,7 +96,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
         )
     },
     "python.framework.type_spec_registry": {
-        name: f"talweg.api.spec_names:{name}" for name in ("get_name", "lookup")
+        name: f"talweg.api.names.spec:{name}" for name in ("get_name", "lookup")
     },
     "python.framework.tensor_util": {
         "constant_value": "get_static_value",

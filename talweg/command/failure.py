@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from talweg.api.export import V1
-from talweg.api.known_names import describe, resolve
+from talweg.api.names.known import describe, resolve
 from talweg.command.program import UserProgram
 from talweg.command.uses import NameUse, read
 from talweg.core.errors import InternalError

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterable
 
 from talweg.api.export import V1, look_up, shared_with_v1
-from talweg.api.known_names import KERAS, absent, describe, resolve
+from talweg.api.names.known import KERAS, absent, describe, resolve
 from talweg.api.table import TABLE
 from talweg.command.launch import FINE, FOUND, first_uses
 from talweg.command.program import UsageError, find

@@ -17,7 +17,7 @@ from typing import Any
 
 import talweg
 from talweg.api.export import look_up
-from talweg.api.known_names import resolve
+from talweg.api.names.known import resolve
 from talweg.api.tensorflow_alias import FINDER, as_tensorflow
 from talweg.core.dispatch import Context
 from talweg.core.provenance import is_inner

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from talweg.api.known_names import only_second, resolve
+from talweg.api.names.known import only_second, resolve
 
 ROOTS = {"tensorflow": "", "talweg": ""}
 FIRST = "compat.v1"

@@ -23,7 +23,7 @@ from talweg.core.locking import holding, new_lock
 from talweg.core.provenance import describe
 from talweg.eager.convert import to_array
 from talweg.eager.graph_variable import GraphVariable
-from talweg.eager.long_runs import Update
+from talweg.eager.long_runs import PendingUpdate
 from talweg.execute import executor
 from talweg.graph.graph import Graph
 from talweg.graph.symbol import Symbol
@@ -288,7 +288,7 @@ class Session:
         state = SessionState(self._state, arrays)
         if not program.changes:
             return executor.run(program, list(arrays), state, watch)
-        with Update(program, program.changes, state) as held:
+        with PendingUpdate(program, program.changes, state) as held:
             return executor.run(program, list(arrays), held, watch)
 
     def make_callable(

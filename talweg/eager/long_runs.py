@@ -27,7 +27,7 @@ SUMS = frozenset(("add", "sub", "count_up_to", "skip", "scatter_add", "scatter_s
 SUMS |= {"scatter_nd_add", "scatter_nd_sub"}  # rules that commute
 
 
-class Update:
+class PendingUpdate:
     """A block in which a program runs as one update of what it changes; gives the state to use."""
 
     __slots__ = ("_before", "_changes", "_held", "_program", "_run", "_state")

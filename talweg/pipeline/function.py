@@ -15,7 +15,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.long_runs import Update
+from talweg.eager.long_runs import PendingUpdate
 from talweg.eager.structured import Variant
 from talweg.execute import executor, interpret
 from talweg.graph.handle import Handle
@@ -122,7 +122,7 @@ class DataFunction:
         captured, program = self.concrete._outside, program_of(self.body)
 
         def call(arrays: list) -> list:
-            with Update(program, program.changes, run.state) as state:
+            with PendingUpdate(program, program.changes, run.state) as state:
                 return execute(arrays + [_content(run, value) for value in captured], state)
 
         return call

@@ -20,7 +20,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.long_runs import Update
+from talweg.eager.long_runs import PendingUpdate
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import executor
@@ -386,7 +386,7 @@ class ConcreteFunction(DescribedFunction):
                     return self.call_flat(tensors, (), STATE)
                 finally:
                     let_go_one(variable)
-        with Update(program, changes, state) as held:
+        with PendingUpdate(program, changes, state) as held:
             return self.call_flat(tensors, (), held)
 
 

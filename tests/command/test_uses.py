@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from talweg.api.known_names import describe, resolve
+from talweg.api.names.known import describe, resolve
 from talweg.command.uses import Reader, read
 
 

@@ -87,7 +87,7 @@ def test_code_cannot_be_written_and_goes_when_closed(made):
 
 def test_another_linker_is_asked_where_there_is_something_unknown(made, monkeypatch):
     def refuse(content, symbols):
-        raise elf.UnknownError("a relocation of another kind")
+        raise elf.UnknownObjectError("a relocation of another kind")
 
     monkeypatch.setattr(elf, "Image", refuse)
     found = code.LoadedCode(made, {"ours": 1}, ("run", "scale"))
@@ -106,7 +106,7 @@ def test_another_linker_is_asked_where_there_is_something_unknown(made, monkeypa
     ],
 )
 def test_files_that_are_none(made, change):
-    with pytest.raises(elf.UnknownError):
+    with pytest.raises(elf.UnknownObjectError):
         elf.Image(change(made), {"ours": 1})
 
 
@@ -116,7 +116,7 @@ def test_every_byte_changed_is_no_crash(made):
     for _ in range(2000):
         changed = bytearray(made)
         changed[random.integers(len(made))] = random.integers(256)
-        with contextlib.suppress(elf.UnknownError, RuntimeError):
+        with contextlib.suppress(elf.UnknownObjectError, RuntimeError):
             elf.Image(bytes(changed), {"ours": 1})
 
 

@@ -4,8 +4,8 @@ import pytest
 
 import talweg as tf
 from talweg.api.export import look_up
-from talweg.api.known_names import absent, describe
-from talweg.api.never_names import never, rules
+from talweg.api.names.known import absent, describe
+from talweg.api.names.never import never, rules
 from talweg.api.table import TABLE
 
 

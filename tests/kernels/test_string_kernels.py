@@ -176,7 +176,7 @@ def test_references_are_kept_and_let_go():
     before = [sys.getrefcount(text) for text in x]
     for _ in range(5):
         found = [
-            native.Kernel(name, (a, b)).of(x, object, str)
+            native.StringKernel(name, (a, b)).of(x, object, str)
             for name, a, b in (("case_turned", 65, 90), ("bytes_taken", 0, -1), ("stripped", 0, 0))
         ]
     assert found[1][3] is x[3]
@@ -190,7 +190,7 @@ def test_references_are_kept_and_let_go():
 def test_hashes_are_one_text():
     """The text of the hashes is Python, too."""
     assert fingerprints.fingerprint(b"TensorFlow") % 3 == 2
-    module = translate.Module()
+    module = translate.NativeModule()
     module.add(fingerprints.fingerprint)
     assert "define internal i64 @fingerprint(i64 %a.s)" in module.text()
 

@@ -5,20 +5,20 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 Event: Any
-from talweg.compat_v1.summary_files import FileWriter as FileWriter
-from talweg.compat_v1.summary_files import FileWriterCache as FileWriterCache
+from talweg.compat_v1.summary.files import FileWriter as FileWriter
+from talweg.compat_v1.summary.files import FileWriterCache as FileWriterCache
 SessionLog: Any
 Summary: Any
 SummaryDescription: Any
 TaggedRunMetadata: Any
-from talweg.compat_v1.summaries import all_v2_summary_ops as all_v2_summary_ops
-from talweg.compat_v1.summaries import audio as audio
-from talweg.compat_v1.summary_reading import get_summary_description as get_summary_description
-from talweg.compat_v1.summaries import histogram as histogram
-from talweg.compat_v1.summaries import image as image
-from talweg.compat_v1.summaries import initialize as initialize
-from talweg.compat_v1.summaries import merge as merge
-from talweg.compat_v1.summaries import merge_all as merge_all
-from talweg.compat_v1.summaries import scalar as scalar
-from talweg.compat_v1.summaries import tensor_summary as tensor_summary
-from talweg.compat_v1.summaries import text as text
+from talweg.compat_v1.summary.summaries import all_v2_summary_ops as all_v2_summary_ops
+from talweg.compat_v1.summary.summaries import audio as audio
+from talweg.compat_v1.summary.reading import get_summary_description as get_summary_description
+from talweg.compat_v1.summary.summaries import histogram as histogram
+from talweg.compat_v1.summary.summaries import image as image
+from talweg.compat_v1.summary.summaries import initialize as initialize
+from talweg.compat_v1.summary.summaries import merge as merge
+from talweg.compat_v1.summary.summaries import merge_all as merge_all
+from talweg.compat_v1.summary.summaries import scalar as scalar
+from talweg.compat_v1.summary.summaries import tensor_summary as tensor_summary
+from talweg.compat_v1.summary.summaries import text as text

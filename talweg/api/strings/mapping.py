@@ -14,7 +14,7 @@ from talweg.core.dtypes import DType, int32, int64, string
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
-from talweg.kernels.strings.native import Kernel
+from talweg.kernels.strings.native import StringKernel
 from talweg.prims.strings.mapping import Rule, characters, check_unit, part, substring, text_map
 
 
@@ -32,7 +32,7 @@ def rule_of(
     arguments: tuple,
     op: str,
     dtype: DType = string,
-    kernel: Kernel | None = None,
+    kernel: StringKernel | None = None,
     **attributes: Any,
 ) -> Rule:
     """A rule that TensorFlow has as an operation of this type."""
@@ -55,7 +55,7 @@ def _upper(s: bytes, encoding: str) -> bytes:
     return s.decode(errors="replace").upper().encode() if encoding else s.upper()
 
 
-_STRIP = rule_of(bytes.strip, (), "StringStrip", kernel=Kernel("stripped"))
+_STRIP = rule_of(bytes.strip, (), "StringStrip", kernel=StringKernel("stripped"))
 
 
 def _check_encoding(encoding: str) -> None:
@@ -72,7 +72,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     array([b'ab'], dtype=object)
     """
     _check_encoding(encoding)
-    kernel = None if encoding else Kernel("case_turned", (ord("A"), ord("Z")))
+    kernel = None if encoding else StringKernel("case_turned", (ord("A"), ord("Z")))
     rule = rule_of(_lower, (encoding,), "StringLower", kernel=kernel, encoding=encoding)
     return mapped(texts(input, "lower"), rule)
 
@@ -86,7 +86,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     b'AB'
     """
     _check_encoding(encoding)
-    kernel = None if encoding else Kernel("case_turned", (ord("a"), ord("z")))
+    kernel = None if encoding else StringKernel("case_turned", (ord("a"), ord("z")))
     rule = rule_of(_upper, (encoding,), "StringUpper", kernel=kernel, encoding=encoding)
     return mapped(texts(input, "upper"), rule)
 
@@ -119,7 +119,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     check_unit("length", unit)
     in_bytes = unit == "BYTE"
     measure = len if in_bytes else _characters
-    kernel = Kernel("bytes_counted" if in_bytes else "characters_counted")
+    kernel = StringKernel("bytes_counted" if in_bytes else "characters_counted")
     rule = rule_of(measure, (), "StringLength", int32, kernel, unit=unit)
     return mapped(texts(input, "length"), rule)
 
@@ -150,7 +150,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     check_unit("substr", unit)
     if isinstance(pos, int) and isinstance(len, int):
         form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
-        kernel = Kernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
+        kernel = StringKernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
         rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
         return mapped(texts(input, "substr"), rule)
     start, size = tensor(pos), tensor(len)

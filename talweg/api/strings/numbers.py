@@ -27,14 +27,14 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import fingerprints
-from talweg.kernels.strings.native import Kernel
+from talweg.kernels.strings.native import StringKernel
 from talweg.kernels.strings.numbers import format_of, reader
 
 DIGITS = 9  # behind the point that the kernel writes
 _READABLE = (float32, float64, int32, int64, uint32, uint64)
 
 
-class Writer:
+class NumberWriter:
     """A function that writes numbers of a dtype as text."""
 
     def __init__(self, dtype: DType, *form: Any):
@@ -44,7 +44,7 @@ class Writer:
         return self.write(value)
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Writer and self.key == other.key
+        return type(other) is NumberWriter and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -76,7 +76,7 @@ def as_string(
     if x.dtype.is_quantized:
         raise invalid("TW102", f"as_string: input has dtype {x.dtype.name}", "numbers or strings")
     rule = rule_of(
-        Writer(x.dtype, precision, scientific, shortest, width, fill),
+        NumberWriter(x.dtype, precision, scientific, shortest, width, fill),
         (),
         "AsString",
         kernel=_writing(x.dtype, precision, scientific or shortest or width >= 0 or fill != ""),
@@ -89,24 +89,24 @@ def as_string(
     return mapped(x, rule)
 
 
-def _writing(dtype: DType, precision: int, formed: bool) -> Kernel | None:
+def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
     """The kernel that writes numbers of a dtype in the plain form."""
     if formed or precision > DIGITS or dtype in (bool_, string, uint64):
         return None
     if dtype.is_floating:
-        return Kernel("float_written", (6 if precision < 0 else precision,), np.float64)
-    return Kernel("integer_written", (), np.int64) if dtype.is_integer else None
+        return StringKernel("float_written", (6 if precision < 0 else precision,), np.float64)
+    return StringKernel("integer_written", (), np.int64) if dtype.is_integer else None
 
 
-def _reading(dtype: DType) -> Kernel:
+def _reading(dtype: DType) -> StringKernel:
     """The kernel that reads plain numbers of a dtype."""
     size = dtype.size
     if dtype.is_floating:
-        return Kernel("float_read", (size,))
-    return Kernel("integer_read", (int(dtype.min), min(int(dtype.max), 2**63 - 1), size))
+        return StringKernel("float_read", (size,))
+    return StringKernel("integer_read", (int(dtype.min), min(int(dtype.max), 2**63 - 1), size))
 
 
-class Reader:
+class NumberReader:
     """A function that reads numbers of a dtype from text."""
 
     def __init__(self, dtype: DType):
@@ -116,7 +116,7 @@ class Reader:
         return self.read(text)
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Reader and self.dtype is other.dtype
+        return type(other) is NumberReader and self.dtype is other.dtype
 
     def __hash__(self) -> int:
         return hash(("reader", self.dtype))
@@ -137,7 +137,9 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
     if dtype not in _READABLE:
         known = ", ".join([kind.name for kind in _READABLE])
         raise invalid("TW102", f"to_number: out_type {dtype.name}", known)
-    rule = rule_of(Reader(dtype), (), "StringToNumber", dtype, _reading(dtype), out_type=dtype)
+    rule = rule_of(
+        NumberReader(dtype), (), "StringToNumber", dtype, _reading(dtype), out_type=dtype
+    )
     return mapped(texts(input, "to_number"), rule)
 
 
@@ -186,7 +188,7 @@ def _hashed(
         raise invalid("TW207", f"{function}: num_buckets is {count}", "at least 1")
     given = {"num_buckets": count, **({"key": list(key)} if key else {})}
     signed = [part - (1 << 64) if part >> 63 == 1 else part for part in key]
-    kernel = Kernel(_KERNELS[op], (count, *signed))
+    kernel = StringKernel(_KERNELS[op], (count, *signed))
     rule = rule_of(bucket, (count, key) if key else (count,), op, int64, kernel, **given)
     return mapped(texts(x, function), rule)
 

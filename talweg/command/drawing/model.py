@@ -51,7 +51,10 @@ class Group:
         pending: list[Any] = [self]
         while pending:
             for member in pending.pop().members:
-                (pending if isinstance(member, Group) else found).append(member)
+                if isinstance(member, Group):
+                    pending.append(member)
+                else:
+                    found.append(member)
         return found
 
     def count(self) -> int:

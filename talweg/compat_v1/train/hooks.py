@@ -12,7 +12,7 @@ import numpy as np
 
 from talweg.api.export import export, look_up
 from talweg.api.summary.events import has_messages, messages
-from talweg.compat_v1.summary_files import FileWriterCache
+from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.saver import Saver
 from talweg.core.errors import value_error
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.api.summary.events import messages
-from talweg.compat_v1.summary_files import FileWriterCache
+from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.hooks import (
     SecondOrStepTimer,
     SessionRunArgs,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from talweg.compat_v1 import summary_operations as messages_of
-from talweg.compat_v1.summary_operations import serialized
+from talweg.compat_v1.summary import operations as messages_of
+from talweg.compat_v1.summary.operations import serialized
 from talweg.core.aval import Aval
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.compat_v1.summary_operations import (
+from talweg.compat_v1.summary.operations import (
     SummaryCall,
     audio_message,
     image_message,

@@ -11,7 +11,7 @@ import numpy as np
 from talweg.api.export import EXPORTS
 from talweg.api.raw import operations
 from talweg.api.raw.ops import RawOp, rows
-from talweg.compat_v1.summary_operations import SummaryCall
+from talweg.compat_v1.summary.operations import SummaryCall
 from talweg.core.dtypes import DType, as_dtype
 from talweg.interop.graph_def.summary_calls import summary_node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode

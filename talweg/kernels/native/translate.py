@@ -50,7 +50,7 @@ INLINED = 60  # lines of a function that is put where it is called
 _PARTS = {"byte": "load8", "half": "load32", "word": "load64"}
 
 
-class Module:
+class NativeModule:
     """LLVM text of functions and of all that they call."""
 
     def __init__(
@@ -92,7 +92,7 @@ def _kind(results: int) -> str:
 class _Translation:
     """One function on its way to LLVM."""
 
-    def __init__(self, module: Module, function: Callable[..., Any]):
+    def __init__(self, module: NativeModule, function: Callable[..., Any]):
         self.module, self.scope = module, {**function.__globals__, **module.names}
         self.tree = tree_of(function)
         self.results = results_of(function)

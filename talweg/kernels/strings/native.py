@@ -51,7 +51,7 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
     }
     homes = (native_text, native_words, native_tables)
     kernel = next(getattr(home, name) for home in homes if hasattr(home, name))
-    module = translate.Module(outside, {"each": kernel})
+    module = translate.NativeModule(outside, {"each": kernel})
     try:
         module.add(getattr(native_text, driver))
     except OSError:  # there is no source text
@@ -104,7 +104,7 @@ def run(
             return found.reshape(x.shape)
 
 
-class Kernel(NamedTuple):
+class StringKernel(NamedTuple):
     """A kernel with its arguments; `operand` is the dtype of the numbers that it goes through."""
 
     name: str

@@ -14,7 +14,7 @@ from talweg.core.dtypes import DType, int32, string
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.core.shapes import broadcast_dims
-from talweg.kernels.strings.native import SOME, Kernel
+from talweg.kernels.strings.native import SOME, StringKernel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Rule:
     form: tuple | None = dataclasses.field(default=None, compare=False)
     table: Any = dataclasses.field(default=None, compare=False)
     whole: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
-    kernel: Kernel | None = dataclasses.field(default=None, compare=False)
+    kernel: StringKernel | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
         """The rule on each element of an array."""

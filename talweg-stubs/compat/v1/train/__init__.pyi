@@ -105,7 +105,7 @@ from talweg.compat_v1.train.input import shuffle_batch_join as shuffle_batch_joi
 from talweg.compat_v1.train.input import slice_input_producer as slice_input_producer
 from talweg.compat_v1.train.queue_runner import start_queue_runners as start_queue_runners
 from talweg.compat_v1.train.input import string_input_producer as string_input_producer
-from talweg.compat_v1.summary_reading import summary_iterator as summary_iterator
+from talweg.compat_v1.summary.reading import summary_iterator as summary_iterator
 from talweg.compat_v1.train.checkpoints import update_checkpoint_state as update_checkpoint_state
 from talweg.compat_v1.train.restoring import warm_start as warm_start
 from talweg.interop.graph_def.files import write_graph as write_graph

@@ -23,7 +23,7 @@ def _sum_of(sizes: list[Any]) -> Any:
     return None if None in sizes else sum(sizes)
 
 
-class _Blocks(_OfSeveral):
+class _BlockOperators(_OfSeveral):
     """What block operators have: arguments cut into blocks, or given as a list of them."""
 
     def _diagonal_blocks(self) -> list[LinearOperator]:
@@ -152,7 +152,7 @@ class _Blocks(_OfSeveral):
 
 
 @export("linalg.LinearOperatorBlockDiag")
-class LinearOperatorBlockDiag(_Blocks):
+class LinearOperatorBlockDiag(_BlockOperators):
     """The operator of matrices with operators along the diagonal.
 
     Arguments may be lists, with a tensor for each block.  ValueError for no operators,
@@ -219,7 +219,7 @@ class LinearOperatorBlockDiag(_Blocks):
 
 
 @export("linalg.LinearOperatorBlockLowerTriangular")
-class LinearOperatorBlockLowerTriangular(_Blocks):
+class LinearOperatorBlockLowerTriangular(_BlockOperators):
     """The operator of block lower triangular matrices.
 
     operators: a list for each row of blocks, with one operator in the first, two in the second ...;

@@ -74,7 +74,7 @@ def linked(
                 images.append(elf.Image(each, symbols))
                 symbols = {**symbols, **images[-1].addresses}
             return images
-        except elf.UnknownError:
+        except elf.UnknownObjectError:
             if kept:
                 raise
     return [compiler().Linked(objects, symbols, exports)]
@@ -94,11 +94,11 @@ def parted(content: bytes) -> list[bytes]:
         return [content]
     (count,) = struct.unpack_from("<Q", content, len(_JOINED))
     if count > len(content) // 8:
-        raise elf.UnknownError(f"{count} object files in {len(content)} bytes")
+        raise elf.UnknownObjectError(f"{count} object files in {len(content)} bytes")
     sizes = struct.unpack_from(f"<{count}Q", content, len(_JOINED) + 8)
     found, at = [], len(_JOINED) + 8 + 8 * count
     if not sizes or at + sum(sizes) != len(content):
-        raise elf.UnknownError(f"object files of {sizes} bytes in {len(content)}")
+        raise elf.UnknownObjectError(f"object files of {sizes} bytes in {len(content)}")
     for size in sizes:
         found.append(content[at : at + size])
         at += size

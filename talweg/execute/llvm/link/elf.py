@@ -4,7 +4,7 @@ Code that comes from the cache needs no compiler, and loading LLVM takes 50 MB. 
 generator makes of our modules is little: sections of code and of constants; calls
 (R_X86_64_PLT32) and places relative to an instruction (R_X86_64_PC32).  All sections of an object
 go into one block of memory, where every distance fits into 32 bits; functions elsewhere are reached
-by jumps through a table behind them.  Whatever else there is raises `UnknownError`: LLVM links.
+by jumps through a table behind them.  For whatever else there is, `UnknownObjectError`: LLVM links.
 
 Source: "System V Application Binary Interface, AMD64 Architecture Processor Supplement", 4.4, and
 the gABI's chapter on object files.
@@ -31,7 +31,7 @@ _STUB = 16
 _PAGE = mmap.PAGESIZE
 
 
-class UnknownError(ValueError):
+class UnknownObjectError(ValueError):
     """An object file with something in it that this module does not do."""
 
 
@@ -74,7 +74,7 @@ class ObjectFile:
         content = self.content
         kind, machine = struct.unpack_from("<HH", content, 16)
         if content[:7] != _HEADER or (kind, machine) != (_RELOCATABLE, _X86_64):
-            raise UnknownError("an object file of another kind")
+            raise UnknownObjectError("an object file of another kind")
         (table,) = struct.unpack_from("<Q", content, 0x28)
         size, count, names = struct.unpack_from("<HHH", content, 0x3A)
         entries = [
@@ -95,7 +95,7 @@ class ObjectFile:
     def _symbols(self) -> list[ElfSymbol]:
         tables = [section for section in self.sections if section.kind == _SYMTAB]
         if len(tables) != 1:
-            raise UnknownError(f"{len(tables)} tables of symbols")
+            raise UnknownObjectError(f"{len(tables)} tables of symbols")
         names = self.sections[tables[0].link].start
         found = []
         for at in range(tables[0].start, tables[0].start + tables[0].size, 24):
@@ -110,9 +110,9 @@ class ObjectFile:
             if section.flags & _ALLOC and section.name != _UNWINDING:
                 inside = section.start + section.size <= len(self.content)
                 if section.kind != _PROGBITS or section.flags & _WRITE or not inside:
-                    raise UnknownError(f"a section {section.name} of kind {section.kind}")
+                    raise UnknownObjectError(f"a section {section.name} of kind {section.kind}")
                 if section.alignment > _PAGE:
-                    raise UnknownError(f"a section aligned to {section.alignment}")
+                    raise UnknownObjectError(f"a section aligned to {section.alignment}")
                 found[number] = section
         return found
 
@@ -126,7 +126,7 @@ class ObjectFile:
             for at in range(table.start, table.start + table.size, 24):
                 place, info, addend = struct.unpack_from("<QQq", self.content, at)
                 if place > last:
-                    raise UnknownError(f"a relocation at {place}, behind its section")
+                    raise UnknownObjectError(f"a relocation at {place}, behind its section")
                 found.append((place, info & 0xFFFFFFFF, self.symbols[info >> 32], addend))
         return found
 
@@ -139,7 +139,7 @@ class Image:
         try:
             block, places = _filled(ObjectFile(content), symbols)
         except (struct.error, ValueError, LookupError, OverflowError) as error:
-            raise UnknownError(f"no object file that we know: {error}") from None
+            raise UnknownObjectError(f"no object file that we know: {error}") from None
         self._place(block)
         self.addresses = {name: self._address + place for name, place in places.items()}
 
@@ -153,7 +153,7 @@ class Image:
         self._address, self._size = address, size
         ctypes.memmove(address, block, len(block))
         if _libc.mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
-            raise UnknownError("the system does not let memory become code")
+            raise UnknownObjectError("the system does not let memory become code")
 
     def close(self) -> None:
         """Free the memory; nobody may be in it."""
@@ -209,7 +209,7 @@ def _target(
         return starts[symbol.section] + symbol.value
     if not symbol.section and kind == _PLT32:
         return stubs[symbol.name]
-    raise UnknownError(f"a relocation {kind} of {symbol.name} in section {symbol.section}")
+    raise UnknownObjectError(f"a relocation {kind} of {symbol.name} in section {symbol.section}")
 
 
 def address_in_process(name: str) -> int:

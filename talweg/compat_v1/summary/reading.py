@@ -14,9 +14,9 @@ from talweg.core.lazy import LazyModule
 from talweg.pipeline.records import RecordReader, records_in
 
 if TYPE_CHECKING:
-    from talweg.compat_v1 import summary_messages
+    from talweg.compat_v1.summary import messages as summary_messages
 else:
-    summary_messages = LazyModule("talweg.compat_v1.summary_messages")
+    summary_messages = LazyModule("talweg.compat_v1.summary.messages")
 
 
 @export("compat.v1.train.summary_iterator")

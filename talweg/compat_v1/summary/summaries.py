@@ -21,7 +21,7 @@ from talweg.api.summary.writers import WRITERS, session_graph, state
 from talweg.api.tensors import cast
 from talweg.compat_v1.graphs import GraphKeys, default_graph
 from talweg.compat_v1.session import get_default_session
-from talweg.compat_v1.summary_operations import (
+from talweg.compat_v1.summary.operations import (
     TYPES,
     audio_message,
     histogram_message,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from talweg.api.export import V1, shared_with_v1
-from talweg.api.never_names import never
+from talweg.api.names.never import never
 from talweg.api.table import NAMESPACES, TABLE
 from talweg.api.tensorflow_alias import exists as is_module
 from talweg.api.tensorflow_alias import without_v2
@@ -86,7 +86,7 @@ class KnownNames(NamedTuple):
 @functools.cache
 def absent() -> frozenset[str]:
     """The names of TensorFlow 2.21 that talweg does not have, those of `compat.v1.` among them."""
-    return frozenset((Path(__file__).parent / "absent.txt").read_text().split())
+    return frozenset((Path(__file__).parents[1] / "absent.txt").read_text().split())
 
 
 @functools.cache

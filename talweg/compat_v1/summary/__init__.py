@@ -1,0 +1,1 @@
+"""Summaries of the first generation: operations, writers of event files, readers of them."""
