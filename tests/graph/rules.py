@@ -66,6 +66,11 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
         EVERY,
         "tables are written when a graph runs",
     ),
+    (
+        r"Queue\(|StackV2\(|VarHandleOp\(",
+        EVERY,
+        "what is put in or assigned before is not run by fetching what is taken out",
+    ),
     (r"is None", UNKNOWN, "refused only where sizes are known"),
     (
         r"(_transpose|expand_dims|tensordot)\(.*tf\.constant\(",
