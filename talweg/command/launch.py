@@ -14,6 +14,7 @@ from talweg.command import failure
 from talweg.command.program import UsageError, UserProgram, find, printing_to, run
 from talweg.command.stand_in import standing_in
 from talweg.command.uses import NameUse, read
+from talweg.core import tracebacks
 
 FINE, FOUND, USAGE, FAILED = 0, 1, 2, 3  # exit statuses: all is well, findings, wrong use, a crash
 
@@ -109,6 +110,9 @@ def launch(program: UserProgram, options: argparse.Namespace, around: Any = None
             raise UsageError(str(error)) from None
         if around is not None:
             stack.enter_context(around)
+        if options.traceback:
+            tracebacks.Filtering.enabled = False
+            stack.callback(setattr, tracebacks.Filtering, "enabled", True)
         try:
             found = run(program, first)
             wait_for_threads()

@@ -119,8 +119,9 @@ def check_environment() -> None:
             except ValueError as error:
                 warnings.warn(str(error), stacklevel=2)
         elif not name.startswith(OTHERS):
-            near = nearest(name, [other.lower() for other in known]).upper()
-            meant = f": did you mean {near}?" if near else "; `talweg settings` lists them"
+            start = len("TALWEG_")  # which all have in common
+            near = nearest(name[start:], [other[start:].lower() for other in known]).upper()
+            meant = f": did you mean TALWEG_{near}?" if near else "; `talweg settings` lists them"
             warnings.warn(f"{name} is no setting of talweg{meant}", stacklevel=2)
 
 

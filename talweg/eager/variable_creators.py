@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
@@ -13,24 +13,26 @@ from talweg.core.hooks import hooks
 class ThroughCreators(type):
     """The class of variables' classes: making one goes through `tf.variable_creator_scope`."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = dispatch.context.creators
-        if not creators or "through_creators" not in cls.__dict__:
-            return super().__call__(*args, **kwargs)
-        base = dispatch.context.base
-        general = base is not None and cls.__dict__["through_creators"] is True
-        kind = hooks.variable_class(base) if general else cls
-        bound = inspect.signature(kind.__init__).bind(None, *args, **kwargs)
-        bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[1:])
+    if not TYPE_CHECKING:  # type checkers see a class like any other
 
-        def make(**arguments: Any) -> Any:
-            outside, dispatch.context.creators = dispatch.context.creators, ()
-            try:
-                return cls(**arguments)
-            finally:
-                dispatch.context.creators = outside
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            creators = dispatch.context.creators
+            if not creators or "through_creators" not in cls.__dict__:
+                return super().__call__(*args, **kwargs)
+            base = dispatch.context.base
+            general = base is not None and cls.__dict__["through_creators"] is True
+            kind = hooks.variable_class(base) if general else cls
+            bound = inspect.signature(kind.__init__).bind(None, *args, **kwargs)
+            bound.apply_defaults()
+            given = dict(list(bound.arguments.items())[1:])
 
-        for creator in reversed(creators):
-            make = functools.partial(creator, make)
-        return make(**given)
+            def make(**arguments: Any) -> Any:
+                outside, dispatch.context.creators = dispatch.context.creators, ()
+                try:
+                    return cls(**arguments)
+                finally:
+                    dispatch.context.creators = outside
+
+            for creator in reversed(creators):
+                make = functools.partial(creator, make)
+            return make(**given)

@@ -107,7 +107,7 @@ def test_a_missing_name_says_who_asked_and_what_else_is_missing(run):
         "f()\n"
     )
     assert status == 1
-    assert "tf.mlir" in err and "not in talweg yet" in err
+    assert "tf.mlir" in err and "not use" in err
     assert "asked for at program.py:3" in err
     assert "tf.no_such_thing  (program.py:5)" in err
 

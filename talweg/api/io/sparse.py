@@ -30,7 +30,7 @@ def _message(values: np.ndarray, dtype: DType) -> bytes:
 
 
 @export("io.serialize_sparse")
-def serialize_sparse(sp_input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
     """A sparse tensor as three strings [3]: its indices, values and shape.
 
     TypeError for what is not sparse.
@@ -51,7 +51,7 @@ def serialize_sparse(sp_input: Any, out_type: Any = None, name: str | None = Non
 
 
 @export("io.serialize_many_sparse")
-def serialize_many_sparse(sp_input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
     """Each row of a sparse tensor of rank 2 or more as three strings: [rows, 3].
 
     TypeError for what is not sparse, InvalidArgumentError for a rank below 2.

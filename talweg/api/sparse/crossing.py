@@ -121,7 +121,7 @@ def cross_hashed(
 
 
 @export("sparse.cross")
-def cross(inputs: Any, name: str | None = None, separator: str = "_X_") -> SparseTensor:
+def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
     """For each row all combinations of one element of every input, as text with a separator.
 
     inputs: matrices or SparseTensors with as many rows, of strings or integers.  TypeError for

@@ -54,7 +54,8 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     no attribute leads to, or inside a function; UnimplementedError for what has no form in
     TensorFlow.
 
-    >>>     >>> import talweg as tf
+    >>> import tempfile
+    >>> import talweg as tf
     >>> class Scale(tf.Module):
     ...     def __init__(self):
     ...         super().__init__()

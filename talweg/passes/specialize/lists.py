@@ -118,8 +118,8 @@ class Lists:
             return rows.value
         if type(rows) is SegmentedList and rows.depth > 1:
             parts = [None if x is None else self.row(x, index) for x in rows.parts()]
-            segments, starts = parts
-            return rows.of(segments, starts, rows.depth - 1)
+            segments, starts, count = parts
+            return rows.of(segments, starts, count, rows.depth - 1)
         if type(rows) is SegmentedList:
             start = index if rows.starts is None else self.row(rows.starts, index)
             return ListSegment(rows.rows, start, rows.step)
