@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import traceback
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -216,7 +217,7 @@ def test_long_lines_are_cut():
 
 
 def test_cells_are_named_as_notebooks_name_them():
-    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
+    shell = import_module("IPython.core.interactiveshell").InteractiveShell.instance()
     code = "import talweg as tf\nfrom talweg.core.provenance import user_origin\n"
     shell.run_cell(code + "found = user_origin()", store_history=True)
     number = shell.execution_count - 1
