@@ -30,7 +30,8 @@ MODES = (CONSTANT, FLOATS, ALL, RANK)
 _KEPT = """constant convert_to_tensor polyval embedding_lookup embedding_lookup_sparse add_n stack
 concat accumulate_n global_norm fft ifft fft2d ifft2d fft3d ifft3d irfft irfft2d irfft3d fftnd
 ifftnd irfftnd logical_and logical_or logical_xor tensor_scatter_nd_update tensor_scatter_nd_add
-shape_n tuple clip_by_global_norm parallel_stack meshgrid dynamic_stitch add matmul"""
+shape_n tuple clip_by_global_norm parallel_stack meshgrid dynamic_stitch add matmul
+quantized_concat"""
 KEPT = frozenset(_KEPT.split())  # their lists are values to come, lists of tensors, or of a dtype
 
 
