@@ -86,6 +86,11 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
         UNKNOWN,
         "raw operations that resize images need sizes that are known: a gap, not a rule of graphs",
     ),
+    (
+        r'quantize\(.*tf\.qint32, mode="MIN_COMBINED"',
+        {"all"},
+        "with a fused multiply-add the last digits of float32 differ, which 32 bits show",
+    ),
     (r"parallel_stack", EVERY, "refused eagerly only"),
     (
         r"(conv|max_pool)2d\(tf\.ones\(\[1, 2, 2, 1\]\)",
