@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from talweg.kernels.sorting import stable_order
+
 NARROW = 8  # elements of a row that is worth it
 PART = 1 << 18  # bytes of rows that are taken at a time, and stay in cache
 FEWEST = 32  # rows of a turn that is worth it
+TABLE = 4  # times as many rows as updates may be gone through for a sum of numbers
 TURNS = 8  # after which sums are made in another way
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
@@ -44,6 +47,10 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if rows.size == 1:
         target[rows] += updates
         return
+    if _is_vector(target, updates) and TABLE * rows.size >= len(target):
+        sums = np.bincount(rows, updates.reshape(-1), len(target))
+        target += sums.astype(target.dtype, copy=False).reshape(target.shape)
+        return
     runs = EqualRowRuns(rows)
     small = updates.dtype.itemsize == 2 and updates.dtype.kind not in "iub"
     if runs.longest == 1 or (runs.longest <= TURNS and not small):
@@ -52,10 +59,21 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     target[rows[runs.order[runs.starts]]] += _sums(updates[runs.order], runs.starts)
 
 
+def _is_vector(target: np.ndarray, updates: np.ndarray) -> bool:
+    """Whether the updates are numbers that may be summed in float64, one a row."""
+    wide = target.dtype.kind == "f" and target.dtype.itemsize >= 4
+    return wide and updates.size == len(updates) and target.flags.c_contiguous
+
+
 def reduce_rows(
     kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray
 ) -> None:
     """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
+    if kernel is np.add and _is_vector(target, updates) and TABLE * rows.size >= len(target):
+        sums = np.bincount(rows, updates.reshape(-1), len(target))
+        there = np.flatnonzero(np.bincount(rows, minlength=len(target)))
+        target.reshape(-1)[there] = sums[there]
+        return
     runs = EqualRowRuns(rows)
     firsts = runs.order[runs.starts]
     width = math.prod(updates.shape[1:])
@@ -76,7 +94,7 @@ class EqualRowRuns:
     """Rows in order of their number: `order` of equal ones, where each `starts`, and `lengths`."""
 
     def __init__(self, rows: np.ndarray):
-        self.order = np.argsort(rows, kind="stable")
+        self.order = stable_order(rows)
         ordered = rows[self.order]
         first = np.empty(ordered.shape, bool)
         first[:1] = True

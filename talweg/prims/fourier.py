@@ -18,6 +18,7 @@ from talweg.core.dtypes import COMPLEX, complex64, complex128, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
 from talweg.core.value import Tensor
+from talweg.kernels.fourier import transform
 from talweg.prims.state import as_factor
 
 REALS = frozenset((float32, float64))
@@ -58,7 +59,7 @@ class fft:
     def numpy(x: np.ndarray, *, axes, inverse):
         if not x.size:
             return x.copy()
-        return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=axes).astype(x.dtype, copy=False)
+        return transform("ifftn" if inverse else "fftn", x, axes=axes)
 
     def transpose_x(g, x, *, axes, inverse):
         size = math.prod(x.dims[axis] for axis in axes)
@@ -103,7 +104,7 @@ class rfft:
             dims = list(x.shape)
             dims[axis] = dims[axis] // 2 + 1 if dims[axis] else 0
             return np.zeros(dims, dtype)
-        z = np.fft.rfft(x, axis=axis).astype(dtype, copy=False)
+        z = transform("rfft", x, axis=axis)
         if doubled:
             np.moveaxis(z, axis, -1)[..., slice(*_inner(z.shape[axis], x.shape[axis]))] *= 2
         return z
@@ -161,7 +162,7 @@ class irfft:
         if halved:
             x = x.copy()
             np.moveaxis(x, axis, -1)[..., slice(*_inner(x.shape[axis], length))] *= 0.5
-        return np.fft.irfft(x, length, axis).astype(dtype, copy=False)
+        return transform("irfft", x, n=length, axis=axis)
 
     def transpose_x(g: Tensor, x, *, axis, length, halved):
         if type(length) is Dim:
@@ -210,18 +211,16 @@ class dct:
     def numpy(x, *, kind, ortho, turned):
         if not x.size:
             return x.copy()
-        from scipy.fft import dct as transform
-
         if kind == 4 or ortho:
             kind = 5 - kind if turned and kind != 4 else kind
-            return transform(x, kind, norm="ortho" if ortho else None)
+            return transform("dct", x, type=kind, norm="ortho" if ortho else None)
         if not turned:
-            return transform(x, kind)
+            return transform("dct", x, type=kind)
         if kind == 1:
-            return _edges(transform(_edges(x, 2, True), 1), 0.5, True)
+            return _edges(transform("dct", _edges(x, 2, True), type=1), 0.5, True)
         if kind == 2:
-            return transform(_edges(x, 2, False), 3)
-        return _edges(transform(x, 2), 0.5, False)
+            return transform("dct", _edges(x, 2, False), type=3)
+        return _edges(transform("dct", x, type=2), 0.5, False)
 
     def transpose_x(g, x, *, kind, ortho, turned):
         return dct(g, kind=kind, ortho=ortho, turned=not turned)

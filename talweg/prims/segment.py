@@ -18,6 +18,7 @@ from talweg.core.dtypes import NUMERIC, REAL, int32, int64, of_numpy
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.kernels.scatter import reduce_rows
+from talweg.kernels.sorting import stable_order
 from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, select, zeros_of
 from talweg.prims.complex import conj
 from talweg.prims.indexing import in_float32
@@ -325,7 +326,7 @@ class segment_order:
         return Aval(x.dims, int64)
 
     def numpy(x: np.ndarray):
-        return np.argsort(x, kind="stable").astype(np.int64, copy=False)
+        return stable_order(x).astype(np.int64, copy=False)
 
     no_gradient = ORDER
 

@@ -14,18 +14,10 @@ from talweg.core.dims import below
 from talweg.core.dtypes import REAL, int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.kernels import sorting
 from talweg.prims.indexing import gather, scatter_rows
 
 KINKS = {"x": "of tied elements the first takes the first place, and the derivative"}
-
-
-def _order(x, descending):
-    """The permutation that sorts `x` along its last axis, as int64."""
-    if x.dtype.kind == "V":
-        x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
-    if not descending:
-        return np.argsort(x, -1, kind="stable")
-    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], -1, kind="stable")[..., ::-1]
 
 
 def _check(name, x):
@@ -45,7 +37,7 @@ class argsort:
         return Aval(x.dims, int32)
 
     def numpy(x, *, descending):
-        return _order(x, descending).astype(np.int32)
+        return sorting.stable_order(x, descending).astype(np.int32)
 
     no_gradient = NoGradient("places are integers", "tf.sort for the values")
     batch = LEADING
@@ -73,7 +65,7 @@ class sort:
 
     def numpy(x: np.ndarray, *, descending):
         if x.dtype.kind == "V":
-            return np.take_along_axis(x, _order(x, descending), -1)
+            return np.take_along_axis(x, sorting.stable_order(x, descending), -1)
         result = np.sort(x, -1)
         return result[..., ::-1] if descending else result
 
@@ -128,7 +120,7 @@ class top_k:
         if k == 1 and not smallest and x.dtype.kind != "V":
             places = np.argmax(x, -1)[..., None]  # NaN counts as the largest here too
         else:
-            places = _order(x, not smallest)[..., :k]
+            places = sorting.first_places(x, k, not smallest)
         return np.take_along_axis(x, places, -1), places.astype(dtype.numpy_dtype)
 
     def vjp(g: tuple, z, x, *, k, smallest, dtype):

@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from talweg.core import forks, settings
+from talweg.core.cores import count_cores
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import thread_pool_ir
 
@@ -47,21 +48,7 @@ def aligned(nbytes: int) -> np.ndarray:
 
 def available_cores() -> int:
     """How many cores this process may use at a time."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        cores = os.cpu_count() or 1
-    return max(1, min(cores, _quota(), thread_pool_ir.MAX_THREADS))
-
-
-def _quota() -> int:
-    """How many cores' time the control group grants; many where it says nothing."""
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            granted, period = file.read().split()
-        return thread_pool_ir.MAX_THREADS if granted == "max" else -(-int(granted) // int(period))
-    except (OSError, ValueError):
-        return thread_pool_ir.MAX_THREADS
+    return min(count_cores(), thread_pool_ir.MAX_THREADS)
 
 
 def wanted() -> int:

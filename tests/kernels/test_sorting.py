@@ -1,0 +1,65 @@
+"""Orders by packed integers are those of NumPy's stable sort, for all dtypes and awkward values."""
+
+import numpy as np
+import pytest
+
+from talweg.kernels import sorting
+
+DTYPES = ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
+SHAPES = ((0,), (1,), (64,), (65,), (3, 200), (2, 2, 129), (4, 0), (1000,))
+
+
+def arrays(dtype, shape):
+    """Normal numbers of three sizes, with ties; NaN, zeros of both signs and infinities; limits."""
+    random = np.random.default_rng(0)
+    for scale in (3, 1e3, 1e30):
+        x = random.normal(size=shape) * scale
+        if dtype[0] in "iu":
+            limits = np.iinfo(dtype)
+            x = np.clip(x, limits.min // 2, limits.max // 2).astype(dtype)
+            if scale > 1e3:
+                x = random.choice(np.array([limits.min, limits.max, 0, 1], dtype), shape)
+            yield x
+            continue
+        with np.errstate(over="ignore"):
+            x = x.astype(dtype)
+        if x.size > 10:
+            odd = (np.nan, -0.0, 0.0, np.inf, -np.inf, -np.nan)
+            for start, value in enumerate(odd):
+                x.reshape(-1)[start::11] = value
+        yield x
+
+
+def stable(x, descending):
+    if not descending:
+        return np.argsort(x, -1, kind="stable")
+    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], -1, kind="stable")[..., ::-1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_orders(dtype, shape):
+    for x in arrays(dtype, shape):
+        for descending in (False, True):
+            wanted = stable(x, descending)
+            np.testing.assert_array_equal(sorting.stable_order(x, descending), wanted)
+            for count in {0, min(3, shape[-1]), shape[-1]}:
+                found = sorting.first_places(x, count, descending)
+                np.testing.assert_array_equal(found, wanted[..., :count])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", (0, 1, 60, 300))
+def test_distinct(dtype, size):
+    for x in arrays(dtype, (size,)):
+        seen: dict = {}
+        groups = [seen.setdefault(key, len(seen)) for key in keys_of(x)]
+        first, number, count = sorting.distinct(x)
+        np.testing.assert_array_equal(number, np.array(groups, np.int64))
+        np.testing.assert_array_equal(first, [groups.index(g) for g in range(len(seen))])
+        np.testing.assert_array_equal(count, np.bincount(groups, minlength=len(seen))[: len(seen)])
+
+
+def keys_of(x):
+    """Each element as a key of a dictionary: NaN differs from NaN, -0 is 0."""
+    return [("nan", place) if value != value else value for place, value in enumerate(x.tolist())]
