@@ -14,11 +14,10 @@ from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import expand_dims, squeeze
 from talweg.api.export import export, graph_aware
 from talweg.api.image import weights
-from talweg.api.linalg.einsum import einsum
+from talweg.api.image.resampling import resample
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
-from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 
@@ -115,14 +114,15 @@ def _resized(x: Any, old: tuple, new: tuple, method: str, antialias: bool) -> An
                 x = gather(x, weights.nearest_places(old[axis], new[axis]), axis=axis + 1)
         return x
     x = arithmetic.cast(x, dtype=float32)
-    for axis, equation in ((0, "rh,bhwc->brwc"), (1, "sw,bhwc->bhsc")):
+    axes = (0, 1) if new[0] <= old[0] else (1, 0)  # what grows the rows comes last
+    for axis in axes:
         if old[axis] == new[axis] and method not in ("gaussian", "mitchellcubic"):
             continue  # the others leave a pixel that keeps its place as it is
         if method == "area":
             matrix = weights.area_weights(old[axis], new[axis])
         else:
             matrix = weights.kernel_weights(old[axis], new[axis], method, antialias)
-        x = einsum(equation, convert_to_tensor(matrix), x)
+        x = resample(x, axis + 1, matrix)
     return x
 
 
