@@ -168,6 +168,7 @@ from talweg.api.math.arithmetic import negative as negative
 newaxis: Any
 from talweg.api.registered_gradients import no_gradient as no_gradient
 from talweg.api.scopes import no_op as no_op
+from talweg.api.experimental.batching import nondifferentiable_batch_function as nondifferentiable_batch_function
 from talweg.api.linalg.norms import norm as norm
 from talweg.api.math.comparison import not_equal as not_equal
 from talweg.api.host import numpy_function as numpy_function
@@ -189,6 +190,8 @@ qint32: DType
 qint8: DType
 quint16: DType
 quint8: DType
+from talweg.api.ragged.filling import ragged_fill_empty_rows as ragged_fill_empty_rows
+from talweg.api.ragged.filling import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
 from talweg.api.random.stateless import random_index_shuffle as random_index_shuffle
 from talweg.api.initializers import RandomNormal as _RandomNormal_as_random_normal_initializer
 random_normal_initializer = _RandomNormal_as_random_normal_initializer

@@ -595,6 +595,8 @@ RFFTND: typing.Any
 RGBToHSV: typing.Any
 RaggedBincount: typing.Any
 RaggedCountSparseOutput: typing.Any
+RaggedFillEmptyRows: typing.Any
+RaggedFillEmptyRowsGrad: typing.Any
 RaggedGather: typing.Any
 RaggedRange: typing.Any
 RaggedTensorToSparse: typing.Any

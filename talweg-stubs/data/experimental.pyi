@@ -11,6 +11,7 @@ from talweg.pipeline.options import AutotuneOptions as AutotuneOptions
 from talweg.api.data.experimental import counter as _counter_as_Counter
 Counter = _counter_as_Counter
 from talweg.api.data.csv import CsvDataset as CsvDataset
+from talweg.api.lookup.from_datasets import DatasetInitializer as DatasetInitializer
 from talweg.pipeline.options import DistributeOptions as DistributeOptions
 from talweg.pipeline.options import ExternalStatePolicy as ExternalStatePolicy
 INFINITE_CARDINALITY: int
@@ -44,11 +45,14 @@ from talweg.api.data.experimental import get_structure as get_structure
 from talweg.api.data.experimental import group_by_reducer as group_by_reducer
 from talweg.api.data.experimental import group_by_window as group_by_window
 from talweg.api.data.experimental import ignore_errors as ignore_errors
+from talweg.api.lookup.from_datasets import index_table_from_dataset as index_table_from_dataset
 from talweg.api.data.experimental import load as load
+from talweg.api.data.examples import make_batched_features_dataset as make_batched_features_dataset
 from talweg.api.data.csv import make_csv_dataset as make_csv_dataset
 from talweg.api.data.experimental import map_and_batch as map_and_batch
 from talweg.api.data.experimental import pad_to_cardinality as pad_to_cardinality
 from talweg.api.data.experimental import parallel_interleave as parallel_interleave
+from talweg.api.data.examples import parse_example_dataset as parse_example_dataset
 from talweg.api.data.experimental import prefetch_to_device as prefetch_to_device
 from talweg.api.data.experimental import rejection_resample as rejection_resample
 from talweg.api.data.experimental import sample_from_datasets as sample_from_datasets
@@ -56,6 +60,7 @@ from talweg.api.data.experimental import save as save
 from talweg.api.data.experimental import scan as scan
 from talweg.api.data.experimental import shuffle_and_repeat as shuffle_and_repeat
 from talweg.api.data.experimental import snapshot as snapshot
+from talweg.api.lookup.from_datasets import table_from_dataset as table_from_dataset
 from talweg.api.data.experimental import take_while as take_while
 from talweg.api.data.experimental import to_variant as to_variant
 from talweg.api.data.experimental import unbatch as unbatch

@@ -11,16 +11,20 @@ from talweg.pipeline.encoders import ExtensionTypeBatchEncoder as ExtensionTypeB
 from talweg.eager.extension_spec import ExtensionTypeSpec as ExtensionTypeSpec
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.api.experimental.row_partition import RowPartition as RowPartition
+from talweg.api.experimental.execution import async_clear_error as async_clear_error
+from talweg.api.experimental.execution import async_scope as async_scope
 from talweg.api.experimental.dispatching import dispatch_for_api as dispatch_for_api
 from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis
 from talweg.api.experimental.dispatching import dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis
 from talweg.api.experimental.dispatching import dispatch_for_unary_elementwise_apis as dispatch_for_unary_elementwise_apis
+from talweg.api.experimental.execution import enable_strict_mode as enable_strict_mode
 float4_e2m1fn: DType
 float8_e4m3b11fnuz: DType
 float8_e4m3fn: DType
 float8_e4m3fnuz: DType
 float8_e5m2: DType
 float8_e5m2fnuz: DType
+from talweg.api.experimental.execution import function_executor_type as function_executor_type
 int2: DType
 int4: DType
 uint2: DType
@@ -28,4 +32,5 @@ uint4: DType
 from talweg.api.experimental.dispatching import unregister_dispatch_for as unregister_dispatch_for
 from talweg.experimental import dlpack as dlpack
 from talweg.experimental import dtensor as dtensor
+from talweg.experimental import extension_type as extension_type
 from talweg.experimental import numpy as numpy

@@ -4,6 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.rnn.keras_wrappers import RNNCellDeviceWrapper as RNNCellDeviceWrapper
+from talweg.compat_v1.rnn.keras_wrappers import RNNCellDropoutWrapper as RNNCellDropoutWrapper
+from talweg.compat_v1.rnn.keras_wrappers import RNNCellResidualWrapper as RNNCellResidualWrapper
 from talweg.api.random.candidates import all_candidate_sampler as all_candidate_sampler
 from talweg.api.array.sorting import approx_max_k as approx_max_k
 from talweg.api.array.sorting import approx_min_k as approx_min_k

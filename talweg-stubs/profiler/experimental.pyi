@@ -4,6 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.profiler import Profile as Profile
+from talweg.api.profiler import ProfilerOptions as ProfilerOptions
 from talweg.api.profiler import Trace as Trace
 from talweg.api.profiler import start as start
 from talweg.api.profiler import stop as stop

@@ -6,7 +6,7 @@ import contextlib
 import platform
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.core import settings
@@ -20,6 +20,21 @@ else:
     kernel_profile = LazyModule("talweg.execute.kernel_profile")
 
 FOLDER: list[Path] = []  # where the report of the profile that is running goes
+
+
+@export("profiler.experimental.ProfilerOptions")
+class ProfilerOptions(NamedTuple):
+    """What a profile looks at; accepted, talweg times compiled functions.
+
+    >>> import talweg as tf
+    >>> tf.profiler.experimental.ProfilerOptions(python_tracer_level=1).host_tracer_level
+    2
+    """
+
+    host_tracer_level: int = 2
+    python_tracer_level: int = 0
+    device_tracer_level: int = 1
+    delay_ms: int | None = None
 
 
 @export("profiler.experimental.start")
@@ -76,3 +91,29 @@ class Trace(contextlib.AbstractContextManager):
 
     def __exit__(self, *error: Any) -> None:
         return None
+
+
+@export("profiler.experimental.Profile")
+class Profile(contextlib.AbstractContextManager):
+    """A block that is profiled: `start` when it is entered, `stop` at its end.
+
+    AlreadyExistsError if a profile runs already.
+
+    >>> import pathlib, tempfile
+    >>> import talweg as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> with tf.profiler.experimental.Profile(folder):
+    ...     _ = tf.function(lambda x: x + 1.0)(tf.constant(1.0))
+    >>> (pathlib.Path(folder) / "plugins" / "profile" / "talweg.txt").exists()
+    True
+    """
+
+    def __init__(self, logdir: Any, options: ProfilerOptions | None = None):
+        self._logdir, self._options = logdir, options
+
+    def __enter__(self) -> Profile:
+        start(self._logdir, self._options)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        stop()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.core.errors import value_error
+from talweg.compat_v1.messages import ConfigProto, RewriterConfig
+from talweg.core.errors import type_error, value_error
 
 
 @export("compat.v1.test.get_temp_dir")
@@ -28,14 +29,65 @@ def test_src_dir_path(relative_path: str) -> str:
 
 
 @export("compat.v1.test.assert_equal_graph_def")
-def assert_equal_graph_def(
+def assert_equal_graph_def_v1(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
-    """AssertionError unless two GraphDefs have the same nodes, in any order."""
-    one, other = ({node.name: node for node in graph.node} for graph in (actual, expected))
-    if one != other:
-        differing = sorted({*one, *other} - {name for name in one if one[name] == other.get(name)})
-        raise AssertionError(f"GraphDefs differ in the nodes {differing}")
+    """`tf.test.assert_equal_graph_def`, with the arguments the other way round."""
+    assert_equal_graph_def(expected, actual)
+
+
+@export("test.assert_equal_graph_def")
+def assert_equal_graph_def(expected: Any, actual: Any) -> None:
+    """AssertionError unless two GraphDefs have the same nodes, in any order.
+
+    The nodes are found by their names; the orders of control inputs and the versions do not count.
+    TypeError for what is no GraphDef.
+
+    >>> import talweg as tf
+    >>> graph = tf.Graph()
+    >>> with graph.as_default():
+    ...     x = tf.constant(1.0, name="x")
+    >>> tf.test.assert_equal_graph_def(graph.as_graph_def(), graph.as_graph_def())
+    """
+    for name, message in (("expected", expected), ("actual", actual)):
+        if not isinstance(message, look_up("compat.v1.GraphDef")):
+            raise type_error("TW104", f"{name} is a {type(message).__name__}", "a GraphDef")
+    wanted, found = _nodes_of(expected), _nodes_of(actual)
+    for name, node in found.items():
+        if name not in wanted:
+            raise AssertionError(f"Found unexpected node {name!r}:\n{node}")
+    for name, node in wanted.items():
+        if name not in found:
+            raise AssertionError(f"Did not find expected node {name!r}:\n{node}")
+        if found[name] != node:
+            raise AssertionError(f"Node {name!r} does not match:\n{found[name]}\nexpected:\n{node}")
+
+
+def _nodes_of(graph: Any) -> dict[str, Any]:
+    """The nodes of a GraphDef by name, their control inputs in order."""
+    nodes = {}
+    for node in graph.node:
+        copy = type(node)()
+        copy.CopyFrom(node)
+        data = [name for name in node.input if not name.startswith("^")]
+        control = sorted([name for name in node.input if name.startswith("^")])
+        copy.ClearField("input")
+        copy.input.extend(data + control)
+        nodes[node.name] = copy
+    return nodes
+
+
+@export("test.benchmark_config", "compat.v1.test.benchmark_config")
+def benchmark_config() -> ConfigProto:
+    """Options for sessions whose runs are timed.
+
+    >>> import talweg as tf
+    >>> tf.test.benchmark_config().graph_options.rewrite_options.dependency_optimization
+    2
+    """
+    config = ConfigProto()
+    config.graph_options.rewrite_options.dependency_optimization = RewriterConfig.OFF
+    return config
 
 
 @export("compat.v1.test.StubOutForTesting")

@@ -124,7 +124,7 @@ class RaggedFactories:
         length = int(_integers(uniform_row_length, "uniform_row_length", rank=0))
         if length < 0:
             raise value_error("TW207", f"uniform_row_length={length} is negative")
-        count = _count(values)
+        count = _known_count(values)
         rows = count // length if length else 0
         if nrows is not None:
             rows = int(_integers(nrows, "nrows", rank=0))
@@ -133,7 +133,9 @@ class RaggedFactories:
                 "TW204",
                 f"uniform_row_length={length} times nrows={rows} must equal nvals={count}",
             )
-        return cls._built(values, np.arange(rows + 1) * length, np.int64, length)
+        ragged = isinstance(values, RaggedFactories)
+        dtype = values.row_splits.dtype.numpy_dtype if ragged else np.int64
+        return cls._built(values, np.arange(rows + 1) * length, dtype, length)
 
     @classmethod
     def from_nested_row_splits(
@@ -265,6 +267,12 @@ def _values(values: Any) -> Any:
 
 def _count(values: Any) -> int:
     return values.shape[0]
+
+
+def _known_count(values: Any) -> int:
+    """The number of values; NeedsStaticError if a graph does not know it yet."""
+    ragged = isinstance(values, RaggedFactories)
+    return operator.index(values.row_splits.dims[0] - 1 if ragged else values.dims[0])
 
 
 def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:

@@ -400,6 +400,7 @@ newaxis: Any
 from talweg.api.registered_gradients import no_gradient as no_gradient
 from talweg.api.scopes import no_op as no_op
 from talweg.compat_v1.variable_store import no_regularizer as no_regularizer
+from talweg.api.experimental.batching import nondifferentiable_batch_function as nondifferentiable_batch_function
 norm: Any
 from talweg.api.math.comparison import not_equal as not_equal
 from talweg.api.host import numpy_function as numpy_function
@@ -436,6 +437,8 @@ from talweg.api.quantization.stored import quantize as quantize
 from talweg.api.quantization.stored import quantized_concat as quantized_concat
 quint16: DType
 quint8: DType
+from talweg.api.ragged.filling import ragged_fill_empty_rows as ragged_fill_empty_rows
+from talweg.api.ragged.filling import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
 from talweg.api.image.chance import random_crop as random_crop
 from talweg.api.random.stateful import gamma as _gamma_as_random_gamma
 random_gamma = _gamma_as_random_gamma

@@ -12,7 +12,9 @@ from talweg.api.distribute.elsewhere import CommunicationImplementation as Commu
 from talweg.api.distribute.elsewhere import CommunicationOptions as CommunicationOptions
 from talweg.api.distribute.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 from talweg.api.distribute.elsewhere import ParameterServerStrategy as ParameterServerStrategy
+from talweg.api.distribute.preemption import PreemptionCheckpointHandler as PreemptionCheckpointHandler
 from talweg.api.distribute.strategy import TPUStrategy as TPUStrategy
+from talweg.api.distribute.preemption import TerminationConfig as TerminationConfig
 from talweg.api.distribute.values import ValueContext as ValueContext
 from talweg.distribute.experimental import coordinator as coordinator
 from talweg.distribute.experimental import partitioners as partitioners

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.core.errors import type_error, value_error
 
 
@@ -12,8 +12,9 @@ from talweg.core.errors import type_error, value_error
 class ClusterSpec:
     """Jobs with the addresses of their tasks (`tf.train.ClusterSpec`).
 
-    cluster: another one, or a dictionary from jobs to lists of addresses, or to dictionaries from
-    numbers to addresses.  TypeError for anything else; ValueError for an unknown job or task.
+    cluster: another one, a `tf.train.ClusterDef`, or a dictionary from jobs to lists of addresses,
+    or to dictionaries from numbers to addresses.  TypeError for anything else; ValueError for an
+    unknown job or task.
 
     >>> import talweg as tf
     >>> spec = tf.train.ClusterSpec({"worker": ["one:2222", "two:2222"], "ps": {3: "three:2222"}})
@@ -24,6 +25,8 @@ class ClusterSpec:
     def __init__(self, cluster: Any):
         if isinstance(cluster, ClusterSpec):
             cluster = {job: dict(tasks) for job, tasks in cluster._tasks.items()}
+        elif type(cluster).__name__ == "ClusterDef":
+            cluster = {job.name: dict(job.tasks) for job in cluster.job}
         if not isinstance(cluster, dict):
             raise type_error(
                 "TW104",
@@ -43,6 +46,13 @@ class ClusterSpec:
         for job, tasks in self._tasks.items():
             dense = sorted(tasks) == list(range(len(tasks)))
             found[job] = [tasks[n] for n in sorted(tasks)] if dense else dict(tasks)
+        return found
+
+    def as_cluster_def(self) -> Any:
+        """A `tf.train.ClusterDef` of these jobs."""
+        found = look_up("train.ClusterDef")()
+        for job in sorted(self._tasks):
+            found.job.add(name=job, tasks=self._tasks[job])
         return found
 
     def num_tasks(self, job_name: str) -> int:

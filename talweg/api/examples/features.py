@@ -92,6 +92,9 @@ class UniformRowLength(NamedTuple):
     length: int
 
 
+PARTITIONS = (RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds, UniformRowLength)
+
+
 @export("io.RaggedFeature")
 class RaggedFeature(NamedTuple):
     """A `tf.RaggedTensor` from a feature with values, and perhaps others that partition it.

@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.gathering import boolean_mask, gather
+from talweg.api.array.creating import ones_like
+from talweg.api.array.gathering import boolean_mask, gather, where
 from talweg.api.array.joining import concat, repeat, stack
 from talweg.api.array.sequences import range_
+from talweg.api.array.shapes import reshape
 from talweg.api.array.shapes import shape as shape_of
 from talweg.api.examples import features as described
 from talweg.api.export import export, look_up
-from talweg.api.math.comparison import greater
-from talweg.api.math.reductions import reduce_max
+from talweg.api.math.comparison import equal, greater, maximum
+from talweg.api.math.reductions import reduce_max, reduce_sum
 from talweg.api.math.scans import cumsum
+from talweg.api.math.segments import unsorted_segment_max, unsorted_segment_sum
 from talweg.api.ragged import functions  # noqa: F401 -- makes of methods what graphs can call
 from talweg.api.tensors import cast
 from talweg.core.dtypes import as_dtype, float32, int64, string
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
@@ -115,7 +118,10 @@ class Wanted:
         self.count = 0
         if not features:
             raise value_error("TW104", "Missing features: an empty dictionary")
-        self.makers = {name: self._maker(name, features[name]) for name in sorted(features)}
+        self.makers = {
+            name: self._maker(name, features[name])
+            for name in sorted(features, key=lambda name: (_kind(features[name]), name))
+        }
 
     def read(self, serialized: Any) -> dict:
         """The features of a record, or of several."""
@@ -218,34 +224,71 @@ class Wanted:
     def _ragged(self, name: str, feature: Any) -> Any:
         place = self._values(feature.value_key or name, feature.dtype)
         splits = as_dtype(feature.row_splits_dtype)
+        for part in feature.partitions:
+            if not isinstance(part, described.PARTITIONS):
+                raise type_error(
+                    "TW104",
+                    f"feature {name!r}: a partition is {part!r}",
+                    "RowSplits, RowLengths, ...",
+                )
+        uniform = described.UniformRowLength
         partitions = [
-            (
-                part,
-                None
-                if isinstance(part, described.UniformRowLength)
-                else self._values(part.key, int64),
-            )
+            (part, None if isinstance(part, uniform) else self._values(part.key, int64))
             for part in feature.partitions
         ]
 
         def make(found: Any) -> Any:
-            result, counts = found[place], found[place + 1]
+            result, inside = found[place], found[place + 1]
             for part, own in reversed(partitions):
                 if own is None:
-                    result = RaggedTensor.from_uniform_row_length(result, part.length)
-                    counts = counts // part.length
+                    result = in_equal_rows(result, part.length)
+                    inside = inside // part.length
                     continue
-                lengths, counts = found[own], found[own + 1]
-                if isinstance(part, described.RowSplits):
-                    inside = greater(rows_of(counts)[1][1:], 0)  # not from row to row
-                    lengths = boolean_mask(lengths[1:] - lengths[:-1], inside)
-                    counts = counts - 1
+                lengths, inside = row_lengths(part, found[own], found[own + 1], inside)
                 result = RaggedTensor.from_row_lengths(result, cast(lengths, splits))
             if self.form == SINGLE:
                 return result
-            return RaggedTensor.from_row_lengths(result, cast(counts, splits))
+            return RaggedTensor.from_row_lengths(result, cast(inside, splits))
 
         return make
+
+
+def _kind(feature: Any) -> int:
+    """The place among the results: sparse features come first, then dense, then ragged ones."""
+    if isinstance(feature, described.RaggedFeature):
+        return 2
+    return 0 if isinstance(feature, (described.VarLenFeature, described.SparseFeature)) else 1
+
+
+def in_equal_rows(values: Any, length: int) -> Any:
+    """Values in rows of one length: one more axis, or one more partition over others."""
+    if isinstance(values, RaggedTensor):
+        return RaggedTensor.from_uniform_row_length(values, length)
+    return reshape(values, [-1, length, *values.shape[1:]])
+
+
+def row_lengths(part: Any, given: Any, counts: Any, inside: Any) -> tuple[Any, Any]:
+    """The lengths of all rows that a partition makes of records, and how many each record has.
+
+    given: what the feature of the partition has, record after record, `counts` of each; inside:
+    how many values each record has that are to be divided.
+    """
+    if isinstance(part, described.RowLengths):
+        return given, counts
+    owners, places = rows_of(counts)
+    if isinstance(part, described.RowSplits):
+        within = greater(places[1:], 0)  # not from record to record
+        return boolean_mask(given[1:] - given[:-1], within), maximum(counts - 1, 0)
+    if isinstance(part, described.RowStarts):
+        last = equal(places, gather(counts, owners) - 1)
+        following = concat([given[1:], [0]], 0)
+        return where(last, gather(inside, owners), following) - given, counts
+    if isinstance(part, described.RowLimits):
+        before = concat([[0], given[:-1]], 0)
+        return given - where(equal(places, 0), 0, before), counts
+    rows = maximum(unsorted_segment_max(given, owners, shape_of(counts)[0]), -1) + 1
+    row = given + gather(cumsum(rows, exclusive=True), owners)
+    return unsorted_segment_sum(ones_like(row), row, reduce_sum(rows)), rows
 
 
 def rows_of(lengths: Any) -> tuple[Any, Any]:

@@ -63,6 +63,28 @@ train.do_quantize_training_on_graphdef | quantises for TFLite | tf.quantization
 io.decode_jxl | reads JPEG XL, for which there is no library in Python's wheels | tf.io.decode_png
 image.decode_jxl | reads JPEG XL, for which there is no library in Python's wheels |
     tf.io.decode_png
+data.experimental.distributed_save | hands a dataset to tf.data's servers | dataset.save
+data.experimental.get_model_proto | describes TensorFlow's own tuning of pipelines | talweg profile
+data.experimental.make_saveable_from_iterator | makes an object for TensorFlow's own savers |
+    tf.train.Checkpoint(iterator=iterator)
+debugging.experimental.(enable|disable)_dump_debug_info |
+    writes files that only TensorFlow's Debugger reads |
+    tf.debugging.enable_check_numerics, talweg doctor
+check_pinned | asks about the memory of GPUs, and talweg computes on the CPU | tensor.device
+distribute.experimental.PreemptionWatcher | asks the servers of a TPU cluster |
+    tf.distribute.experimental.PreemptionCheckpointHandler
+experimental.tensorrt.* | converts for TensorRT, which is for GPUs | tf.saved_model.save
+experimental.dtensor.(create_tpu_mesh|(initialize|shutdown)_tpu_system) |
+    drives TPUs, and talweg computes on the CPU | tf.experimental.dtensor.create_mesh
+image.generate_bounding_box_proposals |
+    is for GPUs (TensorFlow has no form of it for CPUs) | tf.image.non_max_suppression
+raw_ops.GenerateBoundingBoxProposals |
+    is for GPUs (TensorFlow has no form of it for CPUs) | tf.image.non_max_suppression
+test.create_local_cluster | starts servers for other processes |
+    tf.distribute.MirroredStrategy with logical devices
+train.sdca_.* | belongs to estimators, which TensorFlow 2 dropped | tf.keras.optimizers
+raw_ops.(SdcaFprint|SdcaShrinkL1) | belongs to estimators, which TensorFlow 2 dropped |
+    tf.keras.optimizers
 raw_ops.DecodeJxl | reads JPEG XL, for which there is no library in Python's wheels |
     tf.io.decode_png
 """

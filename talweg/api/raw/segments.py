@@ -63,6 +63,18 @@ def fill_empty_rows(indices: Any, values: Any, dense_shape: Any, default_value: 
     return of_array(everything[order]), found, of_array(empty), of_array(back.astype(np.int64))
 
 
+def ragged_fill_empty_rows(value_rowids: Any, values: Any, nrows: Any, default_value: Any) -> tuple:
+    """(row ids, values, which rows were empty, where each value went)."""
+    rows, count = numbers_of(value_rowids), int(scalar_of(nrows))
+    for place in np.flatnonzero((rows < 0) | (rows >= count)).tolist():
+        raise invalid("TW206", f"value_rowids[{place}] is {rows[place]}", f"a row of [0, {count})")
+    dense_shape = of_array(np.array([count, 1]))
+    places, found, empty, back = fill_empty_rows(
+        of_array(np.stack([rows, np.zeros_like(rows)], 1)), values, dense_shape, default_value
+    )
+    return places[:, 0], found, empty, back
+
+
 def fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> tuple:
     """(the gradient of the values, that of the default)."""
     by_values = gather(grad_values, reverse_index_map)

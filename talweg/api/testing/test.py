@@ -18,6 +18,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.testing.test_case import evaluated
+from talweg.core import dispatch
 from talweg.core.dtypes import COMPLEX, INEXACT, bfloat16
 from talweg.core.errors import value_error
 from talweg.core.value import IndexedSlices
@@ -222,6 +223,21 @@ def main(argv: list[str] | None = None) -> None:
     True
     """
     unittest.main(module="__main__", argv=sys.argv if argv is None else argv)
+
+
+@export("test.experimental.sync_devices", "compat.v1.test.experimental.sync_devices")
+def sync_devices() -> None:
+    """Wait until all devices are done: operations here are when their calls return.
+
+    RuntimeError inside a `tf.function` or graph.
+
+    >>> import talweg as tf
+    >>> tf.test.experimental.sync_devices()
+    """
+    if dispatch.context.base is not None:
+        raise RuntimeError(
+            "sync_devices() must only be called in Eager mode, outside tf.functions  [TW503]"
+        )
 
 
 @export("test.Benchmark")

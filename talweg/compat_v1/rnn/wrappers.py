@@ -103,8 +103,11 @@ class Wrapper(RNNCell):
 
     def __init__(self, cell: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        check_cell("cell", cell)
+        self._check(cell)
         self._cell = cell
+
+    def _check(self, cell: Any) -> None:
+        check_cell("cell", cell)
 
     @property
     def wrapped_cell(self) -> Any:
@@ -141,6 +144,9 @@ class Wrapper(RNNCell):
 
     def around(self, inputs: Any, state: Any, scope: Any) -> Any:
         """The call of the cell inside, with what this one does before and after."""
+        return self._inner(inputs, state, scope)
+
+    def _inner(self, inputs: Any, state: Any, scope: Any) -> Any:
         return self._cell(inputs, state, scope=scope)
 
 

@@ -31,7 +31,7 @@ class TrackableView:
     @classmethod
     def children(cls, obj: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict:
         """The children of an object, by name; lists and dictionaries that lead to some, too."""
-        if not isinstance(obj, Trackable):
+        if not isinstance(obj, Trackable) or (save_type == "checkpoint" and not kwargs):
             return children(obj)
         found = obj._trackable_children(save_type, **kwargs)
         return {name: child for name, child in found.items() if has_state(child)}

@@ -10,6 +10,7 @@ from talweg.pipeline.options import AutotuneAlgorithm as AutotuneAlgorithm
 from talweg.pipeline.options import AutotuneOptions as AutotuneOptions
 Counter: Any
 CsvDataset: Any
+from talweg.api.lookup.from_datasets import DatasetInitializer as DatasetInitializer
 from talweg.pipeline.dataset import DatasetSpec as _DatasetSpec_as_DatasetStructure
 DatasetStructure = _DatasetSpec_as_DatasetStructure
 from talweg.pipeline.options import DistributeOptions as DistributeOptions
@@ -51,18 +52,21 @@ from talweg.api.data.experimental import get_structure as get_structure
 from talweg.api.data.experimental import group_by_reducer as group_by_reducer
 from talweg.api.data.experimental import group_by_window as group_by_window
 from talweg.api.data.experimental import ignore_errors as ignore_errors
+from talweg.api.lookup.from_datasets import index_table_from_dataset as index_table_from_dataset
 make_csv_dataset: Any
 from talweg.api.data.experimental import map_and_batch as map_and_batch
 from talweg.api.data.experimental import map_and_batch as _map_and_batch_as_map_and_batch_with_legacy_function
 map_and_batch_with_legacy_function = _map_and_batch_as_map_and_batch_with_legacy_function
 from talweg.api.data.experimental import pad_to_cardinality as pad_to_cardinality
 from talweg.api.data.experimental import parallel_interleave as parallel_interleave
+from talweg.api.data.examples import parse_example_dataset as parse_example_dataset
 from talweg.api.data.experimental import prefetch_to_device as prefetch_to_device
 from talweg.api.data.experimental import rejection_resample as rejection_resample
 sample_from_datasets: Any
 from talweg.api.data.experimental import scan as scan
 from talweg.api.data.experimental import shuffle_and_repeat as shuffle_and_repeat
 from talweg.api.data.experimental import snapshot as snapshot
+from talweg.api.lookup.from_datasets import table_from_dataset as table_from_dataset
 from talweg.api.data.experimental import take_while as take_while
 from talweg.api.data.experimental import to_variant as to_variant
 from talweg.api.data.experimental import unbatch as unbatch

@@ -16,6 +16,7 @@ from talweg.interop.checkpoint.options import CheckpointOptions as CheckpointOpt
 from talweg.compat_v1.train.hooks import CheckpointSaverHook as CheckpointSaverHook
 from talweg.compat_v1.train.hooks import CheckpointSaverListener as CheckpointSaverListener
 from talweg.compat_v1.train.monitored import ChiefSessionCreator as ChiefSessionCreator
+ClusterDef: Any
 from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
 Example: Any
@@ -31,6 +32,7 @@ from talweg.compat_v1.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from talweg.compat_v1.train.hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
 from talweg.compat_v1.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
 Int64List: Any
+JobDef: Any
 from talweg.compat_v1.train.hooks import LoggingTensorHook as LoggingTensorHook
 from talweg.compat_v1.train.coordinator import LooperThread as LooperThread
 from talweg.compat_v1.train.momentum import MomentumOptimizer as MomentumOptimizer
@@ -51,6 +53,7 @@ from talweg.compat_v1.train.monitored import Scaffold as Scaffold
 from talweg.compat_v1.train.hooks import SecondOrStepTimer as SecondOrStepTimer
 SequenceExample: Any
 from talweg.api.distribute.elsewhere import Server as Server
+ServerDef: Any
 from talweg.compat_v1.train.monitored import SessionCreator as SessionCreator
 from talweg.compat_v1.train.hooks import SessionRunArgs as SessionRunArgs
 from talweg.compat_v1.train.hooks import SessionRunContext as SessionRunContext

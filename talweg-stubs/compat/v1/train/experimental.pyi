@@ -8,5 +8,6 @@ from talweg.compat_v1.loss_scales import DynamicLossScale as DynamicLossScale
 from talweg.compat_v1.loss_scales import FixedLossScale as FixedLossScale
 from talweg.compat_v1.loss_scales import LossScale as LossScale
 from talweg.compat_v1.loss_scales import MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer
+from talweg.interop.checkpoint.python_state import PythonState as PythonState
 from talweg.compat_v1.loss_scales import disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite
 from talweg.compat_v1.loss_scales import enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite

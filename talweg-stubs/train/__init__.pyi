@@ -8,6 +8,8 @@ BytesList: Any
 from talweg.interop.checkpoint.checkpoint import Checkpoint as Checkpoint
 from talweg.interop.checkpoint.manager import CheckpointManager as CheckpointManager
 from talweg.interop.checkpoint.options import CheckpointOptions as CheckpointOptions
+from talweg.interop.checkpoint.checkpoint_view import CheckpointView as CheckpointView
+ClusterDef: Any
 from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
 Example: Any
@@ -18,7 +20,9 @@ FeatureLists: Any
 Features: Any
 FloatList: Any
 Int64List: Any
+JobDef: Any
 SequenceExample: Any
+ServerDef: Any
 from talweg.interop.checkpoint.trackable_view import TrackableView as TrackableView
 from talweg.compat_v1.train.checkpoints import checkpoints_iterator as checkpoints_iterator
 from talweg.compat_v1.train.checkpoints import get_checkpoint_state as get_checkpoint_state
@@ -27,3 +31,4 @@ from talweg.compat_v1.train.checkpoints import list_variables as list_variables
 from talweg.compat_v1.train.checkpoints import load_checkpoint as load_checkpoint
 from talweg.compat_v1.train.checkpoints import load_variable as load_variable
 from talweg.interop.graph_def.files import write_graph as write_graph
+from talweg.train import experimental as experimental

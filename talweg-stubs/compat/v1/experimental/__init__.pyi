@@ -11,19 +11,24 @@ ExtensionTypeBatchEncoder: Any
 ExtensionTypeSpec: Any
 from talweg.pipeline.iterators import Optional as Optional
 RowPartition: Any
+async_clear_error: Any
+async_scope: Any
 dispatch_for_api: Any
 dispatch_for_binary_elementwise_apis: Any
 dispatch_for_binary_elementwise_assert_apis: Any
 dispatch_for_unary_elementwise_apis: Any
+enable_strict_mode: Any
 float4_e2m1fn: DType
 float8_e4m3b11fnuz: DType
 float8_e4m3fn: DType
 float8_e4m3fnuz: DType
 float8_e5m2: DType
 float8_e5m2fnuz: DType
+function_executor_type: Any
 int2: DType
 int4: DType
 from talweg.compat_v1.resource_paths import output_all_intermediates as output_all_intermediates
 uint2: DType
 uint4: DType
 unregister_dispatch_for: Any
+from talweg.compat.v1.experimental import extension_type as extension_type
