@@ -7,8 +7,6 @@ its results is found by calling it with made-up values of the right ranks and dt
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,14 +28,9 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.opaque import whole
+from talweg.trace.trial_calls import known_dims, probe
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
-
-RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
-FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
-LARGEST = 16  # of sizes that are tried because they were given
-COMBINED = 3  # operands of which every combination of ranks is tried
-SIZES = (2, 1, 4)  # what stands for an unknown dimension in a trial
 
 
 class Hole:
@@ -79,7 +72,7 @@ class Parts:
             indices = np.zeros((rows, rank), np.int64)
             if rank:
                 indices[:, -1] = np.arange(rows)
-            parts[0], parts[2] = indices, np.full(rank, max(rows, SIZES[0]), np.int64)
+            parts[0], parts[2] = indices, np.full(rank, max(rows, 2), np.int64)
         elif issubclass(self.kind, IndexedSlices):
             parts[0] = values = np.atleast_1d(parts[0])
             parts[1] = np.zeros(len(values), parts[1].dtype)
@@ -101,6 +94,25 @@ class Parts:
         return hash((self.kind, *self.holes))
 
 
+class Bounds:
+    """A slice with tensors among its bounds, in the arguments of a call."""
+
+    __slots__ = ("bounds",)
+
+    def __init__(self, bounds: tuple):
+        self.bounds = bounds
+
+    def fill(self, tensors: Any) -> slice:
+        """The slice with the tensors in their places."""
+        return slice(*[tensors[x.number] if type(x) is Hole else x for x in self.bounds])
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Bounds and self.bounds == other.bounds
+
+    def __hash__(self) -> int:
+        return hash(("bounds", *self.bounds))
+
+
 class OpaqueCall:
     """A function with its arguments, tensors left out."""
 
@@ -113,7 +125,7 @@ class OpaqueCall:
         """The results, flat, for eager operands."""
 
         def fill(leaf: Any) -> Any:
-            if type(leaf) is Parts:
+            if type(leaf) in (Parts, Bounds):
                 return leaf.fill(tensors)
             return tensors[leaf.number] if type(leaf) is Hole else leaf
 
@@ -217,11 +229,6 @@ class OpaquePushforward:
 
     def __hash__(self) -> int:
         return hash((self.call, self.count, self.given, self.results))
-
-
-def known_dims(value: Any) -> tuple | None:
-    """The dimensions of a tensor, None if its rank is unknown."""
-    return value.dims if type(value) is EagerTensor else value.aval.dims
 
 
 def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> list:
@@ -347,6 +354,9 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
             return hole(leaf.value())
         if isinstance(leaf, np.ndarray):
             return _own(leaf)
+        if isinstance(leaf, slice):
+            bounds = tuple([leave_out(x) for x in (leaf.start, leaf.stop, leaf.step)])
+            return Bounds(bounds) if any(type(x) is Hole for x in bounds) else leaf
         if callable(leaf) and not isinstance(leaf, type):
             raise error  # what a function given as an argument does is not known
         return leaf
@@ -358,7 +368,7 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
         raise error
     call = OpaqueCall(function, args, options)
     trial = _lenient(call)
-    avals = _probe(trial, operands, composites, error)
+    avals = probe(trial, operands, composites, error)
     call.template = trial.template
     if getattr(error, "rank_varies", False):
         avals = [Aval(None, aval.dtype) for aval in avals]
@@ -378,103 +388,6 @@ def _own(array: np.ndarray) -> np.ndarray:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
-
-
-def _probe(call: OpaqueCall, operands: list, composites: list[Parts], error: Any) -> list[Aval]:
-    """What is known of the results, from calls with made-up values."""
-    unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
-    context = dispatch.context
-    before = context.base, context.recorders
-    context.base, context.recorders = None, ()
-    try:
-        equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
-        found, fit = _tried(call, operands, composites, equal)
-        if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
-            found, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
-        if found is None and len(operands) <= COMBINED:
-            ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
-            fills = list(itertools.product(FILLS, repeat=len(operands)))
-            found, _ = _tried(call, operands, composites, ranks, fills)
-    finally:
-        context.base, context.recorders = before
-    if found is None:
-        raise error
-    varied = len(unknown) > COMBINED or any(map(_counts_axes, operands))
-    return [Aval(None, aval.dtype) for aval in found] if unknown and varied else found
-
-
-def _counts_axes(x: Any) -> bool:
-    """Whether an operand may have one element for each axis of another: trials had one number."""
-    dims = known_dims(x)
-    return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
-
-
-def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
-    """Ranks for all operands, those in `unknown` in every combination: of many, in some."""
-    found = []
-    ways = itertools.product(RANKS if len(unknown) <= COMBINED else RANKS[:4], repeat=len(unknown))
-    for ranks in itertools.islice(ways, len(RANKS) ** COMBINED):
-        trial = [0] * count
-        for place, rank in zip(unknown, ranks):
-            trial[place] = rank
-        found.append(trial)
-    return found
-
-
-def _sizes(call: OpaqueCall) -> tuple:
-    """What stands for unknown dimensions: numbers that were given may be some, as that of parts."""
-    given = [*structure.flatten(call.args), *structure.flatten(call.kwargs)]
-    some = sorted({n for n in given if type(n) is int and 0 < n <= LARGEST})
-    return SIZES + tuple([n for n in some if n not in SIZES])
-
-
-def _tried(
-    call: OpaqueCall, operands: list, composites: list, ranks: list, fills: list | None = None
-) -> tuple:
-    """What the results of calls with made-up values of these ranks have in common, where they fit.
-
-    None if none fits; and how many of the ranks do.
-    """
-    found: list | None = None
-    fit = set()
-    fitting = 0  # the size that fits
-    fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
-    for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
-        if found is not None and size != fitting:
-            break  # the other sizes are for what the first does not fit, such as squeeze
-        kinds = zip(operands, trial_ranks, filled)
-        trial = [_made_up(x, rank, fill, size) for x, rank, fill in kinds]
-        for parts in composites:
-            parts.make_fit(trial)
-        try:
-            results = call.eager(trial)
-        except NeedsStaticError:
-            raise
-        except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
-            continue
-        avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
-        fit.add(tuple(trial_ranks))
-        if found is None:
-            found, fitting = avals, size
-        elif len(found) == len(avals):
-            found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
-    return found, len(fit)
-
-
-def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
-    if type(x) is EagerTensor:
-        return x
-    dims = known_dims(x)
-    shape = (
-        (unknown,) * rank
-        if dims is None
-        else tuple([size if type(size) is int else unknown for size in dims])
-    )
-    if x.dtype.name == "string":
-        return wrap(np.full(shape, b"", object))
-    if fill is None:
-        return wrap(np.arange(math.prod(shape)).reshape(shape).astype(x.dtype.numpy_dtype)[()])
-    return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
 
 
 hooks.whole_vjp = whole_vjp

@@ -23,7 +23,8 @@ from talweg.eager.convert import to_array
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims.opaque import whole
-from talweg.trace.opaque_calls import Hole, OpaqueCall, known_dims
+from talweg.trace.opaque_calls import Hole, OpaqueCall
+from talweg.trace.trial_calls import known_dims
 
 CONSTANT, FLOATS, ALL, RANK = "constant", "floats", "all", "rank"
 MODES = (CONSTANT, FLOATS, ALL, RANK)

@@ -85,3 +85,72 @@ def test_gradients_see_the_array_as_it_was(x):
     slope = T.gradients(T.tensordot(x, weights, 1), x)[0]
     weights[:] = 0
     np.testing.assert_array_equal(run(slope, x), [[2.0, 3.0], [2.0, 3.0]])
+
+
+def test_the_rank_of_a_result_that_a_vector_counts_is_not_made_up():
+    with T.Graph().as_default():
+        sizes = V1.placeholder(T.int32, [None])
+        found = T.eye(2, batch_shape=sizes)
+        turned = T.linalg.matrix_transpose(found)
+        assert found.shape.rank is None
+        with V1.Session() as session:
+            for batch in ([], [3], [2, 1, 1]):
+                given = session.run(turned, {sizes: np.array(batch, np.int32)})
+                np.testing.assert_array_equal(given, np.broadcast_to(np.eye(2), [*batch, 2, 2]))
+
+
+def test_tensors_among_the_bounds_of_a_slice(x):
+    count = V1.placeholder_with_default(1, [])
+    np.testing.assert_array_equal(run(x[..., :count, :], x), MATRIX[:1])
+    np.testing.assert_array_equal(run(x[..., count:, 0], x), MATRIX[1:, 0])
+
+
+RAW = T.raw_ops
+
+
+def twice(build):
+    """What each of two runs of a session gives for what is built."""
+    with T.Graph().as_default():
+        found = build()
+        with V1.Session() as session:
+            return [session.run(found) for _ in range(2)]
+
+
+def written_array():
+    handle, flow = RAW.TensorArrayV3(size=2, dtype=T.float32)
+    flow = RAW.TensorArrayWriteV3(handle=handle, index=0, value=1.0, flow_in=flow)
+    flow = RAW.TensorArrayWriteV3(handle=handle, index=1, value=2.0, flow_in=flow)
+    return RAW.TensorArrayGatherV3(handle=handle, indices=[1, 0], flow_in=flow, dtype=T.float32)
+
+
+def popped():
+    handle = RAW.StackV2(max_size=2, elem_type=T.float32)
+    with T.control_dependencies([RAW.StackPushV2(handle=handle, elem=1.0)]):
+        pushed = RAW.StackPushV2(handle=handle, elem=2.0)
+    with T.control_dependencies([pushed]):
+        last = RAW.StackPopV2(handle=handle, elem_type=T.float32)
+    with T.control_dependencies([last]):
+        return [last, RAW.StackPopV2(handle=handle, elem_type=T.float32)]
+
+
+def looked_up():
+    entries = RAW.TensorMapInsert(input_handle=RAW.EmptyTensorMap(), key=1, value=2.0)
+    found = RAW.TensorMapLookup(input_handle=entries, key=1, value_dtype=T.float32)
+    return [found, RAW.TensorMapSize(input_handle=entries)]
+
+
+def counted():
+    numbers = [np.int64(n) for n in (0, 5, 2)]
+    start, stop, step = numbers
+    kinds = {"output_types": [T.int64], "output_shapes": [[]]}
+    dataset = RAW.RangeDataset(start=start, stop=stop, step=step, **kinds)
+    return RAW.DatasetCardinality(input_dataset=dataset)
+
+
+@pytest.mark.parametrize(
+    ("build", "wanted"),
+    [(written_array, [2, 1]), (popped, [2, 1]), (looked_up, [2, 1]), (counted, 3)],
+)
+def test_each_run_makes_what_a_raw_handle_stands_for(build, wanted):
+    for found in twice(build):
+        np.testing.assert_array_equal(found, wanted)

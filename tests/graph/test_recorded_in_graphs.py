@@ -28,9 +28,13 @@ STEP = {fed.CONSTANT: 5, fed.FLOATS: 2, fed.ALL: 3, fed.RANK: 5}  # one case in 
 _TAKE_AXES = """argmax argmin concat cumprod cumsum cumulative_logsumexp expand_dims gather getitem
 reduce_all reduce_any reduce_euclidean_norm reduce_join reduce_logsumexp reduce_max reduce_mean
 reduce_min reduce_prod reduce_std reduce_sum reduce_variance split stack stateless_uniform"""
-_RAW = "BlockLSTM BlockLSTMV2 CropAndResizeGradBoxes CropAndResizeGradImage EditDistance"
+_RESIZED = """CropAndResizeGradBoxes CropAndResizeGradImage ResizeArea ResizeBicubic
+ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor ResizeNearestNeighborGrad
+ScaleAndTranslate ScaleAndTranslateGrad"""
 WHOLE = {
-    **dict.fromkeys(_RAW.split(), "a raw operation that is a function of arrays"),
+    **dict.fromkeys(_RESIZED.split(), "the weights of pixels are made when sizes are known"),
+    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2"), "one step after the other is written out"),
+    "EditDistance": "pairs of sequences are compared by the indices of sparse tensors, as arrays",
     "isotonic_regression": "the values that are pooled depend on the values",
     **dict.fromkeys(_TAKE_AXES.split(), "an axis or a number of parts that is a tensor"),
     "lstsq": "which normal equations are regular depends on which side of the matrix is longer",

@@ -139,8 +139,9 @@ def _plain(dtype: DType) -> str:
 
 
 def _combined(x: Any, low: Any, high: Any, dtype: DType) -> Any:
-    bits = BITS[dtype.name]
-    scaled = (_clipped(x, low, high) - low) * (float(2**bits - 1) / (high - low))
+    above, factor = _clipped(x, low, high) - low, float(2 ** BITS[dtype.name] - 1) / (high - low)
+    # a product of float32 is exact in float64: rounded here, it goes into no fused multiply-add
+    scaled = cast(cast(above, float64) * cast(factor, float64), float32)
     return _stored(away_from_zero(scaled + float(BOTTOM[dtype.name])), dtype)
 
 

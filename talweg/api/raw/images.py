@@ -6,6 +6,7 @@ products with its transpose.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,11 @@ def _area_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
     return (covered / covered.sum(1, keepdims=True)).astype(np.float32)
 
 
+def _static(x: Any, axis: int) -> int:
+    """The size of an axis; NeedsStaticError where a graph does not know it."""
+    return operator.index(x.dims[axis])
+
+
 def _weighted(x: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     x = cast(x, float32) if x.dtype.name != "float64" else x
     dtype = x.dtype
@@ -109,7 +115,7 @@ def _resized(x: Any, new: list[int], method: str, align: bool, half: bool) -> An
     if x.ndim != 4:
         raise invalid("TW203", f"images have shape {x.dims}", "rank 4")
     make = _WEIGHTS[method]
-    rows, columns = (make(x.dims[i + 1], new[i], align, half) for i in (0, 1))
+    rows, columns = (make(_static(x, i + 1), new[i], align, half) for i in (0, 1))
     return _weighted(x, rows, columns)
 
 
@@ -143,7 +149,7 @@ def resize_nearest(images: Any, size: Any, align_corners: bool, half_pixel_cente
     new = _checked_size(size, align_corners, half_pixel_centers)
     x = images
     for axis in (1, 2):
-        places = _nearest(x.dims[axis], new[axis - 1], align_corners, half_pixel_centers)
+        places = _nearest(_static(x, axis), new[axis - 1], align_corners, half_pixel_centers)
         x = gather(x, of_array(places), axis=axis)
     return x
 
@@ -201,7 +207,8 @@ _KERNELS: dict[str, Any] = {
 def _moved(images: Any, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
     scales, shifts = numbers_of(scale), numbers_of(translation)
     rows, columns = (
-        _moved_weights(images.dims[i + 1], new[i], scales[i], shifts[i], kind, anti) for i in (0, 1)
+        _moved_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
+        for i in (0, 1)
     )
     return _weighted(images, rows, columns)
 

@@ -121,6 +121,11 @@ def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
     return [dtype for part in operation.outputs for dtype in part.dtypes(attributes)]
 
 
+def sizes_of(shape: Any) -> tuple | None:
+    """The sizes that a shape says, None for each it does not know; None without a rank."""
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
 # -- handles
 
 

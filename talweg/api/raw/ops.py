@@ -35,6 +35,8 @@ HOMES = {
     "optimizers": "optimizers",
     "flow": "flow",
     "lists": "lists",
+    "arrays": "arrays",
+    "maps": "maps",
     "queues": "queues",
     "stages": "stages",
     "readers": "readers",
@@ -46,7 +48,10 @@ HOMES = {
     "cells": "cells",
 }
 # homes of operations that act on the world
-EFFECTS = frozenset(("queues", "stages", "readers", "datasets", "sources", "iterators"))
+_EFFECTS = "queues stages readers datasets sources iterators arrays maps"
+EFFECTS = frozenset(HOMES[part] for part in _EFFECTS.split())
+# homes of what each run of a graph makes anew
+EVERY_RUN = frozenset(("arrays", "maps"))
 TABLE = Path(__file__).with_name("table.txt")
 state, context = dispatch.state, dispatch.context
 _LINE = re.compile(r"(\w+) = ([\w.]+)(?:\((.*)\))?")
@@ -210,7 +215,7 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
             call(*args, **kwargs) if state.in_graph is None else state.in_graph(call, args, kwargs)
         )
     effect = row.home in EFFECTS
-    if effect and row.makes_handle:
+    if effect and row.makes_handle and row.home not in EVERY_RUN:
         return call(*args, **kwargs)
     if not effect:
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import export, export_value, look_up
+from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
 
 
 @export("compat.v1.distributions.ReparameterizationType")
@@ -42,6 +44,11 @@ def number(x: Any, dtype: Any = None) -> Any:
     return look_up("convert_to_tensor")(x, dtype)
 
 
+def _listed(shape: Any) -> bool:
+    """Whether a shape is a list, not a tensor."""
+    return isinstance(shape, list)
+
+
 @export("compat.v1.distributions.Distribution")
 class Distribution:
     """A probability distribution, or a batch of them: subclasses have `_log_prob`, `_mean` ...
@@ -74,22 +81,58 @@ class Distribution:
     validate_args = property(lambda self: self._validate_args, doc="Whether they are checked.")
     allow_nan_stats = property(lambda self: self._allow_nan_stats, doc="Whether NaN may come.")
     reparameterization_type = property(lambda self: self._type, doc="Of samples.")
-    batch_shape = property(lambda self: TensorShape(self._batch()), doc="Of the parameters.")
-    event_shape = property(lambda self: TensorShape(self._event()), doc="Of one draw.")
 
-    def _batch(self) -> Any:
+    def _alike(self) -> list:
+        """Tensors whose shapes broadcast to that of the batch."""
         raise NotImplementedError
 
-    def _event(self) -> Any:
-        return []
+    def _classes(self) -> Any:
+        """A tensor whose last axis is that of one draw; None if a draw is a number."""
+        return None
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The shape of the parameters, as far as it is known."""
+        first, *others = [TensorShape(x.shape) for x in self._alike()]
+        for shape in others:
+            first = op("broadcast_static_shape", first, shape)
+        return first
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """The shape of one draw, as far as it is known."""
+        classes = self._classes()
+        return TensorShape([] if classes is None else [classes.shape[-1]])
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """The shape of the parameters, int32."""
-        return op("constant", self.batch_shape.as_list(), look_up("int32"))
+        return number(self._sizes(), int32)
+
+    def _sizes(self) -> Any:
+        """The shape of the batch as a list where it is known, else as a tensor."""
+        if self.batch_shape.is_fully_defined():
+            return self.batch_shape.as_list()
+        first, *others = [op("shape", x) for x in self._alike()]
+        for shape in others:
+            first = op("broadcast_dynamic_shape", first, shape)
+        return first
+
+    def _dims(self, shape: Any, *rest: Any) -> Any:
+        """A shape before those of the batch and of `rest`; a list if all of them are known."""
+        parts = [shape, self._sizes(), list(rest)]
+        if all(map(_listed, parts)):
+            return [size for part in parts for size in part]
+        return op("concat", [number(part, int32) for part in parts], 0)
+
+    def _spread(self, x: Any) -> Any:
+        """x, or more of it, in the shape of the batch."""
+        return x + op("zeros", self._sizes(), x.dtype)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
         """The shape of one draw, int32."""
-        return op("constant", self.event_shape.as_list(), look_up("int32"))
+        if self.event_shape.is_fully_defined():
+            return op("constant", self.event_shape.as_list(), int32)
+        return op("shape", self._classes())[-1:]
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
         """Whether one draw is a number."""
@@ -97,6 +140,8 @@ class Distribution:
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
         """Whether it is one distribution."""
+        if self.batch_shape.rank is None:
+            return op("equal", op("size", self.batch_shape_tensor()), 0)
         return op("constant", self.batch_shape.rank == 0)
 
     def copy(self, **override: Any) -> Any:
@@ -105,10 +150,15 @@ class Distribution:
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
         """Draws of shape sample_shape + batch_shape + event_shape."""
-        shape = list(sample_shape) if isinstance(sample_shape, (list, tuple)) else [sample_shape]
-        return self._sample([int(n) for n in shape], seed)
+        if isinstance(sample_shape, Tensor):
+            known = op("get_static_value", sample_shape)
+            if known is None:
+                return self._sample(op("reshape", op("cast", sample_shape, int32), [-1]), seed)
+            sample_shape = known.reshape(-1).tolist()
+        shape = sample_shape if isinstance(sample_shape, (list, tuple)) else [sample_shape]
+        return self._sample([n if isinstance(n, Tensor) else int(n) for n in shape], seed)
 
-    def _sample(self, shape: list, seed: Any) -> Any:
+    def _sample(self, shape: Any, seed: Any) -> Any:
         raise NotImplementedError(f"sample is not implemented for {type(self).__name__}")
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:

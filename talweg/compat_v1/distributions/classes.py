@@ -21,6 +21,12 @@ def _pair(logits: Any, probs: Any) -> tuple:
     return op("math.log", probs), probs
 
 
+def _size_of(x: Any) -> Any:
+    """The size of the last axis: a number where it is known, else a tensor."""
+    known = x.shape[-1]
+    return op("shape", x)[-1] if known is None else known
+
+
 @export("compat.v1.distributions.Categorical")
 class Categorical(Distribution):
     """Classes 0, 1, ... with probabilities `probs`, or softmax of `logits`."""
@@ -41,24 +47,22 @@ class Categorical(Distribution):
     @property
     def event_size(self) -> Any:
         """The number of classes."""
-        return op("constant", self.probs.shape.as_list()[-1])
+        return number(_size_of(self.probs), int32)
 
-    def _batch(self) -> Any:
-        return self.probs.shape[:-1]
+    def _alike(self) -> list:
+        return [self.probs[..., 0]]
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        flat = op("reshape", self.logits, [-1, self.probs.shape.as_list()[-1]])
-        count = 1
-        for n in shape:
-            count *= n
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        flat = op("reshape", self.logits, [-1, _size_of(self.probs)])
+        count = op("reduce_prod", number(shape, int32))
         drawn = op("random.categorical", flat, count, int64, seed)
-        drawn = op("reshape", op("transpose", drawn), [*shape, *self.batch_shape.as_list()])
+        drawn = op("reshape", op("transpose", drawn), self._dims(shape))
         return op("cast", drawn, self._dtype)
 
     def _log_prob(self, x: Any) -> Any:
-        shape = op("broadcast_static_shape", x.shape, self.batch_shape).as_list()
-        logits = op("broadcast_to", self.logits, [*shape, self.probs.shape.as_list()[-1]])
-        labels = op("broadcast_to", op("cast", x, int32), shape)
+        labels = op("cast", x, int32)
+        labels = labels + op("zeros_like", self.probs[..., 0], int32)
+        logits = self.logits + op("zeros_like", labels, self.logits.dtype)[..., None]
         return -op("nn.sparse_softmax_cross_entropy_with_logits", labels=labels, logits=logits)
 
     def _mode(self) -> Any:
@@ -99,19 +103,20 @@ class Multinomial(Distribution):
         dtype = self.probs.dtype
         super().__init__(dtype, NOT, validate_args, allow_nan_stats, given, name=name)
 
-    def _batch(self) -> Any:
-        return op("broadcast_static_shape", self.total_count.shape, self.probs.shape[:-1])
+    def _alike(self) -> list:
+        return [self.total_count, self.probs[..., 0]]
 
-    def _event(self) -> Any:
-        return self.probs.shape[-1:]
+    def _classes(self) -> Any:
+        return self.probs
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        classes = self.probs.shape.as_list()[-1]
-        count = int(op("reduce_max", self.total_count))
-        drawn = Categorical(logits=self.logits).sample([count, *shape], seed)
-        hot = op("one_hot", drawn, classes, dtype=self._dtype)
-        before = op("range", count, dtype=self._dtype)
-        rows = op("reshape", before, [count] + [1] * (hot.shape.rank - 1))
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        count = op("cast", op("reduce_max", self.total_count), int32)
+        draws = op("concat", [[count], number(shape, int32)], 0)
+        drawn = Categorical(logits=self.logits).sample(draws, seed)
+        hot = op("one_hot", drawn, _size_of(self.probs), dtype=self._dtype)
+        before = op("cast", op("range", count), self._dtype)
+        ones = op("ones", [op("rank", hot) - 1], int32)
+        rows = op("reshape", before, op("concat", [[count], ones], 0))
         return op(
             "reduce_sum", hot * op("cast", rows < self.total_count[..., None], self._dtype), 0
         )
@@ -133,10 +138,10 @@ class _OfConcentration(Distribution):
         self.total_concentration = op("reduce_sum", self.concentration, -1)
         self._dtype = self.concentration.dtype
 
-    def _event(self) -> Any:
-        return self.concentration.shape[-1:]
+    def _classes(self) -> Any:
+        return self.concentration
 
-    def _probabilities(self, shape: list, seed: Any) -> Any:
+    def _probabilities(self, shape: Any, seed: Any) -> Any:
         drawn = op("random.gamma", shape, self.concentration, None, self._dtype, seed)
         return drawn / op("reduce_sum", drawn, -1, keepdims=True)
 
@@ -156,10 +161,10 @@ class Dirichlet(_OfConcentration):
         super().__init__(None, FULLY, validate_args, allow_nan_stats, given, name=name)
         self._keep(concentration)
 
-    def _batch(self) -> Any:
-        return self.total_concentration.shape
+    def _alike(self) -> list:
+        return [self.total_concentration]
 
-    def _sample(self, shape: list, seed: Any) -> Any:
+    def _sample(self, shape: Any, seed: Any) -> Any:
         return self._probabilities(shape, seed)
 
     def _log_prob(self, x: Any) -> Any:
@@ -191,10 +196,10 @@ class DirichletMultinomial(_OfConcentration):
         self._keep(concentration)
         self.total_count = number(total_count, self._dtype)
 
-    def _batch(self) -> Any:
-        return op("broadcast_static_shape", self.total_count.shape, self.total_concentration.shape)
+    def _alike(self) -> list:
+        return [self.total_count, self.total_concentration]
 
-    def _sample(self, shape: list, seed: Any) -> Any:
+    def _sample(self, shape: Any, seed: Any) -> Any:
         probs = self._probabilities(shape, seed)
         return Multinomial(self.total_count, probs=probs).sample([], seed)
 

@@ -19,14 +19,8 @@ class _OfTwo(Distribution):
         self._b = number(second, self._a.dtype)
         self._dtype = self._a.dtype
 
-    def _batch(self) -> Any:
-        return op("broadcast_static_shape", self._a.shape, self._b.shape)
-
-    def _shape(self, shape: list) -> list:
-        return [*shape, *self.batch_shape.as_list()]
-
-    def _full(self, x: Any) -> Any:
-        return x + op("zeros", self.batch_shape.as_list(), self._dtype)
+    def _alike(self) -> list:
+        return [self._a, self._b]
 
 
 @export("compat.v1.distributions.Normal")
@@ -53,8 +47,8 @@ class Normal(_OfTwo):
     loc = property(lambda self: self._a, doc="The mean.")
     scale = property(lambda self: self._b, doc="The standard deviation.")
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        drawn = op("random.normal", self._shape(shape), dtype=self._dtype, seed=seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        drawn = op("random.normal", self._dims(shape), dtype=self._dtype, seed=seed)
         return drawn * self._b + self._a
 
     def _log_prob(self, x: Any) -> Any:
@@ -68,19 +62,19 @@ class Normal(_OfTwo):
         return self._a + self._b * op("math.ndtri", p)
 
     def _mean(self) -> Any:
-        return self._full(self._a)
+        return self._spread(self._a)
 
     _mode = _mean
 
     def _variance(self) -> Any:
-        return op("square", self._full(self._b))
+        return op("square", self._spread(self._b))
 
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation."""
-        return self._full(self._b)
+        return self._spread(self._b)
 
     def _entropy(self) -> Any:
-        return self._full(0.5 * math.log(2 * math.pi * math.e) + op("math.log", self._b))
+        return self._spread(0.5 * math.log(2 * math.pi * math.e) + op("math.log", self._b))
 
 
 @RegisterKL(Normal, Normal)
@@ -109,8 +103,8 @@ class Laplace(_OfTwo):
     loc = property(lambda self: self._a, doc="The middle.")
     scale = property(lambda self: self._b, doc="The scale.")
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        u = op("random.uniform", self._shape(shape), -1.0, 1.0, self._dtype, seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        u = op("random.uniform", self._dims(shape), -1.0, 1.0, self._dtype, seed)
         return self._a - self._b * op("sign", u) * op("math.log1p", -op("abs", u))
 
     def _log_prob(self, x: Any) -> Any:
@@ -121,15 +115,15 @@ class Laplace(_OfTwo):
         return 0.5 + 0.5 * op("sign", z) * (1.0 - op("exp", -op("abs", z)))
 
     def _mean(self) -> Any:
-        return self._full(self._a)
+        return self._spread(self._a)
 
     _mode = _mean
 
     def _variance(self) -> Any:
-        return 2.0 * op("square", self._full(self._b))
+        return 2.0 * op("square", self._spread(self._b))
 
     def _entropy(self) -> Any:
-        return self._full(math.log(2) + 1.0 + op("math.log", self._b))
+        return self._spread(math.log(2) + 1.0 + op("math.log", self._b))
 
 
 @export("compat.v1.distributions.Uniform")
@@ -155,8 +149,8 @@ class Uniform(_OfTwo):
         """high - low."""
         return self._b - self._a
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        drawn = op("random.uniform", self._shape(shape), dtype=self._dtype, seed=seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        drawn = op("random.uniform", self._dims(shape), dtype=self._dtype, seed=seed)
         return self._a + drawn * (self._b - self._a)
 
     def _log_prob(self, x: Any) -> Any:
@@ -203,8 +197,8 @@ class Gamma(_OfTwo):
     concentration = property(lambda self: self._a, doc="The shape.")
     rate = property(lambda self: self._b, doc="The rate.")
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        return op("random.gamma", shape, self._full(self._a), self._b, self._dtype, seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        return op("random.gamma", shape, self._spread(self._a), self._b, self._dtype, seed)
 
     def _log_prob(self, x: Any) -> Any:
         a, b = self._a, self._b
@@ -212,14 +206,16 @@ class Gamma(_OfTwo):
         return op("math.xlogy", a - 1.0, x) - b * x - normal
 
     def _cdf(self, x: Any) -> Any:
-        return op("math.igamma", self._full(self._a), self._b * x)
+        return op("math.igamma", self._spread(self._a), self._b * x)
 
     def _mean(self) -> Any:
         return self._a / self._b
 
     def _mode(self) -> Any:
         mode = (self._a - 1.0) / self._b
-        return op("where", self._full(self._a) > 1.0, mode, op("fill", mode.shape, math.nan))
+        return op(
+            "where", self._spread(self._a) > 1.0, mode, op("fill", op("shape", mode), math.nan)
+        )
 
     def _variance(self) -> Any:
         return self._a / op("square", self._b)
@@ -252,8 +248,8 @@ class Exponential(Gamma):
         super().__init__(op("ones_like", rate), rate, validate_args, allow_nan_stats, name)
         self._parameters = {"rate": rate}
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        u = op("random.uniform", self._shape(shape), dtype=self._dtype, seed=seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        u = op("random.uniform", self._dims(shape), dtype=self._dtype, seed=seed)
         return -op("math.log1p", -u) / self._b
 
 
@@ -277,10 +273,10 @@ class Beta(_OfTwo):
     concentration0 = property(lambda self: self._b, doc="The weight of 0.")
     total_concentration = property(lambda self: self._a + self._b, doc="Both.")
 
-    def _sample(self, shape: list, seed: Any) -> Any:
+    def _sample(self, shape: Any, seed: Any) -> Any:
         seeds = (None, None) if seed is None else (seed, seed + 1)
         x, y = (
-            op("random.gamma", shape, self._full(c), None, self._dtype, s)
+            op("random.gamma", shape, self._spread(c), None, self._dtype, s)
             for c, s in zip((self._a, self._b), seeds)
         )
         return x / (x + y)
@@ -294,7 +290,7 @@ class Beta(_OfTwo):
         return near + (self._b - 1.0) * op("math.log1p", -x) - self._normal()
 
     def _cdf(self, x: Any) -> Any:
-        return op("math.betainc", self._full(self._a), self._full(self._b), self._full(x))
+        return op("math.betainc", self._spread(self._a), self._spread(self._b), self._spread(x))
 
     def _mean(self) -> Any:
         return self._a / (self._a + self._b)
@@ -328,14 +324,12 @@ class StudentT(Distribution):
         self.loc, self.scale = number(loc, self.df.dtype), number(scale, self.df.dtype)
         super().__init__(self.df.dtype, FULLY, validate_args, allow_nan_stats, given, name=name)
 
-    def _batch(self) -> Any:
-        both = op("broadcast_static_shape", self.loc.shape, self.scale.shape)
-        return op("broadcast_static_shape", self.df.shape, both)
+    def _alike(self) -> list:
+        return [self.df, self.loc, self.scale]
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        dims = [*shape, *self.batch_shape.as_list()]
-        normal = op("random.normal", dims, dtype=self._dtype, seed=seed)
-        df = self.df + op("zeros", self.batch_shape.as_list(), self._dtype)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        normal = op("random.normal", self._dims(shape), dtype=self._dtype, seed=seed)
+        df = self._spread(self.df)
         more = None if seed is None else seed + 1
         gamma = op("random.gamma", shape, 0.5 * df, 0.5, self._dtype, more)
         return self.loc + self.scale * normal / op("sqrt", gamma / df)
@@ -348,15 +342,15 @@ class StudentT(Distribution):
         return -0.5 * (df + 1.0) * op("math.log1p", z * z / df) - normal
 
     def _mean(self) -> Any:
-        mean = self.loc + op("zeros", self.batch_shape.as_list(), self._dtype)
-        return op("where", self.df > 1.0, mean, op("fill", mean.shape, math.nan))
+        mean = self._spread(self.loc)
+        return op("where", self.df > 1.0, mean, op("fill", op("shape", mean), math.nan))
 
     def _mode(self) -> Any:
         return op("identity", self.loc)
 
     def _variance(self) -> Any:
         wide = op("square", self.scale) * self.df / (self.df - 2.0)
-        return op("where", self.df > 2.0, wide, op("fill", wide.shape, math.inf))
+        return op("where", self.df > 2.0, wide, op("fill", op("shape", wide), math.inf))
 
 
 @export("compat.v1.distributions.Bernoulli")
@@ -383,12 +377,11 @@ class Bernoulli(Distribution):
             self.probs = number(probs)
             self.logits = op("math.log", self.probs) - op("math.log1p", -self.probs)
 
-    def _batch(self) -> Any:
-        return self.probs.shape
+    def _alike(self) -> list:
+        return [self.probs]
 
-    def _sample(self, shape: list, seed: Any) -> Any:
-        dims = [*shape, *self.batch_shape.as_list()]
-        drawn = op("random.uniform", dims, dtype=self.probs.dtype, seed=seed)
+    def _sample(self, shape: Any, seed: Any) -> Any:
+        drawn = op("random.uniform", self._dims(shape), dtype=self.probs.dtype, seed=seed)
         return op("cast", drawn < self.probs, self._dtype)
 
     def _log_prob(self, x: Any) -> Any:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import look_up
+from talweg.api.raw.operands import sizes_of
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose
 from talweg.interop.graph_def.values import ArrayHandle, constant, rule
 from talweg.prims.lists import elements, parts
-
-
-def _fixed(shape: Any) -> tuple | None:
-    return None if shape.rank is None else tuple(shape.as_list())
 
 
 @rule("TensorArrayV3")
@@ -25,7 +22,7 @@ def array(builder: Any, item: Any, inputs: list) -> list:
     attributes = item.attributes
     handle = ArrayHandle(
         attributes["dtype"],
-        _fixed(attributes["element_shape"]),
+        sizes_of(attributes["element_shape"]),
         attributes["dynamic_size"],
         attributes["identical_element_shapes"],
     )
@@ -63,7 +60,7 @@ def read(builder: Any, item: Any, inputs: list) -> list:
 def gathered(builder: Any, item: Any, inputs: list) -> list:
     """Some elements, stacked."""
     handle, indices, flow = inputs
-    _learn(handle, _fixed(item.attributes["element_shape"]))
+    _learn(handle, sizes_of(item.attributes["element_shape"]))
     return [look_up("gather")(_stacked(flow, handle.dims, handle.dtype), indices)]
 
 
@@ -176,7 +173,7 @@ def components(builder: Any, item: Any, inputs: list) -> list:
         return builder.call(item, inputs)
     return [
         elements.list_get(
-            inputs[0], constant(number, dtypes.int32), dims=_fixed(shape), dtype=dtype
+            inputs[0], constant(number, dtypes.int32), dims=sizes_of(shape), dtype=dtype
         )
         for number, (dtype, shape) in enumerate(
             zip(item.attributes["output_types"], item.attributes["output_shapes"])

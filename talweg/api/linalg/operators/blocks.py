@@ -65,10 +65,7 @@ class _BlockOperators(_OfSeveral):
         return (
             isinstance(x, (list, tuple))
             and len(x) == len(self._diagonal_blocks())
-            and all(
-                hasattr(part, "shape") and part.shape.rank is not None and part.shape.rank >= 1
-                for part in x
-            )
+            and all(hasattr(part, "shape") and part.shape.rank != 0 for part in x)
         )
 
     def matmul(
@@ -211,7 +208,8 @@ class LinearOperatorBlockDiag(_BlockOperators):
             after = whole - before - own
             margin = look_up("stack")([before, after])
             dense = block.to_dense()
-            axes = dense.shape.rank
+            rank = dense.shape.rank
+            axes = look_up("rank")(dense) if rank is None else rank
             paddings = look_up("concat")([look_up("zeros")([axes - 1, 2], "int32"), [margin]], 0)
             rows.append(look_up("pad")(dense, paddings))
             before = before + own

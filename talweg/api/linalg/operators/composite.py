@@ -7,13 +7,14 @@ batch axes; `operators` those that hold operators or lists of them.  All else is
 from __future__ import annotations
 
 import copy
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from talweg.api.array.passing import get_static_value
 from talweg.api.array.slicing import getitem
-from talweg.api.export import look_up
+from talweg.api.export import graph_aware, look_up
 from talweg.api.linalg.operators.hints import same
 from talweg.api.linalg.operators.operator import LinearOperator
 from talweg.api.tensors import convert_to_tensor
@@ -123,8 +124,15 @@ class CompositeOperator(LinearOperator):
 
 def sliced(value: Any, key: tuple, own: int, operator: Any) -> Any:
     """A part of the batch of a tensor whose last axes are an operator's own."""
-    x = convert_to_tensor(value)
-    missing = len(operator.batch_shape.as_list()) - (x.ndim - own)
+    rank = operator.batch_shape.rank
+    batch = operator.batch_shape_tensor() if rank is None else rank
+    return _part(convert_to_tensor(value), key, own, batch)
+
+
+def _part(x: Any, key: tuple, own: int, batch: Any) -> Any:
+    """`sliced`, of a batch of so many axes, or of these sizes; kept whole if unknown."""
+    axes = batch if isinstance(batch, int) else index(batch.dims[0])
+    missing = axes - (x.ndim - own)
     if missing:  # axes along which the batch is broadcast: they are taken as size 1
         wide = [slice(None) if isinstance(part, slice) else part for part in key]
         while missing and wide:
@@ -133,6 +141,9 @@ def sliced(value: Any, key: tuple, own: int, operator: Any) -> Any:
     if Ellipsis not in key:
         key = (*key, Ellipsis)
     return getitem(x, (*key, *[slice(None)] * own)) if own else getitem(x, key)
+
+
+_part = graph_aware(_part)
 
 
 def _operators_in(held: Any) -> list[Any]:

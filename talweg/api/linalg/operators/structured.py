@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.export import export, look_up
+from talweg.api.export import export, graph_aware, look_up
 from talweg.api.linalg.operators.batches import common_batch
 from talweg.api.linalg.operators.composite import CompositeOperator
 from talweg.api.linalg.operators.diagonal import LinearOperatorDiag, conj
@@ -183,12 +183,7 @@ class LinearOperatorPermutation(_OfVector):
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = adjoint_of(x) if adjoint_arg else x
-        places = self._places(adjoint)
-        if places.shape.rank == 1:
-            return look_up("gather")(x, places, axis=-2)
-        x, places = common_batch([x, places[..., None]])
-        count = places.shape.rank - 2
-        return look_up("gather")(x, places[..., 0], batch_dims=count, axis=count)
+        return _rows_at(x, self._places(adjoint))
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._matmul(rhs, not adjoint, adjoint_arg)
@@ -208,6 +203,17 @@ class LinearOperatorPermutation(_OfVector):
     def _cond(self) -> Any:
         return self._ones()
 
+
+def _rows_at(x: Any, places: Any) -> Any:
+    """The rows of matrices [..., n, r] at places [..., n]; kept whole where ranks are unknown."""
+    if places.ndim == 1:
+        return look_up("gather")(x, places, axis=-2)
+    x, places = common_batch([x, places[..., None]])
+    count = places.ndim - 2
+    return look_up("gather")(x, places[..., 0], batch_dims=count, axis=count)
+
+
+_rows_at = graph_aware(_rows_at)
 
 FORMATS = ("compact", "matrix", "sequence")
 
@@ -405,7 +411,10 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
     def diag_operator(self) -> LinearOperator:
         """D as an operator."""
         if self._diag_update is None:
-            return LinearOperatorIdentity(convert_to_tensor(self._u).shape[-1], dtype=self.dtype)
+            u = convert_to_tensor(self._u)
+            count = u.shape[-1]
+            rank = look_up("shape")(u)[-1] if count is None else count
+            return LinearOperatorIdentity(rank, dtype=self.dtype)
         return LinearOperatorDiag(
             self._diag_update, is_positive_definite=self._is_diag_update_positive
         )

@@ -1,0 +1,146 @@
+"""What is known of the results of a call kept whole: from calls with made-up values.
+
+The call is tried with small operands of the right dtypes, of every rank where the rank is not
+known; what the results of the trials have in common is what a graph knows of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from talweg.core import dispatch
+from talweg.core.aval import Aval
+from talweg.core.errors import NeedsStaticError
+from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
+
+RANKS = (2, 1, 0, 3, 4, 5)  # tried for an operand of unknown rank
+FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
+LARGEST = 16  # of sizes that are tried because they were given
+COMBINED = 3  # operands of which every combination of ranks is tried
+SIZES = (2, 1, 4, 3)  # what stands for an unknown dimension in a trial
+COUNTS = (1, 3)  # of elements that an integer vector is tried with besides
+
+
+def known_dims(value: Any) -> tuple | None:
+    """The dimensions of a tensor, None if its rank is unknown."""
+    return value.dims if type(value) is EagerTensor else value.aval.dims
+
+
+def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]:
+    """What is known of the results, from calls with made-up values."""
+    unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
+    context = dispatch.context
+    before = context.base, context.recorders
+    context.base, context.recorders = None, ()
+    try:
+        equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
+        found, fit = _tried(call, operands, composites, equal)
+        if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
+            found, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+        if found is None and len(operands) <= COMBINED:
+            ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
+            fills = list(itertools.product(FILLS, repeat=len(operands)))
+            found, _ = _tried(call, operands, composites, ranks, fills)
+        if found is not None and not unknown:
+            found = _ranks_by_counts(call, operands, composites, found)
+    finally:
+        context.base, context.recorders = before
+    if found is None:
+        raise error
+    varied = len(unknown) > COMBINED or any(map(_counts_axes, operands))
+    return [Aval(None, aval.dtype) for aval in found] if unknown and varied else found
+
+
+def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -> list:
+    """`found` without the ranks that change with the number of elements of an integer vector.
+
+    Such a vector may have an element for each axis of a result, as the batch shape of `eye` has.
+    """
+    for place, x in enumerate(operands):
+        if type(x) is EagerTensor or not _counts_axes(x) or len(known_dims(x)) != 1:
+            continue
+        for count, fill in itertools.product(COUNTS, FILLS):
+            trial = [*operands[:place], _made_up(x, 1, fill, count), *operands[place + 1 :]]
+            others, _ = _tried(call, trial, composites, [[0] * len(operands)])
+            if others is not None and len(others) == len(found):
+                found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, others)]
+    return found
+
+
+def _counts_axes(x: Any) -> bool:
+    """Whether an operand may have one element for each axis of another: trials had one number."""
+    dims = known_dims(x)
+    return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
+
+
+def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
+    """Ranks for all operands, those in `unknown` in every combination: of many, in some."""
+    found = []
+    ways = itertools.product(RANKS if len(unknown) <= COMBINED else RANKS[:4], repeat=len(unknown))
+    for ranks in itertools.islice(ways, len(RANKS) ** COMBINED):
+        trial = [0] * count
+        for place, rank in zip(unknown, ranks):
+            trial[place] = rank
+        found.append(trial)
+    return found
+
+
+def _sizes(call: Any) -> tuple:
+    """What stands for unknown dimensions: numbers that were given may be some, as that of parts."""
+    given = [*structure.flatten(call.args), *structure.flatten(call.kwargs)]
+    some = sorted({n for n in given if type(n) is int and 0 < n <= LARGEST})
+    return SIZES + tuple([n for n in some if n not in SIZES])
+
+
+def _tried(
+    call: Any, operands: list, composites: list, ranks: list, fills: list | None = None
+) -> tuple:
+    """What the results of calls with made-up values of these ranks have in common, where they fit.
+
+    None if none fits; and how many of the ranks do.
+    """
+    found: list | None = None
+    fit = set()
+    fitting = 0  # the size that fits
+    fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
+    for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
+        if found is not None and size != fitting:
+            break  # the other sizes are for what the first does not fit, such as squeeze
+        kinds = zip(operands, trial_ranks, filled)
+        trial = [_made_up(x, rank, fill, size) for x, rank, fill in kinds]
+        for parts in composites:
+            parts.make_fit(trial)
+        try:
+            results = call.eager(trial)
+        except NeedsStaticError:
+            raise
+        except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
+            continue
+        avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
+        fit.add(tuple(trial_ranks))
+        if found is None:
+            found, fitting = avals, size
+        elif len(found) == len(avals):
+            found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
+    return found, len(fit)
+
+
+def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
+    if type(x) is EagerTensor:
+        return x
+    dims = known_dims(x)
+    shape = (
+        (unknown,) * rank
+        if dims is None
+        else tuple([size if type(size) is int else unknown for size in dims])
+    )
+    if x.dtype.name == "string":
+        return wrap(np.full(shape, b"", object))
+    if fill is None:
+        return wrap(np.arange(math.prod(shape)).reshape(shape).astype(x.dtype.numpy_dtype)[()])
+    return wrap(np.full(shape, fill, x.dtype.numpy_dtype)[()])
