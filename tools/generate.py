@@ -1,9 +1,10 @@
-"""Write, or check, all that is generated: the table of names, the stubs, the compatibility page.
+"""Write, or check, all that is generated: the table of names, the stubs, the compatibility page,
+and the numbers of README.md.
 
     python tools/generate.py [--check]
 
-The order matters: stubs and page read the table.  Each generator runs in a process of its own, so
-that it sees what the one before has written.
+The order matters: stubs, page and numbers read the table.  Each generator runs in a process of its
+own, so that it sees what the one before has written.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-GENERATORS = ("namespaces", "stubs", "compatibility")
+GENERATORS = ("namespaces", "stubs", "compatibility", "readme_counts")
 
 
 def main() -> int:

@@ -80,7 +80,7 @@ def absence_in_a_line(evidence: Evidence) -> str:
     return explained(evidence).in_a_line()
 
 
-@export("explain_gradients")
+@export("explain_gradients", "compat.v1.explain_gradients")
 @as_it_is
 def explain_gradients(
     ys: Any,

@@ -193,7 +193,8 @@ def look_up(name: str) -> Any:
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
     known = importlib.import_module("talweg.api.names.known")
-    raise AttributeError(f"tf.{name} is not there: {known.describe(name)}  [TW402]")
+    message = f"tf.{name} is not there: {known.describe(name)}  [TW402]"
+    raise AttributeError(message, obj=sys.modules["talweg"])  # Python adds no guess of its own
 
 
 class Namespace(ModuleType):

@@ -326,6 +326,7 @@ TABLE: dict[str, str] = {
     "compat.v1.experimental.function_executor_type": "talweg.compat_v1.shared",
     "compat.v1.experimental.output_all_intermediates": "talweg.compat_v1.resource_paths",
     "compat.v1.experimental.unregister_dispatch_for": "talweg.compat_v1.shared",
+    "compat.v1.explain_gradients": "talweg.api.explaining",
     "compat.v1.explain_numerics": "talweg.api.debugging.numerics",
     "compat.v1.extract_image_patches": "talweg.compat_v1.functions",
     "compat.v1.feature_column.input_layer": "talweg.compat_v1.feature_layers",

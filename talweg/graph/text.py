@@ -35,9 +35,13 @@ from talweg.graph.subgraph import Body
 # -- to text
 
 
-def to_text(body: Body, name: str = "main") -> str:
-    """A body, and the bodies it uses, as text; ValueError for parameters that have no text."""
-    writer = _BodyPrinter()
+def to_text(body: Body, name: str = "main", to_parse: bool = True) -> str:
+    """A body, and the bodies it uses, as text.
+
+    Python functions among parameters have no text that could be read back: ValueError, or, without
+    `to_parse`, `python('their kind')`.
+    """
+    writer = _BodyPrinter(to_parse)
     writer.body(body, _SIGNS.sub("_", name))  # that of a lambda is no word
     return "\n".join(writer.lines) + "\n"
 
@@ -46,7 +50,8 @@ _SIGNS = re.compile(r"[^A-Za-z0-9_]")
 
 
 class _BodyPrinter:
-    def __init__(self) -> None:
+    def __init__(self, to_parse: bool) -> None:
+        self.to_parse = to_parse
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.used = {"main"}
@@ -100,6 +105,8 @@ class _BodyPrinter:
             return f"number({value!r})" if value in _UNUSUAL or value != value else repr(value)
         if isinstance(value, np.generic):
             return array_text(np.asarray(value))
+        if not self.to_parse:
+            return f"python({getattr(value, 'tf_type', type(value).__name__)!r})"
         raise value_error("TW501", f"a parameter of type {type(value).__name__} has no text form")
 
     def nested(self, body: Body) -> str:

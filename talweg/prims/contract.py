@@ -43,6 +43,15 @@ def sum_to(g, x):
     return reshape(reduce_sum(g, axes=axes, keepdims=False), shape=dims)
 
 
+def _way_round(a: tuple, b: tuple) -> str:
+    """How two matrices of these sizes can be multiplied, if in one way they can."""
+    if not differ(a[-1], b[-1]):
+        return "tf.matmul(a, b, transpose_b=True)"
+    if not differ(a[-2], b[-2]):
+        return "tf.matmul(a, b, transpose_a=True)"
+    return "" if differ(a[-2], b[-1]) else "tf.matmul(b, a)"
+
+
 @primitive
 class matmul:
     """z = x y.   x [..., m, k], y [..., k, n] -> z [..., m, n], batch axes broadcast.
@@ -85,6 +94,7 @@ class matmul:
                 f"matmul: Matrix size-incompatible: a has shape {x.dims} and b has shape {y.dims}",
                 f"the last dimension of a ({x.dims[-1]}) equal to the last but one of b "
                 f"({y.dims[-2]})",
+                _way_round(x.dims, y.dims),
             )
         batch = x.dims[:-2]
         if not same_dims(batch, y.dims[:-2]):

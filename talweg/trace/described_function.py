@@ -154,8 +154,8 @@ class DescribedFunction:
         return "\n".join(lines)
 
     def to_text(self) -> str:
-        """The graph as text, which `talweg.graph.text.parse` reads back."""
-        return to_text(self.body, self.name)
+        """The graph as text, which `talweg.graph.text.parse` reads back if it calls no Python."""
+        return to_text(self.body, self.name, to_parse=False)
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_printed_signature()}>"

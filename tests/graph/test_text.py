@@ -69,3 +69,15 @@ def test_symbolic_sizes_come_back():
 def test_what_is_not_in_the_language_is_refused(text):
     with pytest.raises(ValueError, match="TW501"):
         parse(text)
+
+
+def test_calls_of_python_are_shown():
+    @tf.function
+    def printing(x):
+        tf.print("x is", x)
+        return x + 1.0
+
+    concrete = printing.get_concrete_function(tf.TensorSpec([], tf.float32))
+    assert "python('PrintV2')" in concrete.to_text()
+    with pytest.raises(ValueError, match="has no text form"):
+        to_text(concrete.body)

@@ -27,7 +27,7 @@ from tests.house.moved import moved
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 MODULES = sorted(m.name for m in pkgutil.walk_packages(tf.__path__, "talweg."))
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FRACTION = re.compile(r"\d\.|True|False")
 MOVES = (None, math.inf, -math.inf)

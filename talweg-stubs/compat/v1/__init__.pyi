@@ -247,6 +247,7 @@ from talweg.api.scopes import executing_eagerly as executing_eagerly
 from talweg.compat_v1.modes import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 from talweg.api.math.exponential import exp as exp
 expand_dims: Any
+from talweg.api.explaining import explain_gradients as explain_gradients
 from talweg.api.debugging.numerics import explain_numerics as explain_numerics
 from talweg.api.math.exponential import expm1 as expm1
 extract_image_patches: Any

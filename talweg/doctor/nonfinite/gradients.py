@@ -163,6 +163,7 @@ def why_small(sweep: CotangentSweep, source: Any, name: str, verdict: str) -> Nu
     """Why the gradient by an array is zero, or vanishes, or explodes."""
     own = sweep.tensor(source)
     reached = {id(own)}
+    uses = sum(any(x is own for x in record[1]) for record in sweep.records)
     cuts: list[tuple] = []
     changes: list[tuple] = []
     for entry, record in zip(sweep.entries, sweep.records):
@@ -173,7 +174,9 @@ def why_small(sweep: CotangentSweep, source: Any, name: str, verdict: str) -> Nu
         parts = results if type(results) is tuple else (results,)
         reached.update(map(id, parts))
         after = max(map(sweep.norm, parts))
-        before = max(sweep.norm(operands[i]) for i in positions)
+        inner = [operands[i] for i in positions if operands[i] is not own]
+        # What arrived at the source is the sum over its uses: one of them has a part of it.
+        before = max(map(sweep.norm, inner)) if inner else sweep.norm(own) / max(1, uses)
         if after > 0 and before == 0:
             cuts.append((entry, record, positions[0]))
         elif after > 0:

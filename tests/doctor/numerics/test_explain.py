@@ -367,3 +367,16 @@ def test_large_tapes_are_quick():
             y = tf.math.log(y - y)
         calls.append(entered(lambda: tf.explain_numerics(y, x, tape)))  # noqa: B023
     assert calls[1] < 11 * calls[0] and calls[1] < 60 * 20_000
+
+
+def test_what_a_weight_of_every_step_is_multiplied_by():
+    """The gradient at a source is the sum over its uses; each use is compared with its own part."""
+    w = tf.Variable([[1.5, 0.0], [0.0, 2.0]])
+    with tf.GradientTape() as tape:
+        h = tf.ones([1, 2])
+        for _ in range(40):
+            h = h @ w
+        loss = tf.reduce_sum(h)
+    cause = str(tape.explain(loss, w))
+    factor = float(cause.split("grows by a factor of ")[1].split()[0])
+    assert 1.8 < factor < 2.05

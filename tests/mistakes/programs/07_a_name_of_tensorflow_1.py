@@ -1,0 +1,3 @@
+import talweg as tf
+
+session = tf.Session()
