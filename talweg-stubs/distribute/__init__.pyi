@@ -18,7 +18,7 @@ NcclAllReduce: Any
 from talweg.api.distribute.strategy import OneDeviceStrategy as OneDeviceStrategy
 from talweg.api.distribute.elsewhere import ParameterServerStrategy as ParameterServerStrategy
 from talweg.api.distribute.contexts import ReduceOp as ReduceOp
-ReductionToOneDevice: Any
+from talweg.api.distribute.values import ReductionToOneDevice as ReductionToOneDevice
 from talweg.api.distribute.contexts import ReplicaContext as ReplicaContext
 from talweg.api.distribute.values import RunOptions as RunOptions
 from talweg.api.distribute.elsewhere import Server as Server

@@ -4,9 +4,44 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.api.distribute.laid_out import DTensorCheckpoint as DTensorCheckpoint
+from talweg.api.distribute.laid_out import DTensorDataset as DTensorDataset
+from talweg.api.distribute.laid_out import DVariable as DVariable
 from talweg.api.distribute.layouts import Layout as Layout
+MATCH: str
 from talweg.api.distribute.layouts import Mesh as Mesh
 UNSHARDED: str
-from talweg.api.distribute.layouts import create_mesh as _create_mesh_as_create_distributed_mesh
-create_distributed_mesh = _create_mesh_as_create_distributed_mesh
+from talweg.api.distribute.clients import barrier as barrier
+from talweg.api.distribute.laid_out import call_with_layout as call_with_layout
+from talweg.api.distribute.laid_out import check_layout as check_layout
+from talweg.api.distribute.clients import client_id as client_id
+from talweg.api.distribute.laid_out import copy_to_mesh as copy_to_mesh
+from talweg.api.distribute.layouts import create_distributed_mesh as create_distributed_mesh
 from talweg.api.distribute.layouts import create_mesh as create_mesh
+from talweg.api.distribute.laid_out import default_mesh as default_mesh
+from talweg.api.distribute.laid_out import device_name as device_name
+from talweg.api.distribute.laid_out import enable_save_as_bf16 as enable_save_as_bf16
+from talweg.api.distribute.laid_out import fetch_layout as fetch_layout
+from talweg.api.distribute.clients import full_job_name as full_job_name
+from talweg.api.distribute.laid_out import get_default_mesh as get_default_mesh
+from talweg.api.distribute.clients import heartbeat_enabled as heartbeat_enabled
+from talweg.api.distribute.clients import initialize_accelerator_system as initialize_accelerator_system
+from talweg.api.distribute.clients import initialize_accelerator_system as _initialize_accelerator_system_as_initialize_multi_client
+initialize_multi_client = _initialize_accelerator_system_as_initialize_multi_client
+from talweg.api.distribute.laid_out import is_dtensor as is_dtensor
+from talweg.api.distribute.clients import job_name as job_name
+from talweg.api.distribute.clients import jobs as jobs
+from talweg.api.distribute.clients import local_devices as local_devices
+from talweg.api.distribute.laid_out import name_based_restore as name_based_restore
+from talweg.api.distribute.laid_out import name_based_save as name_based_save
+from talweg.api.distribute.clients import num_clients as num_clients
+from talweg.api.distribute.clients import num_global_devices as num_global_devices
+from talweg.api.distribute.clients import num_local_devices as num_local_devices
+from talweg.api.distribute.laid_out import pack as pack
+from talweg.api.distribute.clients import preferred_device_type as preferred_device_type
+from talweg.api.distribute.laid_out import relayout as relayout
+from talweg.api.distribute.laid_out import relayout_like as relayout_like
+from talweg.api.distribute.laid_out import run_on as run_on
+from talweg.api.distribute.laid_out import sharded_save as sharded_save
+from talweg.api.distribute.clients import shutdown_accelerator_system as shutdown_accelerator_system
+from talweg.api.distribute.laid_out import unpack as unpack

@@ -341,7 +341,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 3], dtype=int32)>
     """
     if isinstance(input, RaggedTensor):
-        return look_up("experimental.DynamicRaggedShape")(input, out_type or int32)
+        return look_up("experimental.DynamicRaggedShape").from_tensor(input, out_type or int32)
     if hasattr(input, "with_values"):  # a sparse tensor
         wanted = int32 if out_type is None else as_dtype(out_type)
         return arithmetic.cast(input.dense_shape, dtype=wanted)

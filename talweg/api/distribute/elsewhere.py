@@ -36,6 +36,20 @@ class ParameterServerStrategy(Strategy):
         raise _refusal("ParameterServerStrategy")
 
 
+@export("compat.v1.distribute.experimental.ParameterServerStrategy")
+class ParameterServerStrategyV1(ParameterServerStrategy):
+    """Variables on other machines: UnimplementedError, since there are none.
+
+    >>> import talweg.compat.v1 as tf
+    >>> strategy = tf.distribute.get_strategy()
+    >>> isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy)
+    False
+    """
+
+    def __init__(self, cluster_resolver: Any = None):
+        super().__init__(cluster_resolver)
+
+
 @export(
     "distribute.coordinator.ClusterCoordinator",
     "distribute.experimental.coordinator.ClusterCoordinator",
@@ -76,7 +90,6 @@ class Server:
         raise _refusal("Server")
 
 
-export_value(MultiWorkerMirroredStrategy, "distribute.experimental.MultiWorkerMirroredStrategy")
 export_value(TPUStrategy, "distribute.experimental.TPUStrategy")
 
 
@@ -118,6 +131,23 @@ class CommunicationOptions:
             raise value_error("TW207", f"bytes_per_pack must be >= 0, got {bytes_per_pack}")
         self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
         self.implementation = CommunicationImplementation(implementation)
+
+
+@export("distribute.experimental.MultiWorkerMirroredStrategy")
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """`tf.distribute.MultiWorkerMirroredStrategy`, with arguments in its older order.
+
+    >>> import talweg as tf
+    >>> tf.distribute.experimental.MultiWorkerMirroredStrategy().num_replicas_in_sync
+    1
+    """
+
+    def __init__(
+        self,
+        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
+        cluster_resolver: Any = None,
+    ):
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
 
 
 @export("distribute.experimental.CollectiveHints")

@@ -116,11 +116,28 @@ class CrossDeviceOps:
     True
     """
 
+
+class PackedReduction(CrossDeviceOps):
+    """An exchange of values packed together; accepted, replicas exchange them in memory."""
+
     def __init__(self, num_packs: int = 1):
         self.num_packs = num_packs
 
 
-for _name in ("NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice"):
+for _name in ("NcclAllReduce", "HierarchicalCopyAllReduce"):
     export(f"distribute.{_name}")(
-        type(_name, (CrossDeviceOps,), {"__doc__": "Accepted; there is one device."})
+        type(_name, (PackedReduction,), {"__doc__": "Accepted; values are in one memory."})
     )
+
+
+@export("distribute.ReductionToOneDevice")
+class ReductionToOneDevice(CrossDeviceOps):
+    """Values are copied to one device and reduced there; accepted, they are in one memory.
+
+    >>> import talweg as tf
+    >>> tf.distribute.ReductionToOneDevice("CPU:0").reduce_to_device
+    'CPU:0'
+    """
+
+    def __init__(self, reduce_to_device: Any = None, accumulation_fn: Any = None):
+        self.reduce_to_device, self.accumulation_fn = reduce_to_device, accumulation_fn

@@ -2,74 +2,258 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
-from talweg.api.arguments import tensor
-from talweg.api.array.creating import ones_like
-from talweg.api.array.joining import concat
-from talweg.api.array.shapes import reshape
-from talweg.api.export import export
-from talweg.api.math.reductions import reduce_max
-from talweg.api.math.scans import cumsum
-from talweg.api.math.segments import unsorted_segment_sum
-from talweg.api.tensors import cast
+from talweg.api.arguments import integer
+from talweg.api.export import export, look_up
+from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
+from talweg.core import dispatch
+from talweg.core.dtypes import DType, as_dtype, int64
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.extension import ExtensionType
+
+_SECRET = object()
 
 
 @export("experimental.RowPartition")
-class RowPartition:
+class RowPartition(ExtensionType):
     """Rows of values: the k-th has those from splits[k] to splits[k + 1].
+
+    Made by the `from_...` methods, which check what they are given unless validate=False
+    (InvalidArgumentError, ValueError).  dtype: int64 or int32, by default that of what is given, or
+    dtype_hint.  It may be an argument and a result of a `tf.function`.
 
     >>> import talweg as tf
     >>> rows = tf.experimental.RowPartition.from_value_rowids([0, 0, 2], nrows=3)
     >>> rows.row_splits().numpy(), rows.row_lengths().numpy()
-    (array([0, 2, 2, 3], dtype=int32), array([2, 0, 1], dtype=int32))
+    (array([0, 2, 2, 3]), array([2, 0, 1]))
     """
 
-    def __init__(self, row_splits: Any):
-        self._splits = tensor(row_splits)
+    _splits: Tensor
+    _uniform: Optional[int]  # noqa: UP045 -- read as an annotation of a field
+    _count: Optional[int]  # noqa: UP045 -- the number of values, if it was given
+
+    def __init__(
+        self,
+        row_splits: Any,
+        row_lengths: Any = None,
+        value_rowids: Any = None,
+        nrows: Any = None,
+        uniform_row_length: Any = None,
+        nvals: Any = None,
+        internal: Any = False,
+    ):
+        if internal is not _SECRET:
+            raise value_error(
+                "TW104",
+                "RowPartition constructor is private; please use one of the factory methods "
+                "instead (e.g., RowPartition.from_row_lengths())",
+            )
+        self._splits, self._uniform, self._count = row_splits, uniform_row_length, nvals
 
     @classmethod
-    def from_row_splits(cls, row_splits: Any, validate: bool = True) -> RowPartition:
+    def _of(cls, splits: Any, uniform: int | None = None, count: int | None = None) -> RowPartition:
+        return cls(splits, uniform_row_length=uniform, nvals=count, internal=_SECRET)
+
+    @classmethod
+    def of_ragged(cls, x: RaggedTensor) -> RowPartition:
+        """The outermost partition of a ragged tensor."""
+        uniform = x._uniform
+        return cls._of(x.row_splits, None if uniform is None else int(uniform))
+
+    # -- ways to make one
+
+    @classmethod
+    def from_row_splits(
+        cls, row_splits: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+    ) -> RowPartition:
         """The rows that end at `row_splits`, of which the first is 0."""
-        return cls(row_splits)
+        splits = _integers(row_splits, dtype, dtype_hint, "row_splits")
+        if splits.shape.rank == 1 and splits.shape[0] == 0:
+            raise value_error("TW207", "row_splits tensor may not be empty.")
+        if validate and dispatch.context.base is None:
+            RaggedTensor.from_row_splits(_values_of(splits[-1]), splits)
+        return cls._of(splits)
 
     @classmethod
-    def from_row_lengths(cls, row_lengths: Any, validate: bool = True) -> RowPartition:
+    def from_row_lengths(
+        cls, row_lengths: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+    ) -> RowPartition:
         """Rows of these lengths."""
-        lengths = tensor(row_lengths)
-        return cls(_before(lengths))
+        lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
+        if validate and dispatch.context.base is None:
+            total = look_up("maximum")(look_up("reduce_sum")(lengths), 0)
+            RaggedTensor.from_row_lengths(_values_of(total), lengths)
+        return cls._of(_before(lengths))
+
+    @classmethod
+    def from_row_starts(
+        cls,
+        row_starts: Any,
+        nvals: Any,
+        validate: bool = True,
+        dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:
+        """Rows that begin at `row_starts`, of `nvals` values."""
+        starts = _integers(row_starts, dtype, dtype_hint, "row_starts")
+        end = look_up("reshape")(look_up("cast")(nvals, starts.dtype), [1])
+        return cls.from_row_splits(look_up("concat")([starts, end], 0), validate)
+
+    @classmethod
+    def from_row_limits(
+        cls, row_limits: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+    ) -> RowPartition:
+        """Rows that end before `row_limits`."""
+        limits = _integers(row_limits, dtype, dtype_hint, "row_limits")
+        zero = look_up("zeros")([1], limits.dtype)
+        return cls.from_row_splits(look_up("concat")([zero, limits], 0), validate)
 
     @classmethod
     def from_value_rowids(
-        cls, value_rowids: Any, nrows: Any = None, validate: bool = True
+        cls,
+        value_rowids: Any,
+        nrows: Any = None,
+        validate: bool = True,
+        dtype: Any = None,
+        dtype_hint: Any = None,
     ) -> RowPartition:
-        """For each value the number of its row, in order; `nrows` rows."""
-        ids = tensor(value_rowids)
-        count = reduce_max(ids) + 1 if nrows is None else cast(tensor(nrows), ids.dtype)
-        return cls.from_row_lengths(unsorted_segment_sum(ones_like(ids), ids, count))
+        """For each value the number of its row, in order; by default rows up to the last."""
+        ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
+        if validate and dispatch.context.base is None:
+            return cls._of(RaggedTensor.from_value_rowids(ids, ids, nrows).row_splits)
+        count = (
+            look_up("reduce_max")(ids) + 1 if nrows is None else look_up("cast")(nrows, ids.dtype)
+        )
+        ones = look_up("ones_like")(ids)
+        return cls._of(_before(look_up("math.unsorted_segment_sum")(ones, ids, count)))
 
-    def row_splits(self) -> Any:
-        """Where rows begin, and the end of the last."""
-        return self._splits
+    @classmethod
+    def from_uniform_row_length(
+        cls,
+        uniform_row_length: Any,
+        nvals: Any = None,
+        nrows: Any = None,
+        validate: bool = True,
+        dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:
+        """Rows of one length: `nrows` of them, or as many as `nvals` values make."""
+        if nvals is None and nrows is None:
+            raise value_error("TW104", "Either (or both) of nvals and nrows must be specified")
+        given = _integers(uniform_row_length, dtype, dtype_hint, "uniform_row_length")
+        length = integer(uniform_row_length, "from_uniform_row_length", "uniform_row_length")
+        known = None if nvals is None else integer(nvals, "from_uniform_row_length", "nvals")
+        if nrows is not None:
+            rows = integer(nrows, "from_uniform_row_length", "nrows")
+        else:
+            rows = (known or 0) // length if length else 0
+        count = rows * length
+        if length < 0 or rows < 0 or known not in (None, count):
+            raise value_error(
+                "TW204",
+                f"uniform_row_length={length} times nrows={rows} must equal nvals={known}",
+            )
+        splits = look_up("range")(look_up("cast")(rows + 1, given.dtype)) * length
+        return cls._of(splits, length, count)
 
-    def row_lengths(self) -> Any:
-        """How many values each row has."""
-        return self._splits[1:] - self._splits[:-1]
-
-    def nrows(self) -> Any:
-        """The number of rows."""
-        return tensor(self._splits.dims[0] - 1, self._splits.dtype)
-
-    def nvals(self) -> Any:
-        """The number of values."""
-        return self._splits[-1]
+    # -- what it says
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The dtype of the splits."""
         return self._splits.dtype
 
+    def row_splits(self) -> Tensor:
+        """Where rows begin, and the end of the last."""
+        return self._splits
 
-def _before(lengths: Any) -> Any:
-    zero = reshape(tensor(0, lengths.dtype), [1])
-    return concat([zero, cumsum(lengths)], axis=0)
+    def row_starts(self) -> Tensor:
+        """Where rows begin."""
+        return self._splits[:-1]
+
+    def row_limits(self) -> Tensor:
+        """Where rows end."""
+        return self._splits[1:]
+
+    def row_lengths(self) -> Tensor:
+        """How many values each row has."""
+        return self._splits[1:] - self._splits[:-1]
+
+    def value_rowids(self) -> Tensor:
+        """The row of each value."""
+        rows = look_up("range")(self.nrows())
+        return look_up("repeat")(rows, self.row_lengths())
+
+    def offsets_in_rows(self) -> Tensor:
+        """The place of each value in its row."""
+        places = look_up("range")(self.nvals())
+        return places - look_up("gather")(self._splits, self.value_rowids())
+
+    def nrows(self) -> Tensor:
+        """The number of rows."""
+        return look_up("shape")(self._splits, self.dtype)[0] - 1
+
+    def nvals(self) -> Tensor:
+        """The number of values."""
+        return self._splits[-1]
+
+    def uniform_row_length(self) -> Tensor | None:
+        """The length of all rows, if it is one by construction."""
+        return None if self._uniform is None else convert_to_tensor(self._uniform, self.dtype)
+
+    def is_uniform(self) -> bool:
+        """Whether all rows have one length by construction."""
+        return self._uniform is not None
+
+    @property
+    def static_nrows(self) -> int | None:
+        """The number of rows, if the shape of the splits says it."""
+        size = self._splits.shape[0]
+        return None if size is None else size - 1
+
+    @property
+    def static_nvals(self) -> int | None:
+        """The number of values, if it was given."""
+        return self._count
+
+    @property
+    def static_uniform_row_length(self) -> int | None:
+        """The length of all rows as a number, if it is one by construction."""
+        return self._uniform
+
+    def with_dtype(self, dtype: Any) -> RowPartition:
+        """The same rows, with splits of another dtype."""
+        splits = look_up("cast")(self._splits, dtype)
+        return RowPartition._of(splits, self._uniform, self._count)
+
+    def over(self, values: Any) -> RaggedTensor:
+        """Values in these rows."""
+        return RaggedTensor._of(values, self._splits, self._uniform)
+
+    def __repr__(self) -> str:
+        if self._uniform is not None:
+            return f"tf.RowPartition(nrows={self.static_nrows}, uniform_row_length={self._uniform})"
+        splits = self._splits.numpy() if hasattr(self._splits, "_array") else self._splits
+        return f"tf.RowPartition(row_splits={splits})"
+
+
+def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
+    """A tensor of int32 or int64; ValueError for others."""
+    found = convert_to_tensor(value, dtype, dtype_hint=hint or int64)
+    if found.dtype.name not in ("int32", "int64"):
+        if 0 in found.shape.as_list():
+            return look_up("cast")(found, as_dtype(dtype or hint or int64))
+        raise value_error("TW102", f"{name} must have dtype int32 or int64, got {found.dtype.name}")
+    return found
+
+
+def _values_of(count: Any) -> Tensor:
+    return look_up("zeros")(look_up("reshape")(count, [1]), "int8")
+
+
+def _before(lengths: Tensor) -> Tensor:
+    zero = look_up("zeros")([1], lengths.dtype)
+    return look_up("concat")([zero, look_up("cumsum")(lengths)], 0)

@@ -149,10 +149,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
 
 
 def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
-    """The values as a vector: shape [-1]; ValueError for others."""
-    if list(np.asarray(shape).reshape(-1)) != [-1]:
-        raise value_error("TW202", f"reshape of a ragged tensor to {shape!r}", "[-1]")
-    return look_up("reshape")(tensor.flat_values, [-1])
+    """The flat values in another shape."""
+    return look_up("reshape")(tensor.flat_values, shape)
 
 
 def add_n(inputs: Any, name: Any = None) -> Any:

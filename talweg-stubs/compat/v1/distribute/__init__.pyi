@@ -12,7 +12,7 @@ MirroredStrategy: Any
 NcclAllReduce: Any
 OneDeviceStrategy: Any
 from talweg.api.distribute.contexts import ReduceOp as ReduceOp
-ReductionToOneDevice: Any
+from talweg.api.distribute.values import ReductionToOneDevice as ReductionToOneDevice
 ReplicaContext: Any
 from talweg.api.distribute.values import RunOptions as RunOptions
 from talweg.api.distribute.elsewhere import Server as Server

@@ -11,5 +11,6 @@ from talweg.api.distribute.elsewhere import CollectiveHints as CollectiveHints
 from talweg.api.distribute.elsewhere import CommunicationImplementation as CommunicationImplementation
 from talweg.api.distribute.elsewhere import CommunicationOptions as CommunicationOptions
 MultiWorkerMirroredStrategy: Any
-ParameterServerStrategy: Any
+from talweg.api.distribute.elsewhere import ParameterServerStrategyV1 as _ParameterServerStrategyV1_as_ParameterServerStrategy
+ParameterServerStrategy = _ParameterServerStrategyV1_as_ParameterServerStrategy
 TPUStrategy: Any
