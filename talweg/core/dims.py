@@ -54,7 +54,7 @@ class Atom:
         self.weight = 1 + sum(map(weight, arguments))
         self.bounds: tuple[int | None, int | None]
         if arguments:
-            self.bounds = _function_bounds(kind, list(map(_bounds, arguments)))
+            self.bounds = _function_bounds(kind, list(map(bounds, arguments)))
         else:
             self.bounds = (None, None) if kind == "value" else (0, None)
 
@@ -271,7 +271,7 @@ def _exact(dim: Dim, divisor: Size) -> Size | None:
     return _normal(quotient, 0)
 
 
-def _bounds(size: Size) -> tuple[int | None, int | None]:
+def bounds(size: Size) -> tuple[int | None, int | None]:
     """The least and the greatest value `size` can have; None where there is no bound."""
     if type(size) is not Dim:
         return size, size
@@ -329,7 +329,7 @@ def _bound(apply: Callable, a: int | None, b: int | None) -> int | None:
 
 def _may_be(gap: Dim) -> bool:
     """Whether `gap` may be 0."""
-    low, high = _bounds(gap)
+    low, high = bounds(gap)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return False
     divisor = 0
@@ -348,7 +348,7 @@ def _less(gap: Size, limit: int, left: Any, sign: str, right: Any) -> bool:
     """Whether gap < limit."""
     if type(gap) is int:
         return gap < limit
-    low, high = _bounds(gap)
+    low, high = bounds(gap)
     if high is not None and high < limit:
         return True
     if low is not None and low >= limit:
@@ -462,10 +462,10 @@ def resolved(n: Size, total: Size, others: Size, dims: tuple = (), around: tuple
     `dims` is the shape before, `around` the other sizes asked for: if there are no elements, n is
     what the sizes other than 0 leave.
     """
-    low, high = _bounds(n)
+    low, high = bounds(n)
     if low is not None and low >= 0:
         return n
-    least, _ = _bounds(others)
+    least, _ = bounds(others)
     if high == low == -1:
         if least is not None and least > 0:
             return total // others

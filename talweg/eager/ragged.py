@@ -19,6 +19,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.core.value import Tensor
 from talweg.eager import partition
 from talweg.eager.composite import SparseTensor, no_conversion
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
@@ -113,7 +114,8 @@ class RaggedTensor(RaggedFactories):
         """The shape, None where rows differ."""
         rows = self._row_splits.shape[0]
         rows = None if rows is None else rows - 1
-        return TensorShape([rows, self._uniform, *self._values.shape[1:]])
+        inner = self._values.shape[1:]
+        return TensorShape(None if inner.rank is None else [rows, self._uniform, *inner])
 
     def get_shape(self) -> TensorShape:
         """The shape, None where rows differ."""
@@ -266,12 +268,12 @@ class RaggedTensor(RaggedFactories):
     ) -> Any:
         """A tensor of all rows, filled up with `default_value` (zero, or an empty string).
 
-        shape: sizes to cut or fill up to, None for as many as are needed.
+        shape: sizes to cut or fill up to, None (in a tensor -1) for as many as are needed.
         """
         flat = self.flat_values
         bounds = self._bounds()
         if shape is not None:
-            wanted = TensorShape(shape).with_rank(len(bounds)).as_list()
+            wanted = TensorShape(_sizes_of(shape)).with_rank(len(bounds)).as_list()
             bounds = [old if new is None else new for old, new in zip(bounds, wanted)]
         if default_value is None:
             zero = b"" if flat.dtype is string else 0
@@ -461,6 +463,15 @@ class RaggedTensorSpec(TypeSpec):
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
         """The spec of a value."""
         return value._type_spec
+
+
+def _sizes_of(shape: Any) -> Any:
+    """A shape in which tensors have become numbers; -1 in a tensor is a size not asked for."""
+    if isinstance(shape, Tensor):
+        return [None if n < 0 else int(n) for n in array_of(shape).reshape(-1)]
+    if isinstance(shape, (list, tuple)):
+        return [int(array_of(n)) if isinstance(n, Tensor) else n for n in shape]
+    return shape
 
 
 CONVERTERS.append((RaggedTensor, no_conversion))

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dim_walks import atoms_of
-from talweg.core.dims import HEAVY, Atom, Dim, largest, of_atom, smallest, weight
+from talweg.core.dims import HEAVY, Atom, Dim, bounds, largest, of_atom, smallest, weight
 from talweg.core.errors import NeedsStaticError
 from talweg.graph.node import Node
 
 LIMIT = 64  # elements followed
 MOST = 1024  # elements of which each may be a symbol
+LARGE = 2**24  # a factor by which the size of an axis may become too large for int32
 VALUES = 8  # that an element may be made of
 
 
@@ -100,7 +101,23 @@ def _costs_more(node: Node, size: Any) -> bool:
         return True
     if type(size) is not Dim or weight(size) > HEAVY:
         return type(size) is Dim
-    return len(_values([size])) > VALUES
+    return len(_values([size])) > VALUES or _may_wrap(size, limits)
+
+
+def _may_wrap(size: Dim, limits: Any) -> bool:
+    """Whether values may make a sum or product too large for the tensor's dtype.
+
+    TensorFlow's integers wrap round then, which polynomials do not know.  Sizes of axes are taken
+    to fit, unless a large number multiplies them.
+    """
+    if not size.constant and len(size.terms) == 1:
+        (atoms, factor) = size.terms[0]
+        if factor == 1 and len(atoms) == 1:
+            return False  # nothing was added or multiplied
+    if not _values([size]):
+        return any(abs(factor) >= LARGE for _, factor in size.terms)
+    low, high = bounds(size)
+    return low is None or high is None or low < limits.min or high > limits.max
 
 
 def _values(sizes: Any) -> set:

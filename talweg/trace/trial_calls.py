@@ -62,7 +62,7 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
     Such a vector may have an element for each axis of a result, as the batch shape of `eye` has.
     """
     for place, x in enumerate(operands):
-        if type(x) is EagerTensor or not _counts_axes(x) or len(known_dims(x)) != 1:
+        if type(x) is EagerTensor or not _counts_axes(x) or len(known_dims(x) or ()) != 1:
             continue
         for count, fill in itertools.product(COUNTS, FILLS):
             trial = [*operands[:place], _made_up(x, 1, fill, count), *operands[place + 1 :]]

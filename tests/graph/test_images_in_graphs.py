@@ -79,3 +79,17 @@ print(tf.function(parse)(tf.constant([text, b""])).to_list())
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stdout.strip() == "[[3, 4], []]", found.stderr[-500:]
+
+
+def test_padding_to_sizes_that_are_tensors():
+    """The result has TensorFlow's values, with ranks known or not; what does not fit is refused."""
+    image = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    wanted = np.zeros((4, 6, 2), np.float32)
+    wanted[1:3, 2:5] = image
+    for shape in (None, [None, None, None], [2, 3, 2]):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, sizes = tf.placeholder(tf.float32, shape), tf.placeholder(tf.int32, [2])
+            found = tf.image.pad_to_bounding_box(x, 1, 2, sizes[0], sizes[1])
+            np.testing.assert_array_equal(session.run(found, {x: image, sizes: [4, 6]}), wanted)
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(found, {x: image, sizes: [2, 6]})

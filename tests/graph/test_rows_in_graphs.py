@@ -69,3 +69,42 @@ def test_tiles_of_ragged_tensors():
     wanted = [[2, 2, 0, -1, 0, -1], [0, 2, 6]]
     assert in_graph(lambda x: tiled([1, 2]), TABLE) == (wanted, [])
     assert in_graph(tiled, np.array([1, 2]))[0] == wanted
+
+
+RAGGED = {  # what of two vectors and the splits of one of them TensorFlow gives
+    "stack": (lambda a, b, s: T.ragged.stack([a, b]).to_tensor(), [[1, 2, 3], [4, 5, 0]]),
+    "stack_of_ranges": (
+        lambda a, b, s: T.ragged.stack([a[: T.shape(b)[0]], b]).row_lengths(),
+        [2, 2],
+    ),
+    "to_tensor_of_a_tensor": (
+        lambda a, b, s: T.RaggedTensor.from_row_splits(a, s).to_tensor(
+            shape=T.stack([-1, T.shape(b)[0]])
+        ),
+        [[1, 0], [2, 3]],
+    ),
+    "to_tensor_of_a_list": (
+        lambda a, b, s: T.RaggedTensor.from_row_splits(a, s).to_tensor(
+            shape=[None, T.shape(b)[0] + 1]
+        ),
+        [[1, 0, 0], [2, 3, 0]],
+    ),
+    "concat": (
+        lambda a, b, s: T.concat([T.RaggedTensor.from_row_splits(a, s)] * 2, 1).to_tensor(),
+        [[1, 1, 0, 0], [2, 3, 2, 3]],
+    ),
+}
+
+
+@pytest.mark.parametrize("known", [0, 1, 2], ids=["nothing", "ranks", "sizes"])
+@pytest.mark.parametrize("name", RAGGED)
+def test_ragged_tensors_of_unknown_sizes(name, known):
+    function, wanted = RAGGED[name]
+    arrays = [np.float32([1, 2, 3]), np.float32([4, 5]), np.int64([0, 1, 3])]
+    with T.Graph().as_default(), V1.Session() as session:
+        shapes = [(None, [None], [len(array)])[known] for array in arrays]
+        places = [V1.placeholder(a.dtype, s) for a, s in zip(arrays, shapes)]
+        if known == 0:
+            places[1].set_shape([None])  # a slice of a vector by its size
+        found = session.run(function(*places), dict(zip(places, arrays)))
+        np.testing.assert_array_equal(found, wanted)

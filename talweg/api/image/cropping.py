@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.arguments import integer, tensor
+from talweg.api.array.passing import get_static_value
 from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
@@ -59,20 +60,28 @@ def pad_to_bounding_box(
     array([0., 1., 0.], dtype=float32)
     """
     x = tensor(image)
-    height, width = x.dims[-3:-1]
-    offset_height, offset_width, target_height, target_width = _numbers(
-        offset_height, offset_width, target_height, target_width
-    )
-    below = target_height - offset_height - height
-    right = target_width - offset_width - width
-    if offset_height < 0 or offset_width < 0 or below < 0 or right < 0:
+    if x.shape.rank is None:
+        x = ensure_shape(x, [None, None, None])  # as TensorFlow takes it
+    height, width = sizes(x)[-3:-1]
+    offsets = [_known(offset_height), _known(offset_width)]
+    ends = [_known(target_height), _known(target_width)]
+    behind = [end - before - size for end, before, size in zip(ends, offsets, (height, width))]
+    if any(type(margin) is int and margin < 0 for margin in (*offsets, *behind)):
         raise value_error(
             "TW207",
             f"an image of {height} by {width} at {offset_height}, {offset_width} does not "
             f"fit into {target_height} by {target_width}",
         )
-    around = [[offset_height, below], [offset_width, right], [0, 0]]
-    return pad(x, [[0, 0], *around] if x.ndim == 4 else around)
+    around = [[before, after] for before, after in zip(offsets, behind)]
+    return pad(x, [*[[0, 0]] * (x.ndim - 3), *around, [0, 0]])
+
+
+def _known(number: Any) -> Any:
+    """An offset or size as an int where it is known, else as an int32 tensor."""
+    if not isinstance(number, Tensor):
+        return number
+    found = get_static_value(number)
+    return cast(number, int32) if found is None else int(found)
 
 
 @export("image.rgb_to_grayscale")

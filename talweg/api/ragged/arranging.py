@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import look_up
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager import partition, ragged_rows
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
@@ -22,8 +22,12 @@ def _ragged(x: Any) -> RaggedTensor:
     return x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(tensor(x))
 
 
-def _axis(axis: Any, rank: int, function: str) -> int:
+def _axis(axis: Any, rank: int | None, function: str) -> int:
     place = int(axis)
+    if rank is None:
+        if place < 0:
+            raise NeedsStaticError(f"{function}: axis={place} of a ragged tensor of unknown rank")
+        return place
     if not -rank <= place < rank:
         raise value_error(
             "TW202", f"{function}: axis={place} out of bounds: expected -{rank}<=axis<{rank}"

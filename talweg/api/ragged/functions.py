@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ def _sized_to_tensor(
 ) -> Any:
     found = _to_tensor(self, default_value, name, shape)
     if shape is not None and type(found) is Symbol and not isinstance(shape, Tensor):
+        if isinstance(shape, (list, tuple)):
+            shape = [look_up("get_static_value")(x) if isinstance(x, Tensor) else x for x in shape]
         found.set_shape(shape)  # a graph that keeps the call whole does not know
     return found
 
@@ -184,7 +187,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     parts = [x if isinstance(x, RaggedTensor) else tensor(x) for x in values]
     if not parts:
         raise value_error("TW207", "ragged.stack: values is empty")
-    ranks: set[Any] = {x.shape.rank for x in parts}
+    ranks: set[Any] = {x.shape.rank if isinstance(x, RaggedTensor) else x.ndim for x in parts}
     if len(ranks) > 1:
         raise value_error("TW203", f"ragged.stack: the ranks {sorted(ranks)} differ", "one rank")
     rank = ranks.pop()
@@ -192,13 +195,18 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     if axis not in (0, 1) or rank == 0:
         raise value_error("TW202", f"ragged.stack: axis={axis} for rank {rank}", "axis 0 or 1")
     joined = _joined(parts)
-    counts = np.array([x.shape[0] for x in parts])
+    counts = np.array([_rows_of(x) for x in parts])
     splits = partition.splits_of_lengths(counts)
     if axis == 0:
         return RaggedTensor._of(joined, wrap(splits))
     order = np.arange(counts.sum()).reshape(len(parts), -1).T.reshape(-1)
     rows = ragged_rows.take(joined, order)
     return RaggedTensor._of(rows, wrap(np.arange(counts[0] + 1) * len(parts)))
+
+
+def _rows_of(x: Any) -> int:
+    """The number of rows; NeedsStaticError in graphs that do not know it."""
+    return len(array_of(x.row_splits)) - 1 if isinstance(x, RaggedTensor) else index(x.dims[0])
 
 
 def _joined(parts: list) -> Any:
