@@ -208,7 +208,7 @@ class dct:
         check_dtype("dct", "input", x.dtype, REALS)
         return x
 
-    def numpy(x, *, kind, ortho, turned):
+    def numpy(x: np.ndarray, *, kind, ortho, turned):
         if not x.size:
             return x.copy()
         if kind == 4 or ortho:

@@ -36,7 +36,7 @@ class argsort:
         _check("argsort", x)
         return Aval(x.dims, int32)
 
-    def numpy(x, *, descending):
+    def numpy(x: np.ndarray, *, descending):
         return sorting.stable_order(x, descending).astype(np.int32)
 
     no_gradient = NoGradient("places are integers", "tf.sort for the values")
