@@ -38,7 +38,6 @@ class _Settings:
         self.jit = ""
         self.optimizer: dict[str, Any] = {}
         self.tensor_float_32 = True
-        self.deterministic = False
         self.synchronous = True
         self.policy = "silent"
 
@@ -297,22 +296,31 @@ def get_experimental_options() -> dict[Any, Any]:
 
 @export("config.experimental.enable_op_determinism")
 def enable_op_determinism() -> None:
-    """Kept; every operation gives the same result for the same operands anyway.
+    """Have the same program give the same numbers, bit for bit, in every run.
+
+    An operation gives the same result for the same operands anyway; what may differ from run to run
+    is when a function, or an eager operation on large tensors, becomes machine code, whose last
+    digits are others.  From here on that does not hang on time any more.
 
     >>> import talweg as tf
     >>> tf.config.experimental.enable_op_determinism()
+
+    `TALWEG_DETERMINISTIC=1` asks for the same; this takes it back:
+
+    >>> from talweg.core import settings
+    >>> settings.deterministic.set(False)
     """
-    settings.deterministic = True
+    flags.deterministic.set(True)
 
 
 def disable_op_determinism() -> None:
     """Forget that determinism was asked for."""
-    settings.deterministic = False
+    flags.deterministic.set(False)
 
 
 def is_op_determinism_enabled() -> bool:
     """Whether determinism was asked for."""
-    return settings.deterministic
+    return flags.deterministic.get()
 
 
 @export("config.experimental.enable_tensor_float_32_execution")

@@ -164,5 +164,11 @@ strict = Setting(
     False,
     "whether a fault of the compiler is an error, where the interpreter would go on",
 )
+deterministic = Setting(
+    "deterministic",
+    boolean,
+    False,
+    "whether what runs as machine code never hangs on how long something took",
+)
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
-from talweg.execute.eager_kernels import heavy
+from talweg.execute.eager_kernels import LARGE, heavy
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
@@ -32,7 +33,8 @@ def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
     except NotEagerError:  # a tensor of a graph, while no graph is in force
         return dispatch.bind(prim, operands, params)
     try:
-        if prim.memory == "window":
+        large = LARGE.get(prim.memory)
+        if large is not None and arrays and type(arrays[0]) is ndarray and arrays[0].size >= large:
             result = heavy.run(prim, arrays, params, run)
         else:
             result = run(prim.numpy, *arrays, **params)

@@ -1,14 +1,20 @@
-"""Heavy operations in eager mode: convolutions and pooling as machine code, where that pays.
+"""Heavy operations in eager mode: as machine code, where that pays.
 
-A NumPy kernel of these takes several times as long as compiled loops.  So an operation that has
-taken as long as compiling it would, for operands of the same shapes, is compiled alone
-(`lower/`, as if it were a program) and runs as machine code from then on.
+NumPy kernels of convolutions and pooling take several times as long as compiled loops, and those of
+activations, reductions and scans over many elements often do.  So an operation that has taken as
+long as compiling it would, for operands of the same shapes, is compiled alone (`lower/`, as if it
+were a program), and runs as machine code from then on; of those that NumPy may be good at, only
+where the machine code is faster (ski rental: Karlin, Manasse, Rudolph and Sleator 1988).
+
+Where operations are asked to be deterministic, windows are compiled at once and others never.
 """
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from talweg.core import settings
 from talweg.core.lazy import LazyModule
@@ -23,35 +29,67 @@ else:
 
 SECONDS = 0.08  # what compiling one takes
 KEPT = 256  # operations of given shapes that are remembered
+FASTER = 0.8  # what machine code may take of NumPy's time
+TRIALS = 3
+# How many elements the first operand has, by how an operation touches memory, to be looked at.
+LARGE = {"window": 0, **dict.fromkeys(("map", "reduce", "scan", "gather", "scatter"), 1 << 15)}
+
+
+class KernelTimes:
+    """What the NumPy kernel of an operation has taken so far, and at least, in seconds."""
+
+    __slots__ = ("least", "total")
+
+    def __init__(self) -> None:
+        self.total, self.least = 0.0, float("inf")
+
+    def add(self, seconds: float) -> None:
+        """One call more."""
+        self.total += seconds
+        self.least = min(self.least, seconds)
 
 
 class HeavyKernels:
     """Runs operations by key: primitive, shapes, dtypes, parameters."""
 
     def __init__(self) -> None:
-        self.spent: dict[tuple, float] = {}  # seconds of the NumPy kernel so far
+        self.spent: dict[tuple, KernelTimes] = {}
         self.compiled: dict[tuple, Any] = {}
 
     def run(self, prim: Any, arrays: list, params: dict, kernel: Any) -> Any:
         """The result; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
         try:
+            arrays = [x if hasattr(x, "dtype") else np.asarray(x, arrays[0].dtype) for x in arrays]
             key = (prim, *[(x.shape, x.dtype) for x in arrays], *params.items())
             found = self.compiled.get(key)
-        except (AttributeError, TypeError):  # a Python number, a parameter without a hash
+        except (AttributeError, TypeError):  # a parameter without a hash
             return kernel(prim.numpy, *arrays, **params)
-        if found is None and self.spent.get(key, 0.0) >= SECONDS:
-            found = self._compile(key, prim, arrays, params)
+        if found is None:
+            times = self.spent.get(key)
+            if self._is_worth(prim, times):
+                found = self._compile(key, prim, arrays, params, times)
         if found:
-            return found(arrays, [])[0]
+            results = found(arrays, [])
+            return results if prim.multiple else results[0]
         start = time.perf_counter()
         result = kernel(prim.numpy, *arrays, **params)
         if found is None:
-            if len(self.spent) >= KEPT:
+            seconds = time.perf_counter() - start
+            if key not in self.spent and len(self.spent) >= KEPT:
                 self.spent.clear()
-            self.spent[key] = self.spent.get(key, 0.0) + time.perf_counter() - start
+            self.spent.setdefault(key, KernelTimes()).add(seconds)
         return result
 
-    def _compile(self, key: tuple, prim: Any, arrays: list, params: dict) -> Any:
+    @staticmethod
+    def _is_worth(prim: Any, times: KernelTimes | None) -> bool:
+        """Whether an operation is to be compiled now."""
+        if settings.deterministic.get():
+            return prim.memory == "window"
+        return times is not None and times.total >= SECONDS
+
+    def _compile(
+        self, key: tuple, prim: Any, arrays: list, params: dict, times: KernelTimes | None
+    ) -> Any:
         """The operation as machine code; False where that cannot be, or is not wanted."""
         if settings.executor.get() == "interpret":
             return None
@@ -68,10 +106,22 @@ class HeavyKernels:
                 raise
             report(prim.name, error)
             made = False
+        if made and times is not None and prim.memory != "window":
+            made = made if _seconds(made, arrays) < FASTER * times.least else False
         self.compiled[key] = made
         if made and made.threads > 1:
             neighbours.busy = True
         return made
+
+
+def _seconds(made: Any, arrays: list) -> float:
+    """What machine code takes at least."""
+    least = float("inf")
+    for _ in range(TRIALS):
+        start = time.perf_counter()
+        made(arrays, [])
+        least = min(least, time.perf_counter() - start)
+    return least
 
 
 heavy = HeavyKernels()

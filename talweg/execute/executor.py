@@ -113,7 +113,8 @@ class Tier:
             self.asks = version is not None  # where one is missing, others are
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
-        if mode == "llvm" or calls and (calls >= MANY or seconds >= self._worth()):
+        at_once = mode == "llvm" or settings.deterministic.get()
+        if at_once or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
                 return interpret.run(program, arguments, state)

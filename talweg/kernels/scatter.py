@@ -1,8 +1,9 @@
 """Rows of one array combined into rows of another, where rows may be named more than once.
 
-`numpy.ufunc.at` takes the elements one after the other; it is faster to take turns, in each of
-which no row is named twice and a plain indexed assignment does (`in_turns`).  Where few rows are
-named very often, sums sort the rows by their target and sum each run at once (`reduceat`).
+`numpy.ufunc.at` is fast for vectors of numbers, but takes rows element by element; there it is
+faster to take turns, in each of which no row is named twice and a plain indexed assignment does
+(`in_turns`).  Where few rows are named very often, sums sort the rows by their target and sum each
+run at once (`reduceat`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from talweg.kernels.sorting import stable_order
 NARROW = 8  # elements of a row that is worth it
 PART = 1 << 18  # bytes of rows that are taken at a time, and stay in cache
 FEWEST = 32  # rows of a turn that is worth it
-TABLE = 4  # times as many rows as updates may be gone through for a sum of numbers
 TURNS = 8  # after which sums are made in another way
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
@@ -47,9 +47,8 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
     if rows.size == 1:
         target[rows] += updates
         return
-    if _is_vector(target, updates) and TABLE * rows.size >= len(target):
-        sums = np.bincount(rows, updates.reshape(-1), len(target))
-        target += sums.astype(target.dtype, copy=False).reshape(target.shape)
+    if _is_vector(target, updates):
+        np.add.at(target.reshape(-1), rows, updates.reshape(-1))
         return
     runs = EqualRowRuns(rows)
     small = updates.dtype.itemsize == 2 and updates.dtype.kind not in "iub"
@@ -60,19 +59,20 @@ def _add(target: np.ndarray, rows: np.ndarray, updates: np.ndarray) -> None:
 
 
 def _is_vector(target: np.ndarray, updates: np.ndarray) -> bool:
-    """Whether the updates are numbers that may be summed in float64, one a row."""
-    wide = target.dtype.kind == "f" and target.dtype.itemsize >= 4
-    return wide and updates.size == len(updates) and target.flags.c_contiguous
+    """Whether the updates are numbers, one a row, for which `ufunc.at` has a fast loop."""
+    plain = target.dtype.kind in "iuf" and target.dtype.itemsize >= 4
+    plain = plain and updates.dtype == target.dtype
+    return plain and updates.size == len(updates) and target.flags.c_contiguous
 
 
 def reduce_rows(
     kernel: np.ufunc, target: np.ndarray, rows: np.ndarray, updates: np.ndarray
 ) -> None:
     """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
-    if kernel is np.add and _is_vector(target, updates) and TABLE * rows.size >= len(target):
-        sums = np.bincount(rows, updates.reshape(-1), len(target))
-        there = np.flatnonzero(np.bincount(rows, minlength=len(target)))
-        target.reshape(-1)[there] = sums[there]
+    if _is_vector(target, updates):
+        flat, numbers = target.reshape(-1), updates.reshape(-1)
+        flat[rows] = numbers if kernel.identity is None else kernel.identity
+        kernel.at(flat, rows, numbers)  # without an identity it is a maximum, or minimum
         return
     runs = EqualRowRuns(rows)
     firsts = runs.order[runs.starts]

@@ -1,0 +1,103 @@
+"""Eager operations on large tensors become machine code where that is faster, and only then."""
+
+import numpy as np
+import pytest
+
+import talweg as tf
+from talweg.core import settings
+from talweg.execute import eager_kernels
+from talweg.execute.eager_kernels import heavy
+
+LARGE = np.linspace(-3, 3, 1 << 16).astype(np.float32).reshape(256, 256)
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen(monkeypatch):
+    """No operation is known; each is worth compiling from its second call on."""
+    monkeypatch.setattr(heavy, "spent", {})
+    monkeypatch.setattr(heavy, "compiled", {})
+    monkeypatch.setattr(eager_kernels, "SECONDS", 0.0)
+    with settings.executor("auto"):
+        yield
+
+
+def timed(monkeypatch, seconds):
+    monkeypatch.setattr(eager_kernels, "_seconds", lambda made, arrays: seconds)
+
+
+CALLS = {
+    "sigmoid": tf.sigmoid,
+    "softmax": tf.nn.softmax,
+    "gelu": tf.nn.gelu,
+    "product": lambda x: tf.reduce_prod(x, 1),
+    "sum of a scan": lambda x: tf.cumsum(x, 1),
+    "modulo a number": lambda x: x % 0.3,
+    "band": lambda x: tf.linalg.band_part(x, 0, -1),
+    "turned": lambda x: tf.sigmoid(tf.transpose(x)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_machine_code_gives_what_numpy_gives(name, monkeypatch):
+    timed(monkeypatch, -1.0)
+    x = tf.constant(LARGE)
+    first, *later = (CALLS[name](x).numpy() for _ in range(4))
+    assert any(heavy.compiled.values()), "nothing was compiled"
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
+
+
+def test_its_gradient(monkeypatch):
+    timed(monkeypatch, -1.0)
+    x = tf.constant(LARGE)
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.nn.softplus(x) * tf.sigmoid(x))
+        return tape.gradient(y, x).numpy()
+
+    first, *later = (gradient() for _ in range(4))
+    assert any(heavy.compiled.values())
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_no_faster_is_not_used(monkeypatch):
+    timed(monkeypatch, float("inf"))
+    x = tf.constant(LARGE)
+    for _ in range(4):
+        tf.sigmoid(x)
+    assert heavy.compiled
+    assert not any(heavy.compiled.values())
+
+
+def test_small_tensors_are_left_alone():
+    for _ in range(4):
+        tf.sigmoid(tf.constant(LARGE[:8]))
+    assert not heavy.spent
+    assert not heavy.compiled
+
+
+def test_determinism_does_not_wait_for_time():
+    with settings.deterministic(True):
+        for _ in range(4):
+            tf.sigmoid(tf.constant(LARGE))
+        assert not heavy.compiled
+        tf.nn.conv2d(tf.ones([2, 6, 6, 3]), tf.ones([3, 3, 3, 2]), 1, "SAME")
+        assert any(heavy.compiled.values())
+
+
+def test_a_function_is_compiled_at_once_where_it_is_deterministic():
+    seen = set()
+    f = tf.function(lambda x: tf.nn.softmax(tf.nn.gelu(x) * 2.0 + tf.sigmoid(x)))
+    with settings.deterministic(True):
+        for _ in range(5):
+            seen.add(f(tf.constant(LARGE)).numpy().tobytes())
+    assert len(seen) == 1
+
+
+def test_the_public_switch():
+    assert not tf.config.experimental.enable_op_determinism()
+    assert settings.deterministic.get()
+    settings.deterministic.set(False)
