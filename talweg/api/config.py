@@ -8,6 +8,7 @@ from typing import Any
 from talweg.api.export import export
 from talweg.core import settings as flags
 from talweg.core.errors import type_error, value_error
+from talweg.core.precision import precision
 from talweg.trace.options import options
 
 PhysicalDevice = export("config.PhysicalDevice")(
@@ -37,7 +38,6 @@ class _Settings:
         self.soft_placement = True
         self.jit = ""
         self.optimizer: dict[str, Any] = {}
-        self.tensor_float_32 = True
         self.synchronous = True
         self.policy = "silent"
 
@@ -325,14 +325,17 @@ def is_op_determinism_enabled() -> bool:
 
 @export("config.experimental.enable_tensor_float_32_execution")
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Kept; float32 is always computed in full."""
-    settings.tensor_float_32 = bool(enabled)
+    """Let products of float32 numbers be rounded to fewer digits where hardware can.
+
+    Processors compute them in full; of other devices see docs/devices.md.
+    """
+    precision.tensor_float_32 = bool(enabled)
 
 
 @export("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
     """What `enable_tensor_float_32_execution` was told last; True at first."""
-    return settings.tensor_float_32
+    return precision.tensor_float_32
 
 
 @export("config.experimental.set_synchronous_execution")

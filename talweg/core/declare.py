@@ -62,6 +62,14 @@ ELEMENTWISE = "elementwise"
 # call      the name of a way in `lower/blocks/registry.py`, which may read further rules (scan,
 # scatter,
 #             redraw)
+#   xla       how XLA does it, where it has better than the rules above: the dotted name of a
+#             function of JAX ("lax.lgamma"), the name of a way in `execute/xla/ways.py`, or
+#             (j, x, ..., **params) -> results, with `j.numpy` (`execute/xla/rules.py`), or
+#             NotImplemented where it does not serve
+#   xla       how XLA does it, where it has better than the rules above: the dotted name of a
+#             function of JAX ("lax.lgamma"), the name of a way in `execute/xla/ways.py`, or
+#             (j, x, ..., **params) -> results, with `j.numpy` (`execute/xla/rules.py`), or
+#             NotImplemented where it does not serve
 LOWERINGS = (
     "call",
     "xla",
@@ -137,6 +145,7 @@ def elementwise(
     rejects: tuple = (),
     scalar: Callable[..., Any] | str | None = None,
     requires: Callable[..., Any] | None = None,
+    xla: Callable[..., Any] | str | None = None,
     guarded: bool = False,
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
@@ -158,6 +167,8 @@ def elementwise(
             prim.lowering = {"scalar": scalar or name}
             if requires is not None:
                 prim.lowering["requires"] = requires
+            if xla is not None:
+                prim.lowering["xla"] = xla
             if inspect.isclass(declaration):
                 _read_partials(prim, declaration.__dict__)
             else:

@@ -142,9 +142,9 @@ cache = Setting("cache", str, "", "folder of compiled code; off: none; default: 
 cache_megabytes = Setting("cache_megabytes", count, 256, "how much compiled code to keep on disk")
 executor = Setting(
     "executor",
-    one_of("auto", "interpret", "llvm"),
+    one_of("auto", "interpret", "llvm", "xla"),
     "auto",
-    "what runs graphs: interpret, auto (compiled when it pays), llvm (compiled at once)",
+    "what runs graphs: interpret, auto (compiled when it pays), llvm (at once), xla (by JAX)",
 )
 cpu = Setting(
     "cpu",

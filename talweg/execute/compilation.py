@@ -126,9 +126,9 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
 
 
 def straightened(
-    program: Program, avals: list, state: Any, same: dict, stages: Stages
+    program: Program, avals: list, state: Any, same: dict, stages: Stages, without: tuple = ()
 ) -> StaticProgram:
-    """The optimized static program, for what variables are now."""
+    """The optimized static program, for what variables are now; `without` passes of these names."""
     states = {}
     for variable in program.starts:
         if type(variable) is Node:  # a random stream
@@ -142,7 +142,7 @@ def straightened(
     if straight.hosts is not None:
         said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
         reasons = "; ".join(said) or "results that are no arrays"
-        if not is_worth_it(straight, at_all=settings.executor.get() == "llvm"):
+        if not is_worth_it(straight, at_all=settings.executor.get() in ("llvm", "xla")):
             straight.forget()
             raise SpecializationError(Reason.TOO_LITTLE, reasons)
         note = f"called from inside the compiled program: {reasons}"
@@ -153,9 +153,10 @@ def straightened(
         optimize(
             straight,
             lambda name: stages.add(f"straight-{name}.txt", lambda: printer.to_text(straight), 9),
+            without,
         )
     else:
-        optimize(straight)
+        optimize(straight, without=without)
     return straight
 
 

@@ -7,7 +7,8 @@ machine code from then on.  Where shapes change all the time, more is asked for.
 compiled for some shapes stays with the interpreter, which also runs whatever has failed again, to
 say where and why.
 
-`TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on.
+`TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on, `xla` a third, of
+accelerators (`execute/xla`), which nothing else chooses on a CPU.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
 from talweg.core.dropping import drop_oldest
-from talweg.core.errors import ResourceExhaustedError, invalid
+from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, invalid
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret, stage_dump
 from talweg.execute.interpret import onlooker
@@ -29,8 +30,10 @@ from talweg.passes.specialize.program import SpecializationError, demands
 
 if TYPE_CHECKING:
     from talweg.execute import compiled
+    from talweg.execute.xla import program as xla_program
 else:
     compiled = LazyModule("talweg.execute.compiled")
+    xla_program = LazyModule("talweg.execute.xla.program")
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
@@ -39,6 +42,7 @@ MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
 SHAPES = 256  # of which it is remembered how long the interpreter took
 REFUSED: Any = "interpret"
+AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
 
 def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
@@ -50,13 +54,17 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     tier = program.tier
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
-    elif tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):
+    if settings.executor.get() == "xla":
+        tier = tier.through_xla()
+    if tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):
         outputs = tier.last(program, arguments, state)
         if outputs is not None:
             return outputs
     if watch is not None or onlooker.step_by_step:
         return interpret.run(program, arguments, state, watch)
     if demands.finite:
+        if tier.xla is tier:  # XLA's numbers are not IEEE's: the interpreter looks at them
+            return interpret.run(program, arguments, state)
         tier = tier.checking()
     return tier.run(program, arguments, state)
 
@@ -74,6 +82,7 @@ class Tier:
         "spent",
         "versions",
         "worth",
+        "xla",
     )
 
     def __init__(self, steps: int):
@@ -86,6 +95,7 @@ class Tier:
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
         self.compiling = threading.Lock()
         self.checked: Any = None  # how it is run while results must be finite
+        self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
     def checking(self) -> Tier:
         """How the program is run while results have to be finite: what is compiled differs."""
@@ -93,6 +103,13 @@ class Tier:
             self.checked = Tier(0)
             self.checked.worth, self.checked.asks = self.worth, self.asks
         return self.checked
+
+    def through_xla(self) -> Tier:
+        """How the program is run through XLA."""
+        if self.xla is None:
+            self.xla = Tier(0)
+            self.xla.xla = self.xla
+        return self.xla
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
@@ -104,16 +121,16 @@ class Tier:
         if version is not None:
             self.last = version
             return run_by(version, program, arguments, state)
-        mode = settings.executor.get()
+        mode = "xla" if self.xla is self else settings.executor.get()
         if mode == "interpret":
             return interpret.run(program, arguments, state)
         calls, seconds = self.spent.get(key, (0, 0.0))
-        if self.asks and not calls and mode != "llvm":
+        if self.asks and not calls and mode not in AT_ONCE:
             version = self._compile(key, program, arguments, state, anew=False)
             self.asks = version is not None  # where one is missing, others are
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
-        at_once = mode == "llvm" or settings.deterministic.get()
+        at_once = mode in AT_ONCE or settings.deterministic.get()
         if at_once or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
@@ -158,11 +175,13 @@ class Tier:
     def _version(self, program: Program, arguments: list, state: Any, anew: bool) -> Any:
         """The compiled program, or REFUSED: what cannot be compiled, and faults of the compiler."""
         try:
+            if self.xla is self:
+                return compile_by_xla(program, arguments, state)
             return compile_program(
                 program, arguments, state, anew or settings.executor.get() == "llvm"
             )
         except (MemoryError, ResourceExhaustedError) as error:
-            if settings.executor.get() == "llvm":
+            if settings.executor.get() in AT_ONCE:
                 raise
             return _refused(program, error)
         except faults.CompilerFaultError as error:
@@ -202,6 +221,18 @@ def compile_program(program: Program, arguments: list, state: Any, anew: bool = 
         return _refused(program, error)
 
 
+def compile_by_xla(program: Program, arguments: list, state: Any) -> Any:
+    """The program compiled by XLA, or REFUSED; FailedPreconditionError if there is no JAX."""
+    if not program.steps:
+        return REFUSED
+    honest = (SpecializationError, FailedPreconditionError)
+    try:
+        with faults.part("the program through XLA", *honest):
+            return xla_program.XlaProgram(program, arguments, state)
+    except SpecializationError as error:
+        return _refused(program, error)
+
+
 def _refused(program: Program, why: Exception) -> Any:
     """Note why the interpreter runs a program."""
     program.notes.append(f"interpreted: {why}")
@@ -215,8 +246,12 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
     InvalidArgumentError if it cannot be compiled.
     """
     seen = stage_dump.Stages(program.name, kept=True)
+    through_xla = settings.executor.get() == "xla"
     try:
-        compiled.Compiled(program, arguments, state, seen)
+        if through_xla:
+            xla_program.XlaProgram(program, arguments, state, seen)
+        else:
+            compiled.Compiled(program, arguments, state, seen)
     except SpecializationError as error:
         raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
     return seen.texts

@@ -81,7 +81,7 @@ def fault(name: str, error: Exception) -> CompilerFaultError:
 
 def is_raised() -> bool:
     """Whether a fault ends the call: nothing takes the compiler's place."""
-    return settings.executor.get() == "llvm" or settings.strict.get()
+    return settings.executor.get() in ("llvm", "xla") or settings.strict.get()
 
 
 def report(program: str, error: Exception, instead: str = "interpreted") -> None:

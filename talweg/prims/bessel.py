@@ -193,7 +193,13 @@ def fresnel_sin(y, x):
     return cast(sin(math.pi / 2 * _square_in_period(x)), dtype=x.dtype)
 
 
-@elementwise(numpy=scipy_special("spence"), accepts=FLOATING, domain=POSITIVE, singular="x = 0")
+@elementwise(
+    numpy=scipy_special("spence"),
+    accepts=FLOATING,
+    domain=POSITIVE,
+    singular="x = 0",
+    xla="scipy.special.spence",
+)
 def spence(y, x):
     """y = -∫₁ˣ ln t / (t - 1) dt.   dy/dx = -ln x / (x - 1), -1 at x = 1.   DLMF 25.12.2"""
     return -log_quotient(x, order=0)

@@ -52,6 +52,7 @@ class conj:
 
     batch = ELEMENTWISE
     memory = "map"
+    xla = "numpy.conj"
     samples = (Sample(Z), Sample([2, 2]))
 
 
@@ -73,6 +74,7 @@ class real:
 
     batch = ELEMENTWISE
     memory = "map"
+    xla = "numpy.real"
     samples = (Sample(Z),)
 
 
@@ -94,6 +96,7 @@ class imag:
 
     batch = ELEMENTWISE
     memory = "map"
+    xla = "numpy.imag"
     samples = (Sample(Z),)
 
 
@@ -122,6 +125,10 @@ class complex_:
 
     batch = ELEMENTWISE
     memory = "map"
+
+    def xla(j, x, y):
+        return j.lax.complex(*j.numpy.broadcast_arrays(x, y))
+
     samples = (Sample([3], [3]),)
 
 
@@ -149,6 +156,7 @@ class complex_abs:
 
     batch = ELEMENTWISE
     memory = "map"
+    xla = "numpy.abs"
     kinks = {"x": "the derivative at 0 is taken as 0"}
     samples = (Sample(Z),)
     rejects = (Reject([2], code="TW102"),)
@@ -172,5 +180,6 @@ class angle:
 
     batch = ELEMENTWISE
     memory = "map"
+    xla = "numpy.angle"
     samples = (Sample(Z),)
     rejects = (Reject([2], code="TW102"),)

@@ -118,7 +118,7 @@ class matmul:
 
     memory = "library"
     call = "matmul"
-    xla = "dot_general"
+    xla = "matmul"
     samples = (
         Sample([3, 4], [4, 2]),
         Sample([2, 3, 4], [2, 4, 1]),

@@ -152,6 +152,7 @@ class gather:
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
     memory = "gather"
+    xla = "gather"
     samples = (
         Sample([3, 2], ROWS, axis=0, batch_dims=0),
         Sample([2, 3, 2], np.array([[1, 1], [0, 2]]), axis=1, batch_dims=0),

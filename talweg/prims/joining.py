@@ -68,6 +68,10 @@ class stack:
         return found
 
     memory = "map"
+
+    def xla(j, *values, axis):
+        return j.numpy.stack(values, axis)
+
     samples = (Sample([2], [2], [2], axis=1), Sample([], [], axis=0), Sample([0, 2], axis=1))
     rejects = (
         Reject([2], [3], axis=0, code="TW204"),
@@ -235,6 +239,12 @@ class bitcast:
         return s.bits(x, dtype)
 
     memory = "view"
+
+    def xla(j, x, *, dtype):
+        if x.dtype == bool or dtype.is_bool:
+            return NotImplemented
+        return j.lax.bitcast_convert_type(x, dtype.numpy_dtype)
+
     samples = (
         Sample([2], dtype_=int32),
         Sample([3], dtype_=uint8),

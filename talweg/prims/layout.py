@@ -67,6 +67,7 @@ class broadcast_to:
         return x(*[0 if n == 1 else i for i, n in zip(index[lead:], x.dims)])
 
     memory = "view"
+    xla = "numpy.broadcast_to"
     samples = (
         Sample([3], shape=(2, 3)),
         Sample([2, 1], shape=(2, 4)),
@@ -105,6 +106,7 @@ class reshape:
         return x.at_place(s.place(index, shape))
 
     memory = "view"
+    xla = "numpy.reshape"
     samples = (
         Sample([6], shape=(2, 3)),
         Sample([2, 3], shape=(3, 1, 2)),
@@ -152,6 +154,10 @@ class transpose:
         return x(*[index[place] for place in inverse_permutation(perm)])
 
     memory = "view"
+
+    def xla(j, x, *, perm):
+        return j.lax.transpose(x, perm)
+
     samples = (Sample([2, 3], perm=(1, 0)), Sample([2, 3, 4], perm=(2, 0, 1)), Sample([], perm=()))
     rejects = (Reject([2, 3], perm=(0, 0), code="TW202"), Reject([2], perm=(0, 1), code="TW202"))
 
@@ -188,6 +194,10 @@ class reverse:
         return x(*[n - 1 - i if axis in axes else i for axis, (i, n) in places])
 
     memory = "view"
+
+    def xla(j, x, *, axes):
+        return j.lax.rev(x, axes)
+
     samples = (Sample([2, 3], axes=(0,)), Sample([2, 3], axes=(0, 1)), Sample([2], axes=()))
 
 
@@ -224,6 +234,7 @@ class strided_slice:
         return x(*[b + i * step for i, b, step in zip(index, begin, strides)])
 
     memory = "view"
+    xla = "strided_slice"
     samples = (
         Sample([5], begin=(1,), end=(4,), strides=(2,)),
         Sample([5, 3], begin=(4, 0), end=(-1, 2), strides=(-2, 1)),
@@ -267,6 +278,7 @@ class unslice:
         return g.where(s.all(*tests), s.zero(g), *places)
 
     memory = "view"
+    xla = "unslice"
     samples = (
         Sample([2], begin=(1,), end=(4,), strides=(2,), shape=(5,)),
         Sample([3, 2], begin=(4, 0), end=(-1, 2), strides=(-2, 1), shape=(5, 3)),
@@ -313,6 +325,10 @@ class pad:
         return x.where(fits, v(), *inside)
 
     memory = "map"
+
+    def xla(j, x, v, *, low, high):
+        return j.lax.pad(x, v.reshape(()), [(a, b, 0) for a, b in zip(low, high)])
+
     samples = (
         Sample([2, 3], [], low=(1, 0), high=(2, 1)),
         Sample([0], [], low=(1,), high=(1,)),
@@ -386,6 +402,10 @@ class concat:
         return found if found is not None else s.zero(values[0])
 
     memory = "view"
+
+    def xla(j, *values, axis):
+        return j.numpy.concatenate(values, axis)
+
     samples = (Sample([2, 3], [2, 1], axis=1), Sample([2], [0], [3], axis=0), Sample([2], axis=0))
     rejects = (
         Reject([2, 3], [3, 3], axis=1, code="TW204"),

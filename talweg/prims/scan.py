@@ -190,6 +190,7 @@ class cumsum:
     call = "scan"
     batch = _batch("cumsum")
     memory = "scan"
+    xla = "cumsum"
     samples = SAMPLES
     rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
 
@@ -239,6 +240,7 @@ class cumprod:
     call = "scan"
     batch = _batch("cumprod")
     memory = "scan"
+    xla = "cumprod"
     samples = (*SAMPLES, Sample(np.array([2, 0, 3, 0, 5], np.float32), **FORWARD))
     rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
 

@@ -147,6 +147,7 @@ class searchsorted:
         return NotImplemented if not all(batched) else searchsorted(x, v, right=right, dtype=dtype)
 
     memory = "library"
+    xla = "searchsorted"
     samples = (
         Sample(np.array([1.0, 3, 5]), np.array([0.0, 1, 6]), right=False, dtype_=int32),
         Sample(np.array([[1, 3], [2, 4]]), np.array([[2], [2]]), right=True, dtype_=int64),

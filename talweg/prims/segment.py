@@ -334,6 +334,10 @@ class segment_order:
         return NotImplemented
 
     memory = "library"
+
+    def xla(j, x):
+        return j.numpy.argsort(x, stable=True)
+
     samples = (Sample(SORTED[::-1].copy()), Sample(np.zeros(0, np.int32)))
 
 

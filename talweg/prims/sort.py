@@ -42,6 +42,10 @@ class argsort:
     no_gradient = NoGradient("places are integers", "tf.sort for the values")
     batch = LEADING
     memory = "library"
+
+    def xla(j, x, *, descending):
+        return j.numpy.argsort(x, stable=True, descending=descending)
+
     samples = (
         Sample([5], descending=False),
         Sample(np.array([[3.0, 1, 3], [1, 1, 2]]), descending=True),
@@ -80,6 +84,10 @@ class sort:
 
     batch = LEADING
     memory = "library"
+
+    def xla(j, x, *, descending):
+        return j.numpy.sort(x, stable=True, descending=descending)
+
     kinks = KINKS
     samples = (
         Sample([5], descending=False),
@@ -133,6 +141,11 @@ class top_k:
 
     batch = LEADING
     memory = "library"
+
+    def xla(j, x, *, k, smallest, dtype):
+        order = j.numpy.argsort(x, stable=True, descending=not smallest)[..., :k]
+        return j.numpy.take_along_axis(x, order, -1), order
+
     kinks = KINKS
     samples = (
         Sample([5], k=2, smallest=False, dtype_=int32),

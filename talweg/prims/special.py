@@ -73,6 +73,7 @@ def scipy_special(name, mend=None):
     accepts=FLOATING,
     domain=POSITIVE,
     singular="x = 0, -1, ...",
+    xla="lax.lgamma",
 )
 def lgamma(y, x):
     """y = ln |Γ(x)|.   dy/dx = ψ(x)."""
@@ -84,6 +85,7 @@ def lgamma(y, x):
     accepts=FLOATING,
     domain=POSITIVE,
     singular="x = 0, -1, ...",
+    xla="lax.digamma",
 )
 def digamma(y, x):
     """y = ψ(x) = Γ'(x) / Γ(x).   dy/dx = ψ′(x)."""
@@ -107,6 +109,12 @@ def _polygamma(a, x):
     return np.where(whole, value, np.nan).astype(dtype)[()]
 
 
+def _polygamma_by_jax(j, a, x):
+    a, x = j.numpy.broadcast_arrays(a, x)
+    whole = (a >= 0) & (a == j.numpy.floor(a))
+    return j.numpy.where(whole, j.lax.polygamma(a, x), j.numpy.nan)
+
+
 @elementwise(
     numpy=_polygamma,
     accepts=FLOATING,
@@ -117,6 +125,7 @@ def _polygamma(a, x):
         Sample(np.array([[1], [2]], np.float32), [3]),
     ),
     singular="x = 0, -1, ...",
+    xla=_polygamma_by_jax,
 )
 class polygamma:
     """z = ψ⁽ᵃ⁾(x), the derivative of order a of ψ.   dz/dx = ψ⁽ᵃ⁺¹⁾(x).   DLMF 5.15"""
@@ -133,6 +142,7 @@ class polygamma:
     accepts=FLOATING,
     domain={"x": (1.5, 4), "q": (0.5, 3)},
     samples=(Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2])),
+    xla="scipy.special.zeta",
 )
 class zeta:
     """z = ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ.   dz/dq = -x ζ(x + 1, q).   DLMF 25.11.17"""
@@ -163,6 +173,7 @@ PAIRS = (Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2]))
     domain=GAMMA,
     samples=PAIRS,
     singular="a = 0",
+    xla="scipy.special.gammainc",
 )
 class igamma:
     """z = P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).   dz/dx = xᵃ⁻¹ e⁻ˣ / Γ(a).   DLMF 8.8.13"""
@@ -183,6 +194,7 @@ class igamma:
     domain=GAMMA,
     samples=PAIRS,
     singular="a = 0",
+    xla="scipy.special.gammaincc",
 )
 class igammac:
     """z = Q(a, x) = 1 - P(a, x)."""
@@ -250,6 +262,7 @@ class igamma_by_a:
     accepts=WIDE,
     domain={"a": (0.5, 3), "b": (0.5, 3), "x": (0.1, 0.9)},
     samples=(Sample([3], [3], [3]), Sample([2, 1], [], [3])),
+    xla="scipy.special.betainc",
 )
 class betainc:
     """z = Iₓ(a, b), the regularised incomplete beta function.   DLMF 8.17.1
@@ -285,7 +298,11 @@ def erfc(y, x):
 
 
 @elementwise(
-    numpy=scipy_special("erfinv"), accepts=FLOATING, domain={"x": (-0.9, 0.9)}, singular="|x| = 1"
+    numpy=scipy_special("erfinv"),
+    accepts=FLOATING,
+    domain={"x": (-0.9, 0.9)},
+    singular="|x| = 1",
+    xla="lax.erf_inv",
 )
 def erfinv(y, x):
     """erf y = x.   dy/dx = √π/2 e^(y²)."""
@@ -300,7 +317,13 @@ def erfcinv(y, x):
     return -ROOT_PI / 2 * exp(y * y)
 
 
-@elementwise(numpy=scipy_special("ndtri"), accepts=FLOATING, domain=UNIT, singular="x = 0, 1")
+@elementwise(
+    numpy=scipy_special("ndtri"),
+    accepts=FLOATING,
+    domain=UNIT,
+    singular="x = 0, 1",
+    xla="scipy.special.ndtri",
+)
 def ndtri(y, x):
     """Φ(y) = x, with Φ the normal distribution function.   dy/dx = √(2π) e^(y²/2)."""
     return math.sqrt(2 * math.pi) * exp(0.5 * (y * y))

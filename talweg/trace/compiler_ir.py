@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core import settings
 from talweg.core.errors import value_error
 from talweg.eager.structured import STATE
 from talweg.execute import executor
@@ -20,6 +21,7 @@ STAGES = {
     "llvm": "llvm.ll",
     "assembly": "assembly.s",
 }  # the first two have the names they have in TensorFlow
+XLA_STAGES = {"hlo": "hlo.txt", "optimized_hlo": "optimized_hlo.txt"}
 
 
 def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
@@ -33,15 +35,16 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
             )
     arrays = [_array_like(value) for value in given]
     outside = [value._array for value in concrete.captures_now()]
+    stages = XLA_STAGES if settings.executor.get() == "xla" else STAGES
     texts = executor.stages_of(program_of(concrete.body), [*arrays, *outside], STATE)
 
     def text_of(stage: str = "hlo") -> str:
         """The text of one stage."""
-        if stage not in STAGES:
+        if stage not in stages:
             raise value_error(
-                "TW207", f"get_compiler_ir: stage={stage!r}", f"one of {', '.join(STAGES)}"
+                "TW207", f"get_compiler_ir: stage={stage!r}", f"one of {', '.join(stages)}"
             )
-        return texts[STAGES[stage]]
+        return texts[stages[stage]]
 
     return text_of
 

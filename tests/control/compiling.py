@@ -47,12 +47,22 @@ def runs(function: Callable, calls: list, executor: str) -> list:
     return results
 
 
-def assert_compiled(function: Callable, *calls: tuple, tolerance: float = 1e-5) -> list:
+def assert_compiled(
+    function: Callable, *calls: tuple, tolerance: float = 1e-5, executor: str = "llvm"
+) -> list:
     """A function is compiled, and does what the interpreter does; the results."""
-    wanted = runs(function, list(calls), "interpret")
     with refusals() as refused:
-        found = runs(function, list(calls), "llvm")
+        found = assert_agrees(function, *calls, tolerance=tolerance, executor=executor)
     assert not refused
+    return found
+
+
+def assert_agrees(
+    function: Callable, *calls: tuple, tolerance: float = 1e-5, executor: str = "llvm"
+) -> list:
+    """A function does what the interpreter does; the results."""
+    wanted = runs(function, list(calls), "interpret")
+    found = runs(function, list(calls), executor)
     for one, other in zip(found, wanted, strict=True):
         if isinstance(other, str) or isinstance(one, str):
             assert one == other

@@ -22,12 +22,16 @@ PASSES: dict[str, Callable[[StaticProgram], None]] = {
     "simplify": simplify,
     "find_products": find_products,
     "order_products": order_products,
-    "split": split,
+    "split": split,  # for threads of a CPU
 }
 
 
-def optimize(straight: StaticProgram, after: Callable[[str], None] | None = None) -> None:
-    """All passes, one after the other; `after` is told the name of each when it is done.
+def optimize(
+    straight: StaticProgram,
+    after: Callable[[str], None] | None = None,
+    without: tuple[str, ...] = (),
+) -> None:
+    """All passes but those `without`, one after the other; `after` is told the name of each.
 
     With the setting `check`, the program is checked before the first and after each of them.
     """
@@ -36,6 +40,8 @@ def optimize(straight: StaticProgram, after: Callable[[str], None] | None = None
         with part("specialize"):
             check(straight)
     for name, run in PASSES.items():
+        if name in without:
+            continue
         with part(name):
             run(straight)
             if checked:

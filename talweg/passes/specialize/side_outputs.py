@@ -9,6 +9,8 @@ and histories (`residuals.py`).  Each run has its own, whatever thread it is in,
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -51,6 +53,15 @@ class SideOutputs:
     def now(self) -> dict:
         """What the innermost run of this thread keeps."""
         return self._runs.kept[-1]
+
+    @contextmanager
+    def lent(self, kept: dict) -> Iterator[None]:
+        """Let this thread work for the run of another one, which keeps this."""
+        self._runs.kept.append(kept)
+        try:
+            yield
+        finally:
+            self._runs.kept.pop()
 
     def hand_over(self, place: int, rows: Any, length: Any) -> tuple:
         """Keep the first rows of a stack."""

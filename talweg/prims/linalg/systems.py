@@ -106,6 +106,10 @@ class inverse:
 
     batch = LEADING
     memory = "library"
+
+    def xla(j, x):
+        return j.checked(j.linalg.inv, x)
+
     singular = "x of rank below full"
     samples = (
         Sample(ROOMY),
@@ -167,6 +171,10 @@ class det:
 
     batch = LEADING
     memory = "library"
+
+    def xla(j, x):
+        return j.checked(j.linalg.det, x)
+
     samples = (
         Sample(ROOMY),
         Sample(ROOMY_COMPLEX),
@@ -246,6 +254,10 @@ class cholesky:
 
     batch = LEADING
     memory = "library"
+
+    def xla(j, x):
+        return j.checked(j.linalg.cholesky, x)
+
     singular = "x not positive definite"
     # A step that leaves the Hermitian matrices is not what the derivative describes.
     samples = (

@@ -234,7 +234,7 @@ class convolution:
 
     memory = "window"
     call = "convolution"
-    xla = "conv_general_dilated"
+    xla = "convolution"
     accepts = CONVOLVED
     samples = (
         Sample([2, 4, 3, 2], [2, 2, 2, 3], **_PLAIN),
@@ -305,7 +305,7 @@ class convolution_input_gradient:
 
     memory = "window"
     call = "convolution"
-    xla = "conv_general_dilated"
+    xla = "convolution_input_gradient"
     accepts = CONVOLVED
     samples = (
         Sample([2, 3, 2, 3], [2, 2, 2, 3], sizes=(4, 3), **_PLAIN),
@@ -373,7 +373,7 @@ class convolution_filter_gradient:
 
     memory = "window"
     call = "convolution"
-    xla = "conv_general_dilated"
+    xla = "convolution_filter_gradient"
     accepts = CONVOLVED
     samples = (
         Sample([2, 4, 3, 2], [2, 3, 2, 3], kernel=(2, 2), **_PLAIN),

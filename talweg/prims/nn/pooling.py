@@ -102,6 +102,7 @@ class max_pool:
 
     batch = leading("max_pool")
     memory = "window"
+    xla = "max_pool"
     call = "pooling"
     accepts = POOLED
     kinks = FIRST
@@ -139,6 +140,7 @@ class max_pool_gather:
     no_gradient = {"x": CHOSEN, "y": CHOSEN}
     batch = leading("max_pool_gather")
     memory = "window"
+    xla = "max_pool_gather"
     call = "pooling"
     accepts = POOLED
     samples = (
@@ -172,6 +174,7 @@ class max_pool_scatter:
     no_gradient = {"x": CHOSEN, "y": CHOSEN}
     batch = leading("max_pool_scatter")
     memory = "window"
+    xla = "max_pool_scatter"
     call = "max_pool_scatter"
     accepts = POOLED
     samples = (
@@ -234,6 +237,7 @@ class avg_pool:
 
     batch = leading("avg_pool")
     memory = "window"
+    xla = "avg_pool"
     call = "pooling"
     accepts = FLOATING
     samples = _SAMPLES
@@ -260,6 +264,7 @@ class avg_pool_transpose:
 
     batch = leading("avg_pool_transpose")
     memory = "window"
+    xla = "avg_pool_transpose"
     call = "pooling"
     accepts = FLOATING
     samples = (
@@ -336,6 +341,7 @@ class patches_transpose:
     batch = leading("patches_transpose")
     memory = "window"
     call = "pooling"
+    xla = "patches_transpose"
     samples = (
         Sample([2, 2, 2, 8], sizes=(4, 5), **_TILES),
         Sample([1, 4, 2, 12], sizes=(4, 4), **_OVERLAPPING),

@@ -1,0 +1,12 @@
+"""With how many digits products of float32 numbers may be computed, where hardware has a choice."""
+
+from __future__ import annotations
+
+
+class Precision:
+    """What `tf.config` was told; processors have no choice and compute with all digits."""
+
+    tensor_float_32 = True
+
+
+precision = Precision()

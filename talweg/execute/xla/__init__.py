@@ -1,0 +1,1 @@
+"""The executor for accelerators: static programs through XLA, by JAX's public API."""

@@ -1,0 +1,304 @@
+"""A static program cut into parts: what XLA compiles, and host steps between two of them.
+
+A host step is an equation without a form: a region that the interpreter runs, or a NumPy kernel.
+A value has the level of the last host step that it depends on, plus one.  What is on one level is
+one part, compiled as a whole; then the host steps of that level run, in order.  A host step in the
+body of a loop or branch is called from within the part.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from talweg.core.errors import ResourceExhaustedError, compose
+from talweg.execute.call import quiet
+from talweg.execute.stage_dump import Stages
+from talweg.execute.xla import engine
+from talweg.execute.xla.emitter import Emitter, has_form
+from talweg.execute.xla.engine import io_callback, jax
+from talweg.execute.xla.engine import numpy as jnp
+from talweg.passes.fallback.host_steps import ACTS
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
+from talweg.passes.specialize.stack_primitives import is_endless
+
+ROWS = 256  # of stacks of unknown length, at first
+
+
+class Part:
+    """Equations that are compiled together; `steps` run on the host when they are done.
+
+    `inputs` and `outputs`: values from and for other parts, steps and the caller.
+    """
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+        self.steps: list[Equation] = []
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+
+
+def parts_of(straight: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
+    """The parts in order; `wanted` is what the program gives."""
+    levels: dict[Value, int] = {}
+    parts = [Part()]
+    next_step = next_called = 0  # levels for what acts on the world, between parts and in them
+    for equation in straight.equations:
+        level = max([levels.get(x, 0) for x in equation.inputs], default=0)
+        hosted = not has_form(equation)
+        if equation.prim.effect in ACTS:
+            level = next_step = max(level, next_step if hosted else next_called)
+            next_called = level + hosted
+        while len(parts) <= level + hosted:
+            parts.append(Part())
+        (parts[level].steps if hosted else parts[level].equations).append(equation)
+        levels.update(dict.fromkeys(equation.outputs, level + hosted))
+    _find_interfaces(parts, wanted)
+    return parts
+
+
+def _find_interfaces(parts: list[Part], wanted: Sequence[Value]) -> None:
+    """Find what parts take and give."""
+    needed = {x for x in wanted if x.content is None}
+    for part in reversed(parts):
+        used = [x for step in part.steps for x in step.inputs if x.content is None]
+        needed = needed - {x for step in part.steps for x in step.outputs} | set(used)
+        made = {x for equation in part.equations for x in equation.outputs}
+        part.outputs = [x for x in _in_order(part.equations) if x in needed]
+        inner = [x for equation in part.equations for x in equation.inputs if x.content is None]
+        part.inputs = list(dict.fromkeys([x for x in inner if x not in made]))
+        needed = needed - made | set(part.inputs)
+
+
+def _in_order(equations: list[Equation]) -> list[Value]:
+    return [x for equation in equations for x in equation.outputs]
+
+
+class Ending:
+    """What the last part does beside its equations: it puts guards together and guards variables.
+
+    `states`: (before, after) of variables that are written.
+    """
+
+    def __init__(self, straight: StaticProgram):
+        self.guards = [
+            guard
+            for guard in straight.guards
+            if guard.content is None or not bool(np.all(guard.content))
+        ]
+        self.states = [(b, a) for _, b, a in straight.states if a is not b]
+        self.outputs = list(straight.outputs)
+
+    def wanted(self) -> list[Value]:
+        """All values that the last part needs."""
+        return [*self.guards, *[x for pair in self.states for x in pair], *self.outputs]
+
+
+class PartsExecutable:
+    """The parts of a program, compiled when they first run, for so many rows of stacks."""
+
+    def __init__(self, straight: StaticProgram, stages: Stages):
+        self.ending = Ending(straight)
+        with engine.wide():
+            self.parts = parts_of(straight, self.ending.wanted())
+        self.stages, self.exports = stages, straight.exports
+        self.hosts = [step for part in self.parts for step in part.steps]
+        self.inputs = list(straight.inputs)
+        self.states = [before for _, before, _ in straight.states]
+        self.capacity = ROWS
+        self.compiled: dict[tuple, Any] = {}
+        self.calls_back = False  # whether a part calls Python while it runs
+        self._calling = threading.RLock()
+        self._error: BaseException | None = None  # of a host step in a part that runs
+        self._kept: Any = None
+        last = self.parts[-1]
+        self.befores = [before for before, _ in self.ending.states]
+        given = dict.fromkeys([*last.inputs, *self.ending.wanted()])
+        made = set(_in_order(last.equations))
+        self.rest = [
+            x for x in given if x.content is None and x not in made and x not in self.befores
+        ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compile all parts, for as many rows of stacks as there are at first."""
+        with engine.wide():
+            for number, each in enumerate(self.parts[:-1]):
+                if each.outputs:
+                    self._executable(number, ((), self._kinds(each.inputs)))
+            arguments = (self._kinds(self.befores), self._kinds(self.rest))
+            self._executable(len(self.parts) - 1, arguments)
+
+    def _kinds(self, values: Sequence[Value]) -> tuple:
+        dims = [(self.capacity, *x.dims[1:]) if is_endless(x) else x.dims for x in values]
+        kinds = zip(dims, values)
+        return tuple([jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype) for d, x in kinds])
+
+    def __call__(self, inputs: list, states: list) -> tuple[bool, list, list]:
+        """Whether all guards hold, the outputs, and what variables that are written become."""
+        with engine.wide():
+            known = dict(zip(self.inputs, inputs))
+            known.update(zip(self.states, states))
+            last = len(self.parts) - 1
+            for number, part in enumerate(self.parts[:-1]):
+                if part.outputs:
+                    failed, found = self._run(number, (), [known[x] for x in part.inputs])
+                    if failed is not None and bool(failed):
+                        return False, [], []
+                    known.update(zip(part.outputs, found))
+                for step in part.steps:
+                    self._step(step, known)
+            donated = tuple([known[x] for x in self.befores])
+            ok, outputs, after = self._run(last, donated, [known[x] for x in self.rest])
+            return ok is None or bool(ok), list(outputs), list(after)
+
+    # -- parts
+
+    def _run(self, number: int, donated: tuple, given: list) -> Any:
+        """What a part gives; again with longer stacks if they were too short."""
+        while True:
+            arguments = (donated, tuple(self._with_rows(number, given)))
+            executable = self._executable(number, arguments)
+            try:
+                full, found = self._execute(executable, arguments)
+            except Exception as error:
+                if engine.is_out_of_memory(error):
+                    text = compose("TW209", f"the device has too little memory: {error}")
+                    raise ResourceExhaustedError(None, None, text) from None
+                raise
+            if full is None or not bool(full):
+                return found
+            self.capacity *= 2
+            if donated:
+                donated = found[2]
+
+    def _with_rows(self, number: int, given: list) -> list:
+        """Stacks of unknown length with as many rows as the capacity says."""
+        last = number == len(self.parts) - 1
+        values = self.rest if last else self.parts[number].inputs
+        found = []
+        for value, array in zip(values, given):
+            if is_endless(value):
+                while len(array) > self.capacity:
+                    self.capacity *= 2
+        for value, array in zip(values, given):
+            if is_endless(value) and len(array) < self.capacity:
+                more = [(0, self.capacity - len(array)), *[(0, 0)] * (array.ndim - 1)]
+                array = np.pad(np.asarray(array), more)
+            found.append(array)
+        return found
+
+    def _executable(self, number: int, arguments: tuple) -> Any:
+        key = (number, self.capacity)
+        found = self.compiled.get(key)
+        if found is None:
+            function = self._last if number == len(self.parts) - 1 else self._part(number)
+            lowered = engine.text_of(function, arguments, (0,))
+            self._show("hlo", lowered.as_text)
+            found = self.compiled[key] = engine.compiled(lowered)
+            self._show("optimized_hlo", found.as_text)
+        return found
+
+    def _show(self, stage: str, text: Callable[[], str]) -> None:
+        """Tell those who look what a part has become; of several parts one after the other."""
+        before = self.stages.texts.get(f"{stage}.txt", "")
+        self.stages.add(f"{stage}.txt", lambda: before + text(), 4 if stage == "hlo" else 5)
+
+    def _emitter(self) -> Emitter:
+        return Emitter(self.capacity, self._called)
+
+    def _part(self, number: int) -> Callable[..., Any]:
+        part = self.parts[number]
+
+        def function(donated: tuple, given: tuple) -> tuple:
+            emitter = self._emitter()
+            emitter.known.update(zip(part.inputs, given))
+            emitter.run(part.equations)
+            found = tuple(map(emitter.value, part.outputs))
+            return emitter.full, (emitter.failed, found)
+
+        return function
+
+    def _last(self, donated: tuple, given: tuple) -> tuple:
+        emitter = self._emitter()
+        emitter.known.update(zip(self.befores, donated))
+        emitter.known.update(zip(self.rest, given))
+        emitter.run(self.parts[-1].equations)
+        for guard in self.ending.guards:
+            emitter.require(emitter.value(guard))
+        after = [(emitter.value(b), emitter.value(a)) for b, a in self.ending.states]
+        holds = ok = None if emitter.failed is None else ~emitter.failed
+        if emitter.full is not None:
+            holds = ~emitter.full if ok is None else ok & ~emitter.full
+        if holds is None:
+            kept = tuple([a for _, a in after])
+        else:  # what was there must survive a failure: its memory is given away
+            kept = tuple([jnp.where(holds, a, b) for b, a in after])
+        outputs = tuple(map(emitter.value, self.ending.outputs))
+        return emitter.full, (ok, outputs, kept)
+
+    # -- host steps
+
+    def _step(self, step: Equation, known: dict) -> None:
+        """A host step between two parts."""
+        arrays = [self._given(x, known) for x in step.inputs]
+        found = self._ran(step, arrays)
+        for value, array in zip(step.outputs, found):
+            known[value] = np.asarray(array, value.dtype.numpy_dtype)
+
+    def _given(self, value: Value, known: dict) -> Any:
+        if value.content is not None:
+            return np.broadcast_to(np.asarray(value.content, value.dtype.numpy_dtype), value.dims)
+        return np.asarray(known[value])
+
+    def _ran(self, step: Equation, arrays: list) -> Sequence[Any]:
+        prim, params = step.prim, step.params
+        call = prim.lowering.get("call")
+        if call == "export":
+            return params["exports"].hand_over(params["place"], *arrays)
+        if call == "fetch":
+            return (params["exports"].fetch(params["place"]),)
+        kernel: Any = prim.numpy  # of a region: what has the interpreter run it
+        found = kernel(*arrays, **params) if prim.effect else quiet(kernel, *arrays, **params)
+        return found if prim.multiple else (found,)
+
+    def _called(self, equation: Equation, arrays: list) -> Any:
+        """A host step within a part: called while it runs, in order if it acts on the world."""
+        kinds = [jax.ShapeDtypeStruct(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
+        self.calls_back = True
+
+        def call(*given: Any) -> tuple:
+            if self._error is None:
+                try:
+                    with nullcontext() if self.exports is None else self.exports.lent(self._kept):
+                        found = self._ran(equation, [np.asarray(x) for x in given])
+                    return tuple([np.asarray(x, kind.dtype) for x, kind in zip(found, kinds)])
+                except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
+                    self._error = error
+            return tuple([np.zeros(kind.shape, kind.dtype) for kind in kinds])
+
+        if equation.prim.effect is None:
+            found = jax.pure_callback(call, tuple(kinds), *arrays)
+        else:
+            found = io_callback(call, tuple(kinds), *arrays, ordered=True)
+        return found if equation.prim.multiple else found[0]
+
+    def _execute(self, executable: Any, arguments: tuple) -> Any:
+        """What an executable gives.  One that calls Python runs once at a time."""
+        if not self.calls_back:
+            return executable(*arguments)
+        with self._calling:
+            self._error = None
+            self._kept = None if self.exports is None else self.exports.now()
+            try:
+                found = jax.block_until_ready(executable(*arguments))
+                jax.effects_barrier()
+            finally:
+                error, self._error, self._kept = self._error, None, None
+            if error is not None:
+                raise error
+            return found
