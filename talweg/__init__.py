@@ -29,7 +29,9 @@ if OWN_KERAS not in sys.meta_path:
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # what `help` lists, and `from talweg import *` gives
         return [each for each in names_in("") if not each.startswith("__")]
-    if name.startswith("__") and name != "__internal__":
+    if name in ("__git_version__", "__compiler_version__"):
+        return look_up(f"version.{name.strip('_').upper()}")
+    if name.startswith("__") and name not in ("__internal__", "__operators__"):
         raise AttributeError(name)
     value = import_module("talweg.doctor") if name == "doctor" else look_up(name)
     setattr(sys.modules[__name__], name, value)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from talweg.api.asked import WAITING
 from talweg.core import dispatch
+from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, fall_back
 from talweg.core.hooks import hooks
 from talweg.core.provenance import note_wrapper
 from talweg.core.tracebacks import boundary, bounded, pass_out
@@ -48,6 +49,10 @@ def graph_aware(function: Any) -> Any:
                     return state.in_graph(function, args, kwargs)
             return function(*args, **kwargs)
         except Exception as error:
+            if FALLBACKS:
+                found = fall_back(error, call, args, kwargs)
+                if found is not NOT_SUPPORTED:
+                    return found
             pass_out(error)
             raise
 

@@ -14,12 +14,17 @@ import os
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from talweg.api import private_modules
 from talweg.api.export import export, export_lazily, look_up
 from talweg.api.table import NAMESPACES
 from talweg.core.errors import compose
+from talweg.core.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from talweg.api.private import modules as private_modules
+else:
+    private_modules = LazyModule("talweg.api.private.modules")
 
 KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
 
@@ -72,9 +77,9 @@ def exists(name: str) -> bool:
     return (
         name == ""
         or name in NAMESPACES
-        or name in private_modules.NAMES
         or head in KERAS_NAMESPACES
         or name.startswith("compat.v1.keras")
+        or private_modules.is_private(name)
     )
 
 
@@ -83,7 +88,7 @@ def resolve(name: str) -> Any:
     name = without_v2(name)
     if name == "":
         return sys.modules["talweg"]
-    if name in private_modules.NAMES:
+    if private_modules.is_private(name):
         return private_modules.module(name)
     own = name.removeprefix("compat.v1.") if name.startswith("compat.v1.keras") else name
     if own.split(".")[0] in KERAS_NAMESPACES:

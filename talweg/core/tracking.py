@@ -13,6 +13,7 @@ from typing import Any
 
 DEFERRED = "_self_deferred_restores"  # the attribute with what a checkpoint has for later children
 UNTRACKED = "_self_untracked"  # the attribute with the names of attributes that are no children
+EXPLICIT = "_self_explicit"  # there if only what `_track_trackable` was told is a child
 CATCHING_UP: list[Callable[[], None]] = []  # looks for elements that lists got in the meantime
 
 
@@ -58,6 +59,14 @@ class Trackable:
         """The child of a name, or None."""
         return self._trackable_children().get(name)
 
+    def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
+        """Give what is now the child of a name what a restored checkpoint has for it."""
+        self._child_arrived(name, trackable)
+
+    def _no_dependency(self, value: Any) -> Any:
+        """A value that is not to become a child where it is made an attribute."""
+        return value
+
     def _maybe_initialize_trackable(self) -> None:
         """Nothing has to be made ready: children are found when they are asked for."""
 
@@ -76,6 +85,8 @@ class AutoTrackable(Trackable):
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         """The attributes that are trackable, and what `_track_trackable` was told."""
+        if EXPLICIT in self.__dict__:
+            return super()._trackable_children(save_type, **options)
         untracked = self.__dict__.get(UNTRACKED, ())
         found = {
             name: value

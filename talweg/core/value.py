@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType
 from talweg.core.errors import value_error
+from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, operator_falls_back
 from talweg.core.habits import add_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, known
@@ -183,11 +184,20 @@ COMPARISON = {
 }
 
 
+OVERLOADABLE = frozenset(
+    [*COMPARISON, *UNARY, *[f"__{r}{stem}__" for stem in BINARY for r in ("", "r")]]
+)
+
+
 def _unary(operation: str) -> Callable[[Any], Any]:
     def operate(self: Any) -> Any:
         try:
             return getattr(hooks, operation)(self)
         except Exception as error:
+            if FALLBACKS:
+                found = operator_falls_back(error, operation, self)
+                if found is not NOT_SUPPORTED:
+                    return found
             pass_out(error)
             raise
 
@@ -199,6 +209,10 @@ def _forward(operation: str) -> Callable[[Any, Any], Any]:
         try:
             return getattr(hooks, operation)(self, other)
         except Exception as error:
+            if FALLBACKS:
+                found = operator_falls_back(error, operation, self, other)
+                if found is not NOT_SUPPORTED:
+                    return found
             pass_out(error)
             raise
 
@@ -213,6 +227,10 @@ def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
         try:
             return getattr(hooks, operation)(self, other)
         except Exception as error:
+            if FALLBACKS:
+                found = operator_falls_back(error, operation, self, other)
+                if found is not NOT_SUPPORTED:
+                    return found
             found = _reflection(error, reflection, self, other)
             if found is not NotImplemented:
                 return found
@@ -235,6 +253,10 @@ def _reflected(operation: str) -> Callable[[Any, Any], Any]:
         try:
             return getattr(hooks, operation)(other, self)
         except Exception as error:
+            if FALLBACKS:
+                found = operator_falls_back(error, operation, other, self)
+                if found is not NOT_SUPPORTED:
+                    return found
             pass_out(error)
             raise
 
@@ -253,6 +275,7 @@ def add_operators(cls: type) -> None:
 
 
 add_operators(Tensor)
+Tensor.OVERLOADABLE_OPERATORS = OVERLOADABLE  # type: ignore[attr-defined]
 add_habits(Tensor, refuse_items)
 
 

@@ -11,12 +11,41 @@ from talweg.api.array.gathering import gather_nd, where
 from talweg.api.array.shapes import expand_dims
 from talweg.api.array.shapes import shape as shape_of
 from talweg.api.math.comparison import not_equal
+from talweg.api.export import export
 from talweg.core.dtypes import int64, string
 from talweg.core.errors import value_error
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 
 
+@export("__internal__.feature_column.StateManager")
+class StateManager:
+    """What makes the variables of columns and keeps them; layers of Keras 2 define it."""
+
+    def create_variable(
+        self, feature_column: Any, name: str, shape: Any, dtype: Any = None, **options: Any
+    ) -> Any:
+        """A new variable of a column."""
+        raise NotImplementedError
+
+    def get_variable(self, feature_column: Any, name: str) -> Any:
+        """The variable of a column; ValueError if it has none of that name."""
+        raise NotImplementedError
+
+    def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
+        """Keep something else of a column."""
+        raise NotImplementedError
+
+    def has_resource(self, feature_column: Any, name: str) -> bool:
+        """Whether a column has something of a name."""
+        raise NotImplementedError
+
+    def get_resource(self, feature_column: Any, name: str) -> Any:
+        """What was kept of a column."""
+        raise NotImplementedError
+
+
+@export("__internal__.feature_column.FeatureColumn")
 class FeatureColumn:
     """A description of one or several features; equal descriptions are equal."""
 
@@ -34,7 +63,11 @@ class FeatureColumn:
         """What the features become, without variables."""
         raise NotImplementedError
 
+    def create_state(self, state_manager: Any) -> None:
+        """Have the variables made that the column needs."""
 
+
+@export("__internal__.feature_column.DenseColumn")
 class DenseColumn(FeatureColumn):
     """A column that gives numbers [batch, ...]."""
 
@@ -61,10 +94,12 @@ class CategoricalColumn(FeatureColumn):
         return transformation_cache.get(self, state_manager), None
 
 
+@export("__internal__.feature_column.SequenceDenseColumn")
 class SequenceDenseColumn(FeatureColumn):
     """A column that gives numbers for each step of sequences."""
 
 
+@export("__internal__.feature_column.FeatureTransformationCache")
 class FeatureTransformationCache:
     """Raw features by name, and what columns made of them, each once."""
 

@@ -88,6 +88,19 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         """The shape of the table."""
         return [self.categorical_column.num_buckets, self.dimension]
 
+    def create_state(self, state_manager: Any) -> None:
+        """Have the table made."""
+        self.categorical_column.create_state(state_manager)
+        state_manager.create_variable(
+            self,
+            name="embedding_weights",
+            shape=self.table_shape,
+            dtype=float32,
+            trainable=self.trainable,
+            use_resource=True,
+            initializer=self.initializer,
+        )
+
     def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
         """The ids."""
         return transformation_cache.get(self.categorical_column, state_manager)

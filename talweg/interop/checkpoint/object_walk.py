@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from talweg.core.errors import value_error
-from talweg.core.tracking import UNTRACKED, AutoTrackable, Trackable
+from talweg.core.tracking import EXPLICIT, UNTRACKED, AutoTrackable, Trackable
 from talweg.eager.variable import Variable, variable_of
 
 CONTAINERS = (list, tuple, dict)
@@ -37,7 +37,7 @@ def children(obj: Any) -> dict[str, Any]:
         for name, child in obj._trackable_children("checkpoint").items()
         if has_state(child)
     }
-    if not isinstance(obj, AutoTrackable):
+    if not isinstance(obj, AutoTrackable) or EXPLICIT in obj.__dict__:
         return found
     # In the order of the attributes, as TensorFlow numbers them.
     own = {}
@@ -71,7 +71,7 @@ def _parts(container: Any) -> dict[str, Any]:
 def child(obj: Any, name: str) -> Any:
     """The child of a name, or None; containers count even while they are empty."""
     found = children(obj).get(name)
-    if found is None and isinstance(obj, AutoTrackable):
+    if found is None and isinstance(obj, AutoTrackable) and EXPLICIT not in obj.__dict__:
         value = vars(obj).get(name)
         return value if _may_be_child(obj, name, value) else None
     if found is None and isinstance(obj, dict) and isinstance(obj.get(name), CONTAINERS):

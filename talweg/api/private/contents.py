@@ -1,0 +1,133 @@
+"""Private names of TensorFlow that hold nothing public, as far as libraries ask for them.
+
+A text is the public name of the object, or where it is: "module:name".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FRAMEWORK = "talweg.api.private.framework"
+DATA = "talweg.api.private.datasets"
+CONTEXT = "talweg.api.private.context"
+
+
+def at(place: str, *names: str) -> dict[str, str]:
+    """Names that stand in one module."""
+    return {name: f"{place}:{name}" for name in names}
+
+
+# Private module -> the module of talweg that has its names.
+MODULES = {
+    "python.eager.context": CONTEXT,
+    "python.util.deprecation": "talweg.api.private.deprecation",
+    "python.util.tf_decorator": "talweg.api.private.decorators",
+    "python.util.tf_export": "talweg.api.private.exporting",
+    "python.util.tf_inspect": "talweg.api.private.inspection",
+    "tools.docs.doc_controls": "talweg.api.private.documentation",
+    "python.framework.test_util": "talweg.api.private.testing",
+    "python.platform.tf_logging": "talweg.api.private.logging_levels",
+}
+# Private module -> its names -> what they hold.
+CONTENTS: dict[str, dict[str, Any]] = {
+    "python.framework.ops": {
+        "convert_to_tensor": "convert_to_tensor",
+        "device": "device",
+        "name_scope": "name_scope",
+        "colocate_with": "compat.v1.colocate_with",
+        **at(
+            FRAMEWORK,
+            "NullContextmanager",
+            "convert_to_tensor_or_composite",
+            "name_from_scope_name",
+            "uid",
+            "_get_graph_from_inputs",
+        ),
+    },
+    "python.ops.math_ops": {"is_nan": "math.is_nan"},
+    "python.ops.linalg.sparse.sparse_csr_matrix_ops": at(
+        "talweg.api.sparse.products",
+        "sparse_tensor_to_csr_sparse_matrix",
+        "csr_sparse_matrix_to_sparse_tensor",
+        "sparse_matrix_sparse_mat_mul",
+    ),
+    "python.framework.config": at(
+        "talweg.api.config",
+        "is_op_determinism_enabled",
+        "enable_op_determinism",
+        "disable_op_determinism",
+    ),
+    "python.framework.type_spec_registry": at("talweg.api.names.spec", "get_name", "lookup"),
+    "python.framework.smart_cond": {
+        "smart_cond": "__internal__.smart_cond.smart_cond",
+        "smart_constant_value": "talweg.api.internal.kinds:smart_constant_value",
+    },
+    "python.framework.tensor_shape": at(FRAMEWORK, "as_shape", "unknown_shape"),
+    "python.framework.tensor_util": at(
+        FRAMEWORK, "constant_value_as_shape", "try_evaluate_constant"
+    ),
+    "python.framework.composite_tensor": at(FRAMEWORK, "convert_variables_to_tensors"),
+    "python.framework.tensor_spec": {
+        "TensorSpec": "TensorSpec",
+        "DenseSpec": "talweg.core.spec:TensorSpec",
+    },
+    "python.framework.type_spec": {"BatchableTypeSpec": "TypeSpec"},
+    "python.data.experimental.ops.distribute": at(
+        "talweg.pipeline.batch_size", "compute_batch_size"
+    ),
+    "python.data.util.structure": at("talweg.core.spec", "NoneTensorSpec"),
+    "python.data.util.nest": {
+        name: f"nest.{name}" for name in ("flatten", "map_structure", "pack_sequence_as")
+    },
+    "python.data.ops.from_generator_op": at(DATA, "_GeneratorDataset"),
+    "python.data.ops.from_sparse_tensor_slices_op": at(DATA, "_SparseTensorSliceDataset"),
+    "python.data.ops.from_tensor_slices_op": at(DATA, "_TensorSliceDataset"),
+    "python.data.ops.from_tensors_op": at(DATA, "_TensorDataset"),
+    "python.data.ops.range_op": at(DATA, "_RangeDataset"),
+    "python.distribute.distribute_utils": at(FRAMEWORK, "cache_variable_reads"),
+    "python.distribute.input_ops": at(DATA, "auto_shard_dataset"),
+    "python.lib.io.tf_record": {
+        "tf_record_iterator": "compat.v1.io.tf_record_iterator",
+        "TFRecordWriter": "io.TFRecordWriter",
+        "TFRecordOptions": "io.TFRecordOptions",
+    },
+    "python.ops.control_flow_ops": {"get_enclosing_xla_context": lambda: None},
+    "python.ops.control_flow_util": {
+        "GraphOrParentsInXlaContext": lambda graph: False,
+        "ENABLE_CONTROL_FLOW_V2": True,
+    },
+    "python.ops.ragged.ragged_map_ops": {"map_fn": "map_fn"},
+    "python.ops.ragged.ragged_util": at(FRAMEWORK, "assert_splits_match"),
+    "python.ops.resource_variable_ops": {
+        "BaseResourceVariable": "Variable",
+        "ResourceVariable": "Variable",
+    },
+    "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
+    "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),
+    "python.trackable.data_structures": at(
+        "talweg.interop.checkpoint.data_structures",
+        "ListWrapper",
+        "_DictWrapper",
+        "_TupleWrapper",
+        "NoDependency",
+        "TrackableDataStructure",
+        "sticky_attribute_assignment",
+        "wrap_or_unwrap",
+    ),
+    "python.util.compat": {
+        name: f"compat.{name}" for name in ("as_bytes", "as_text", "as_str", "as_str_any")
+    },
+    "python.util.dispatch": {
+        **at(
+            "talweg.api.internal.dispatching",
+            "OpDispatcher",
+            "GlobalOpDispatcher",
+            "add_dispatch_support",
+            "dispatch_for_types",
+        ),
+    },
+    "python.util.tf_contextlib": {"contextmanager": "contextlib:contextmanager"},
+    "compiler.tf2xla.python.xla": {
+        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
+    },
+}

@@ -1,0 +1,261 @@
+"""Lists, tuples and dictionaries that are trackable themselves, as Keras 2 wants its attributes.
+
+Checkpoints of talweg look into containers as they are; Keras 2 asks its containers for the weights
+of the layers in them (`_values`), so what becomes an attribute of one of its layers is wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from talweg.api.export import export
+from talweg.core.tracking import DEFERRED, EXPLICIT, Trackable
+from talweg.eager.variable import Variable
+from talweg.interop.checkpoint.object_walk import has_state
+
+
+class NoDependency:
+    """A value that is not to become a child of what it is an attribute of."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+@export("__internal__.tracking.TrackableDataStructure")
+class TrackableDataStructure(Trackable):
+    """A container whose elements are children."""
+
+    _self_trainable = True
+    _self_extra_variables: tuple = ()
+
+    @property
+    def _values(self) -> list:
+        """The elements that may have weights, each once."""
+        parts: Iterable = self.values() if isinstance(self, dict) else self  # type: ignore
+        found: list = []
+        for part in parts:
+            wrapped = wrap_or_unwrap(part)
+            if has_state(wrapped) and not any(wrapped is x for x in found):
+                found.append(wrapped)
+        return found
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the weights of its layers may be trained."""
+        return self._self_trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._self_trainable = value
+
+    def _gathered(self, name: str, wanted: Any) -> list:
+        found: list = []
+        for part in self._values:
+            if isinstance(part, Variable):
+                found += [part] if wanted(part) else []
+            elif hasattr(part, name):
+                found += getattr(part, name)
+        return [x for place, x in enumerate(found) if not any(x is y for y in found[:place])]
+
+    @property
+    def layers(self) -> list:
+        """The layers in it, and in its containers."""
+        found: list = []
+        for part in self._values:
+            if isinstance(part, TrackableDataStructure):
+                found += part.layers
+            elif hasattr(part, "_is_layer") and part._is_layer():
+                found.append(part)
+        return found
+
+    @property
+    def trainable_weights(self) -> list:
+        """The trainable variables below it."""
+        if not self._self_trainable:
+            return []
+        return self._gathered("trainable_weights", lambda v: v.trainable)
+
+    @property
+    def non_trainable_weights(self) -> list:
+        """The other variables below it."""
+        kept = self._gathered("non_trainable_weights", lambda v: not v.trainable)
+        return kept if self._self_trainable else self._gathered("weights", lambda v: True)
+
+    @property
+    def weights(self) -> list:
+        """All variables below it."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+    variables = weights
+
+    @property
+    def updates(self) -> list:
+        """The updates of its layers."""
+        return [x for layer in self.layers for x in getattr(layer, "updates", ())]
+
+    @property
+    def losses(self) -> list:
+        """The losses of its layers."""
+        return [x for layer in self.layers for x in getattr(layer, "losses", ())]
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+        return _parts(self)
+
+    def _arrived(self) -> None:
+        """Give elements that are new what a restored checkpoint has for them."""
+        if DEFERRED in self.__dict__:
+            for name, part in _parts(self).items():
+                self._child_arrived(name, part)
+
+
+def _parts(container: Any) -> dict:
+    if isinstance(container, dict):
+        named = {str(key): value for key, value in container.items() if isinstance(key, (str, int))}
+    else:
+        named = {name: getattr(container, name) for name in getattr(container, "_fields", ())}
+        named = named or {str(place): part for place, part in enumerate(container)}
+    return {name: part for name, part in named.items() if has_state(part)}
+
+
+def _changing(name: str) -> Any:
+    method = getattr(list, name)
+
+    def change(self: Any, *args: Any) -> Any:
+        found = method(self, *args)
+        source = self.__dict__.get("_source")
+        if source is not None:
+            source[:] = list.copy(self)
+        self._arrived()
+        return self if name in ("__iadd__", "__imul__") else found
+
+    return change
+
+
+class ListWrapper(TrackableDataStructure, list):
+    """A list whose elements are children; the list that it was made of changes with it."""
+
+    def __init__(self, wrapped_list: Iterable = ()):
+        list.__init__(self, wrapped_list)
+        self._source = wrapped_list if type(wrapped_list) is list else None
+        for place, part in enumerate(list(self)):
+            list.__setitem__(self, place, wrap_or_unwrap(part))
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return list, (list(self),)
+
+    def __copy__(self) -> ListWrapper:
+        return ListWrapper(list(self))
+
+    def __deepcopy__(self, memo: dict) -> ListWrapper:
+        import copy
+
+        return ListWrapper(copy.deepcopy(list(self), memo))
+
+    def copy(self) -> ListWrapper:
+        """Another list of the same elements."""
+        return ListWrapper(list(self))
+
+
+for _name in "append extend insert __iadd__ __imul__ __setitem__ __delitem__ pop remove clear".split():
+    setattr(ListWrapper, _name, _changing(_name))
+for _name in ("sort", "reverse"):
+    setattr(ListWrapper, _name, _changing(_name))
+
+
+class _DictWrapper(TrackableDataStructure, dict):
+    """A dictionary whose values are children; the one that it was made of changes with it."""
+
+    def __init__(self, wrapped_dict: Any = ()):
+        dict.__init__(self)
+        self._source = wrapped_dict if type(wrapped_dict) is dict else None
+        for key, value in dict(wrapped_dict).items():
+            dict.__setitem__(self, key, wrap_or_unwrap(value))
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        dict.__setitem__(self, key, wrap_or_unwrap(value))
+        if self._source is not None:
+            self._source[key] = value
+        self._arrived()
+
+    def __delitem__(self, key: Any) -> None:
+        dict.__delitem__(self, key)
+        if self._source is not None:
+            self._source.pop(key, None)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Take over the values of another mapping."""
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, which gets the default if it has none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return dict, (dict(self),)
+
+    def __deepcopy__(self, memo: dict) -> _DictWrapper:
+        import copy
+
+        return _DictWrapper(copy.deepcopy(dict(self), memo))
+
+
+class _TupleWrapper(TrackableDataStructure):
+    """A tuple whose elements are children."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        plain = type(self).__mro__[2]
+        values = tuple(self)  # type: ignore[arg-type, call-overload]
+        return (plain, (values,)) if plain is tuple else (plain, values)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_tuples: dict[type, type] = {}
+
+
+def _wrapped_tuple(value: tuple) -> Any:
+    kind = type(value)
+    if kind not in _tuples:
+        names = {"__module__": kind.__module__}
+        _tuples[kind] = type(kind.__name__, (_TupleWrapper, kind), names)
+    parts = [wrap_or_unwrap(part) for part in value]
+    return tuple.__new__(_tuples[kind], parts)
+
+
+@export("__internal__.tracking.wrap")
+def wrap_or_unwrap(value: Any) -> Any:
+    """A trackable container for a list, tuple or dictionary; what NoDependency holds; the value."""
+    if isinstance(value, NoDependency):
+        return value.value
+    if isinstance(value, Trackable):
+        return value
+    if type(value) is dict or type(value).__name__ in ("OrderedDict", "defaultdict"):
+        return _DictWrapper(value) if type(value) is dict else value
+    if type(value) is list:
+        return ListWrapper(value)
+    if isinstance(value, tuple) and has_state(value):
+        return _wrapped_tuple(value)
+    return value
+
+
+@export("__internal__.tracking.sticky_attribute_assignment")
+def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+    """The value that an attribute gets: containers are wrapped, and become children."""
+    wrapped = wrap_or_unwrap(value)
+    if isinstance(value, NoDependency):
+        return wrapped
+    trackable.__dict__.setdefault(EXPLICIT, True)
+    if isinstance(wrapped, Trackable):
+        trackable._track_trackable(wrapped, name=name, overwrite=True)
+    return wrapped
