@@ -285,6 +285,7 @@ from talweg.api.initializers import Zeros as _Zeros_as_zeros_initializer
 zeros_initializer = _Zeros_as_zeros_initializer
 from talweg.api.array.creating import zeros_like as zeros_like
 from talweg import __internal__ as __internal__
+from talweg import __operators__ as __operators__
 from talweg import audio as audio
 from talweg import autodiff as autodiff
 from talweg import autograph as autograph

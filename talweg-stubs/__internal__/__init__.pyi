@@ -4,13 +4,30 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal import CompositeTensor as CompositeTensor
+from talweg.api.internal.kinds import CompositeTensor as CompositeTensor
 EagerTensor: Any
 from talweg.graph.function_graph import FunctionGraph as _FunctionGraph_as_FuncGraph
 FuncGraph = _FunctionGraph_as_FuncGraph
+from talweg.api.internal.registrations import execute_fn_for_device as execute_fn_for_device
+from talweg.api.internal.registrations import get_name_scope as get_name_scope
+from talweg.api.internal.registrations import load_context as load_context
+register_call_context_function: Any
+register_clear_session_function: Any
+register_get_session_function: Any
+register_load_model_function: Any
+from talweg.__internal__ import autograph as autograph
+from talweg.__internal__ import decorator as decorator
+from talweg.__internal__ import dispatch as dispatch
 from talweg.__internal__ import distribute as distribute
 from talweg.__internal__ import eager_context as eager_context
+from talweg.__internal__ import feature_column as feature_column
+from talweg.__internal__ import function as function
+from talweg.__internal__ import mixed_precision as mixed_precision
+from talweg.__internal__ import nest as nest
+from talweg.__internal__ import ops as ops
+from talweg.__internal__ import saved_model as saved_model
 from talweg.__internal__ import smart_cond as smart_cond
 from talweg.__internal__ import tf2 as tf2
 from talweg.__internal__ import tracking as tracking
+from talweg.__internal__ import train as train
 from talweg.__internal__ import types as types

@@ -5,5 +5,16 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.core.tracking import AutoTrackable as AutoTrackable
+from talweg.interop.checkpoint.initial_values import CheckpointInitialValue as CheckpointInitialValue
+from talweg.interop.checkpoint.initial_values import CheckpointInitialValueCallable as CheckpointInitialValueCallable
+from talweg.api.internal.registrations import DelegatingTrackableMixin as DelegatingTrackableMixin
+from talweg.interop.checkpoint.initial_values import ObjectGraphView as ObjectGraphView
 from talweg.core.tracking import Trackable as Trackable
+from talweg.interop.checkpoint.data_structures import TrackableDataStructure as TrackableDataStructure
+from talweg.interop.checkpoint.initial_values import TrackableReference as TrackableReference
 from talweg.core.tracking import no_automatic_dependency_tracking as no_automatic_dependency_tracking
+register_session_provider: Any
+from talweg.interop.checkpoint.data_structures import sticky_attribute_assignment as sticky_attribute_assignment
+from talweg.interop.checkpoint.initial_values import streaming_restore as streaming_restore
+from talweg.interop.checkpoint.data_structures import wrap_or_unwrap as _wrap_or_unwrap_as_wrap
+wrap = _wrap_or_unwrap_as_wrap

@@ -27,6 +27,11 @@ EXPORTS: dict[str, Any] = {}
 EXPORTING = ("talweg.api", "talweg.compat_v1", "talweg.interop")  # packages of public names
 ORIGINS: dict[str, str] = {}  # public name -> module that exports it
 
+INTERNAL = tuple(  # what libraries are told and tell: no operations, so graphs do not matter
+    f"__internal__.{name}."
+    for name in ("autograph", "decorator", "dispatch", "nest", "saved_model", "tracking")
+)
+
 T = TypeVar("T")
 state, context = dispatch.state, dispatch.context
 
@@ -82,7 +87,7 @@ def export(*names: str) -> Callable[[T], T]:
     """Give the decorated object these public names, relative to `tf`: ``"math.add", "add"``."""
 
     def register(value: T) -> T:
-        value = graph_aware(value)
+        value = value if names[0].startswith(INTERNAL) else graph_aware(value)
         for name in names:
             if name in EXPORTS and EXPORTS[name] is not value:
                 raise AssertionError(f"tf.{name} is exported twice")
@@ -132,7 +137,9 @@ def implement_hook(*names: str) -> Callable[[T], T]:
     """Make the decorated function the implementation of hooks (`core/hooks.py`)."""
 
     def register(value: T) -> T:
-        value = graph_aware(value)
+        if inspect.isfunction(value) and not hasattr(value, "in_eager_mode"):
+            value = graph_aware(value)
+            value.is_hook = True  # type: ignore[attr-defined]
         for name in names:
             setattr(hooks, name, value)
             ORIGINS[f"hook:{name}"] = sys._getframe(1).f_globals["__name__"]

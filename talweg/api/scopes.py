@@ -112,7 +112,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 @export("init_scope")
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A context outside of any function that is being traced, and of any name scope.
+    """A context outside of any function that is being traced; name scopes stay in force.
 
     >>> import talweg as tf
     >>> with tf.init_scope():
@@ -123,12 +123,18 @@ def init_scope() -> Iterator[None]:
     outer = base
     while outer is not None and hasattr(outer, "outer"):
         outer = outer.outer
-    dispatch.context.base, scope.current.prefix = outer, ""
+    inside = get_current_name_scope()
+    dispatch.context.base, scope.current.prefix = outer, f"{inside}/" if inside else ""
+    before = None if outer is None else outer.scope
+    if outer is not None and outer is not base:
+        outer.scope = scope.current.prefix
     try:
         with dispatch.only(()):
             yield
     finally:
         dispatch.context.base, scope.current.prefix = base, prefix
+        if outer is not None:
+            outer.scope = before
 
 
 @export("no_op")

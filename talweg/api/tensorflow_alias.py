@@ -27,6 +27,8 @@ else:
     private_modules = LazyModule("talweg.api.private.modules")
 
 KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
+KERAS_TWO = "tf_keras.api._v2.keras"  # Keras 2, which is tf.keras with TF_USE_LEGACY_KERAS=1
+KERAS_TWO_FIRST = "tf_keras.api._v1.keras"  # what tf.compat.v1.keras is then
 
 
 class TensorFlowFinder:
@@ -92,7 +94,7 @@ def resolve(name: str) -> Any:
         return private_modules.module(name)
     own = name.removeprefix("compat.v1.") if name.startswith("compat.v1.keras") else name
     if own.split(".")[0] in KERAS_NAMESPACES:
-        return keras_module(own.removeprefix("keras").removeprefix("."))
+        return keras_module(own.removeprefix("keras").removeprefix("."), own is not name)
     return look_up(name)
 
 
@@ -143,9 +145,37 @@ def as_tensorflow() -> Any:
     return talweg
 
 
-def keras_module(name: str = "") -> Any:
-    """A module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras` itself."""
+def wants_keras_two() -> bool:
+    """Whether the environment says that `tf.keras` is Keras 2, the package `tf_keras`."""
+    return os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True")
+
+
+def keras_two_module(name: str, first: bool) -> Any:
+    """A module of Keras 2; `first`: as `tf.compat.v1.keras` has it."""
+    root = KERAS_TWO_FIRST if first else KERAS_TWO
+    try:
+        return importlib.import_module(f"{root}.{name}" if name else root)
+    except ModuleNotFoundError as error:
+        if error.name != "tf_keras":
+            raise
+        raise ImportError(
+            compose(
+                "TW402",
+                "TF_USE_LEGACY_KERAS=1 makes tf.keras the package tf_keras, which is not installed",
+                hint="pip install --no-deps tf_keras",
+            ),
+            name="tf_keras",
+        ) from None
+
+
+def keras_module(name: str = "", first: bool = False) -> Any:
+    """A module of Keras as `tf.keras` has it, Keras running on talweg; '' is `tf.keras` itself.
+
+    first: as `tf.compat.v1.keras` has it, which makes a difference for Keras 2.
+    """
     as_tensorflow()
+    if wants_keras_two():
+        return keras_two_module(name, first)
     loaded = sys.modules.get("keras")
     if loaded is None:
         os.environ["KERAS_BACKEND"] = "tensorflow"

@@ -43,16 +43,27 @@ class _Bottom(threading.local):
 _bottom = carried(_Bottom())
 
 
-@implement_hook("default_graph")
 @export("compat.v1.get_default_graph")
-def default_graph() -> Any:
+def get_default_graph() -> Any:
     """The graph operations go to: the one entered last, or this thread's own, made on first use.
+
+    While a function is traced, and no graph was entered outside of it, that of the function.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default() as graph:
     ...     tf.get_default_graph() is graph
     True
     """
+    base = dispatch.context.base
+    while base is not None and base.building_function:
+        base = base.outer
+    traced = dispatch.context.base if base is None else None
+    return default_graph() if traced is None else traced
+
+
+@implement_hook("default_graph")
+def default_graph() -> Any:
+    """The graph entered last outside of functions, or this thread's own, made on first use."""
     base = dispatch.context.base
     while base is not None and base.building_function:
         base = base.outer

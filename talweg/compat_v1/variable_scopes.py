@@ -19,6 +19,7 @@ from talweg.compat_v1.variable_store import (
     AUTO_REUSE,
     VariableScope,
     VariableStore,
+    current_store,
     store,
 )
 from talweg.core import dispatch
@@ -76,10 +77,9 @@ def get_variable(
     ...     tf.get_variable("w", [2, 3]).name
     'layer/w:0'
     """
-    own = store()
     with at_root():
-        return own.scope.get_variable(
-            own,
+        return store().scope.get_variable(
+            current_store(),
             name,
             shape,
             dtype,

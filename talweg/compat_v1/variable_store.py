@@ -7,11 +7,12 @@ every `get_variable` makes one.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from talweg.api.export import export, export_value
@@ -222,6 +223,7 @@ class _OutsideGraphs(threading.local):
     """The store of a thread for when no graph is in force."""
 
     store: Any = None
+    lent: Any = None  # what `with_variable_store` has in place of it
 
 
 _outside = carried(_OutsideGraphs())
@@ -238,6 +240,23 @@ def store() -> VariableStore:
     if found is None:
         found = graph.extras["variable_store"] = VariableStore()
     return found
+
+
+def current_store() -> Any:
+    """The store that variables are got from: that of `with_variable_store`, or `store()`."""
+    return store() if _outside.lent is None else _outside.lent
+
+
+@contextlib.contextmanager
+def with_variable_store(own: Any) -> Iterator[None]:
+    """A block whose variables are got from `own`, as Keras 2 keeps those of a layer."""
+    before, scope = _outside.lent, store().scope
+    _outside.lent = own
+    try:
+        yield
+    finally:
+        _outside.lent = before
+        store().scope = scope
 
 
 def maybe_wrapped(getter: Any, inner: Any) -> Any:
@@ -396,7 +415,10 @@ class VariableScope:
             options["constraint"] = constraint
         if options["initializer"] is not None and not callable(options["initializer"]):
             options["dtype"] = convert_to_tensor(options["initializer"]).dtype
-        return var_store.get(f"{self.name}/{name}" if self.name else name, getter, **options)
+        full_name = f"{self.name}/{name}" if self.name else name
+        if isinstance(var_store, VariableStore):
+            return var_store.get(full_name, getter, **options)
+        return var_store.get_variable(full_name, custom_getter=getter, **options)
 
 
 def _check_dtype(name: str, dtype: Any, initializer: Any) -> None:

@@ -51,6 +51,7 @@ class _VariableMaker(type):
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
         shape: Any = None,
+        experimental_enable_variable_lifting: bool | None = None,
     ) -> Any:
         if variable_def is not None:
             raise value_error(

@@ -70,6 +70,16 @@ class TypeSpec:
             raise value_error("TW208", f"No TypeSpec is compatible with both {self} and {other}")
         return found
 
+    def _without_tensor_names(self) -> TypeSpec:
+        """This spec without the names of tensors."""
+        return TensorSpec(self.shape, self.dtype) if type(self) is TensorSpec else self
+
+    def _with_tensor_ranks_only(self) -> TypeSpec:
+        """This spec with only the ranks of tensors."""
+        if type(self) is not TensorSpec or self.shape.rank is None:
+            return self
+        return TensorSpec([None] * self.shape.rank, self.dtype)
+
     # -- as a trace type
 
     def placeholder_value(self, placeholder_context: Any) -> Any:

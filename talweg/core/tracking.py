@@ -27,6 +27,7 @@ class Trackable:
     """Something with state, or that leads to it; `_trackable_children` says where."""
 
     __slots__ = ()
+    _object_identifier = "_generic_user_object"  # what saved models call objects of the kind
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         """Know `trackable` as the child `name`; ValueError if another has the name."""
@@ -58,6 +59,36 @@ class Trackable:
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:
         """The child of a name, or None."""
         return self._trackable_children().get(name)
+
+    def _add_variable_with_custom_getter(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        getter: Any = None,
+        overwrite: bool = False,
+        **kwargs_for_getter: Any,
+    ) -> Any:
+        """The variable that `getter` makes, a child; ValueError if there is one of this name."""
+        children = self.__dict__.get("_self_unconditional_dependency_names", {})
+        if not overwrite and name in children:
+            raise ValueError(
+                f"A variable named '{name}' already exists in this Trackable, but "
+                "Trackable._add_variable called to create another with that name. Variable names "
+                "must be unique within a Trackable object."
+            )
+        if isinstance(self, AutoTrackable):
+            self.__dict__.setdefault(EXPLICIT, True)
+        own = kwargs_for_getter
+        made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **own)
+        if not getattr(self, "_manual_tracking", True) or not isinstance(made, Trackable):
+            return made
+        return self._track_trackable(made, name, overwrite)
+
+    def _delete_tracking(self, name: str) -> None:
+        """Forget the child of a name."""
+        self.__dict__.get("_self_unconditional_dependency_names", {}).pop(name, None)
 
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
         """Give what is now the child of a name what a restored checkpoint has for it."""

@@ -118,6 +118,8 @@ class EagerTensor(Tensor):
             return array[()]
         return array.copy()
 
+    _numpy = numpy  # as libraries ask for it
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(self._leave())
         if dtype is not None and array.dtype != dtype:

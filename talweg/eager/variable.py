@@ -20,10 +20,11 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.tracebacks import pass_out
-from talweg.core.tracking import CATCHING_UP, Trackable, catch_up
+from talweg.core.tracking import CATCHING_UP, catch_up
 from talweg.core.value import Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
+from talweg.eager.library_attributes import LibraryTrackable
 from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
@@ -37,7 +38,7 @@ _NUMBERS = itertools.count()
 _handles = threading.Lock()  # no variable has two
 
 
-class Variable(ReplaceableValue, ScatterUpdates, Trackable, metaclass=ThroughCreators):
+class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=ThroughCreators):
     """Shared, persistent state (`tf.Variable`).
 
     `initial_value` is anything convertible, or a function of no arguments that gives it.  `shape`

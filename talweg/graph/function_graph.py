@@ -57,6 +57,11 @@ class FunctionGraph(Graph):
         self.waited: set[Node] = set()  # what is captured because something waits for it
         self.closed = False
 
+    @property
+    def outer_graph(self) -> Any:
+        """The graph in force where this one was begun."""
+        return hooks.default_graph() if self.outer is None else self.outer
+
     def note_variable(self, name: str) -> None:
         """A variable is made in here; ValueError except on a function's first trace."""
         graph: Any = self

@@ -57,6 +57,19 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     building_function = False
     closed = False  # whether it is a body that is complete
 
+    def _get_control_flow_context(self) -> None:
+        """The loop or branch of TensorFlow 1 that is built: those here have graphs of their own."""
+
+    @property
+    def _variable_creator_stack(self) -> list:
+        """The creators of `tf.variable_creator_scope`, as libraries ask for them."""
+        return list(dispatch.context.creators)
+
+    @property
+    def _graph_key(self) -> str:
+        """What optimizers group variables by."""
+        return f"graph-{id(self)}"
+
     def __init__(self) -> None:
         base = dispatch.context.base
         outer = base.level if base is not None and self.building_function else 0

@@ -37,6 +37,7 @@ from talweg.prims.calls import call
 from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
 from talweg.trace.described_function import DescribedFunction
+from talweg.trace.library_attributes import ConcreteFunctionAttributes
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
@@ -56,7 +57,7 @@ class TraceGraph(FunctionGraph):
         return self.capture_variable(handle)  # so that the trace serves wherever it is called
 
 
-class ConcreteFunction(DescribedFunction):
+class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
     """A function traced for one kind of arguments (`tf.function(...).get_concrete_function`).
 
     Calling it runs the trace: tensors in the order of the traced function's tensor arguments.

@@ -29,6 +29,7 @@ from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
 from talweg.trace.input_signature import checked_signature, fitted, with_specs
+from talweg.trace.library_attributes import FunctionAttributes
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
 from talweg.trace.options import options
 from talweg.trace.signature import (
@@ -51,7 +52,7 @@ _uses = itertools.count()  # of traces, so that the one that was not used for lo
 _making = threading.RLock()  # held while a function for a replica or an object is made
 
 
-class Function:
+class Function(FunctionAttributes):
     """A traced function (`tf.function`); calling it traces if need be, and runs the trace."""
 
     def __init__(
@@ -69,8 +70,7 @@ class Function:
         self._python_function = python_function
         self._name = name or getattr(python_function, "__name__", type(python_function).__name__)
         self._autograph, self._reduce = autograph, reduce_retracing
-        self._jit_compile = jit_compile
-        self._autograph_options = autograph_options
+        self._jit_compile, self._autograph_options = jit_compile, autograph_options
         self._bound: Any = weakref.WeakKeyDictionary()
         self._replicas: dict[Any, Function] | None = {}  # None: it is one of a replica itself
         self._signature = signature_of(python_function)

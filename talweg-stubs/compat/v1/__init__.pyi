@@ -281,8 +281,7 @@ gather = _gather_v1_as_gather
 gather_nd: Any
 from talweg.compat_v1.graphs import get_collection as get_collection
 from talweg.compat_v1.graphs import get_collection_ref as get_collection_ref
-from talweg.compat_v1.graphs import default_graph as _default_graph_as_get_default_graph
-get_default_graph = _default_graph_as_get_default_graph
+from talweg.compat_v1.graphs import get_default_graph as get_default_graph
 from talweg.compat_v1.session import get_default_session as get_default_session
 from talweg.compat_v1.local_variables import get_local_variable as get_local_variable
 from talweg.api.compat import get_logger as get_logger

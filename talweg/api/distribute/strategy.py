@@ -41,6 +41,8 @@ class Strategy:
     2.0
     """
 
+    _should_use_with_coordinator = False  # work is not sent to other machines
+
     def __init__(self, extended: Any = None):
         self.extended = StrategyExtended(self) if extended is None else extended
         self.replica = ReplicaContext(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather_nd, where
 from talweg.api.array.shapes import expand_dims
 from talweg.api.array.shapes import shape as shape_of
-from talweg.api.math.comparison import not_equal
 from talweg.api.export import export
+from talweg.api.math.comparison import not_equal
 from talweg.core.dtypes import int64, string
 from talweg.core.errors import value_error
 from talweg.eager.composite import SparseTensor
@@ -20,29 +21,43 @@ from talweg.eager.ragged import RaggedTensor
 
 @export("__internal__.feature_column.StateManager")
 class StateManager:
-    """What makes the variables of columns and keeps them; layers of Keras 2 define it."""
+    """Has the variables of columns made by a layer, and keeps them."""
+
+    def __init__(self, layer: Any, trainable: bool):
+        self._layer, self._trainable = layer, trainable
+        self._cols_to_vars_map: Any = defaultdict(dict)
+        self._cols_to_resources_map: Any = defaultdict(dict)
 
     def create_variable(
         self, feature_column: Any, name: str, shape: Any, dtype: Any = None, **options: Any
     ) -> Any:
-        """A new variable of a column."""
-        raise NotImplementedError
+        """A new variable of a column; ValueError if it has one of this name."""
+        if name in self._cols_to_vars_map[feature_column]:
+            raise value_error("TW207", f"the column {feature_column} has a variable {name!r}")
+        options["trainable"] = self._trainable and options.get("trainable", True)
+        made = self._layer.add_weight(name=name, shape=shape, dtype=dtype, **options)
+        self._cols_to_vars_map[feature_column][name] = made
+        return made
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
         """The variable of a column; ValueError if it has none of that name."""
-        raise NotImplementedError
+        if name not in self._cols_to_vars_map[feature_column]:
+            raise value_error("TW207", f"the column {feature_column} has no variable {name!r}")
+        return self._cols_to_vars_map[feature_column][name]
 
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
         """Keep something else of a column."""
-        raise NotImplementedError
+        self._cols_to_resources_map[feature_column][name] = resource
 
     def has_resource(self, feature_column: Any, name: str) -> bool:
         """Whether a column has something of a name."""
-        raise NotImplementedError
+        return name in self._cols_to_resources_map[feature_column]
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """What was kept of a column."""
-        raise NotImplementedError
+        """What was kept of a column; ValueError if there is nothing of that name."""
+        if not self.has_resource(feature_column, name):
+            raise value_error("TW207", f"the column {feature_column} has nothing named {name!r}")
+        return self._cols_to_resources_map[feature_column][name]
 
 
 @export("__internal__.feature_column.FeatureColumn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,9 @@ from talweg.api.autograph import do_not_convert
 from talweg.api.export import export, export_value, look_up
 from talweg.api.scopes import get_current_name_scope
 from talweg.core import dispatch
+from talweg.core.errors import value_error
 from talweg.core.tracking import Trackable
+from talweg.eager.convert import convert_to_tensor
 from talweg.trace.autograph import convert
 from talweg.trace.autograph.status import status
 from talweg.trace.function import Function
@@ -86,7 +89,27 @@ def assign_moving_average(
     >>> float(v)
     2.0
     """
-    return look_up("compat.v1.train.assign_moving_average")(variable, value, decay, zero_debias)
+    value = convert_to_tensor(value, variable.dtype)
+    kept = convert_to_tensor(decay, variable.dtype)
+    if not zero_debias:
+        return variable.assign_sub((variable - value) * (1 - kept))
+    biased, steps = _debiasing(variable)
+    biased.assign_sub((biased - value) * (1 - kept))
+    steps.assign_add(1.0)
+    return variable.assign(biased / (1 - kept ** look_up("cast")(steps, variable.dtype)))
+
+
+_of_averages: weakref.WeakKeyDictionary[Any, tuple] = weakref.WeakKeyDictionary()
+
+
+def _debiasing(variable: Any) -> tuple:
+    """The average that begins at zero, and the number of steps, of a variable."""
+    if variable not in _of_averages:
+        make, zeros = look_up("Variable"), look_up("zeros")
+        with look_up("init_scope")():
+            biased = make(zeros(variable.shape, variable.dtype), trainable=False, name="biased")
+            _of_averages[variable] = biased, make(0.0, trainable=False, name="local_step")
+    return _of_averages[variable]
 
 
 @export("__internal__.get_name_scope")
@@ -160,6 +183,34 @@ def is_resource_variable(var: Any) -> bool:
     return isinstance(var, look_up("Variable"))
 
 
+@export("__internal__.ops.broadcast_weights")
+def broadcast_weights(weights: Any, values: Any) -> Any:
+    """`weights` in the shape of `values`; ValueError or InvalidArgumentError if they do not fit.
+
+    weights: a scalar, or of the rank of `values` with each size 1 or equal.
+
+    >>> import talweg as tf
+    >>> tf.__internal__.ops.broadcast_weights([[2.0], [3.0]], tf.ones([2, 2])).numpy().tolist()
+    [[2.0, 2.0], [3.0, 3.0]]
+    """
+    values = convert_to_tensor(values)
+    weights = convert_to_tensor(weights, dtype_hint=values.dtype)
+    if weights.shape.is_fully_defined() and weights.shape == values.shape:
+        return weights
+    rank, wanted = weights.shape.rank, values.shape.rank
+    pairs = zip(weights.shape.as_list() if rank else (), values.shape.as_list() if wanted else ())
+    if None not in (rank, wanted) and (
+        rank not in (0, wanted) or any(a not in (1, b, None) and b is not None for a, b in pairs)
+    ):
+        raise value_error(
+            "TW203",
+            "weights can not be broadcast to values. values.rank="
+            f"{wanted}. weights.rank={rank}. values.shape={values.shape}. "
+            f"weights.shape={weights.shape}.",
+        )
+    return look_up("multiply")(weights, look_up("ones_like")(values, dtype=weights.dtype))
+
+
 @export("__internal__.tracking.DelegatingTrackableMixin")
 class DelegatingTrackableMixin(Trackable):
     """Something whose children and values are those of another object."""
@@ -178,5 +229,3 @@ class DelegatingTrackableMixin(Trackable):
 
     def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
         self._trackable._handle_deferred_dependencies(name, trackable)
-
-

@@ -102,7 +102,12 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "BaseResourceVariable": "Variable",
         "ResourceVariable": "Variable",
     },
+    "python.ops.variable_scope": {
+        "_get_default_variable_store": "talweg.compat_v1.variable_store:current_store",
+        "with_variable_store": "talweg.compat_v1.variable_store:with_variable_store",
+    },
     "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
+    "python.saved_model.save": at("talweg.interop.saved_model.saving", "save_and_return_nodes"),
     "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),
     "python.trackable.data_structures": at(
         "talweg.interop.checkpoint.data_structures",
@@ -117,14 +122,24 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.util.compat": {
         name: f"compat.{name}" for name in ("as_bytes", "as_text", "as_str", "as_str_any")
     },
-    "python.util.dispatch": {
+    "python.util.dispatch": at("talweg.api.internal.dispatching", "dispatch_for_types"),
+    "python.util.nest": {
         **at(
-            "talweg.api.internal.dispatching",
-            "OpDispatcher",
-            "GlobalOpDispatcher",
-            "add_dispatch_support",
-            "dispatch_for_types",
+            "talweg.api.internal.nests",
+            "assert_shallow_structure",
+            "flatten_with_tuple_paths",
+            "flatten_with_tuple_paths_up_to",
+            "flatten_with_joined_string_paths",
+            "map_structure_with_paths",
+            "map_structure_with_tuple_paths",
+            "map_structure_with_tuple_paths_up_to",
+            "is_namedtuple",
+            "is_nested_or_composite",
+            "flatten_dict_items",
         ),
+        "_is_namedtuple": "talweg.api.internal.nests:is_namedtuple",
+        "_yield_value": "talweg.api.internal.nests:yield_value",
+        "_yield_sorted_items": "talweg.api.internal.nests:yield_sorted_items",
     },
     "python.util.tf_contextlib": {"contextmanager": "contextlib:contextmanager"},
     "compiler.tf2xla.python.xla": {

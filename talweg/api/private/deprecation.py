@@ -57,7 +57,9 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
         def call(*args: Any, **kwargs: Any) -> Any:
             name = getattr(function, "__qualname__", repr(function))
-            _warn(function, warn_once, "%s: will be removed %s. %s", name, _when(date), instructions)
+            _warn(
+                function, warn_once, "%s: will be removed %s. %s", name, _when(date), instructions
+            )
             return function(*args, **kwargs)
 
         return make_decorator(function, call, "deprecated")
@@ -143,9 +145,7 @@ def deprecated_arg_values(
     return decorate
 
 
-def deprecated_argument_lookup(
-    new_name: str, new_value: Any, old_name: str, old_value: Any
-) -> Any:
+def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
     """The value of an argument that may have been given under its old name.
 
     ValueError if both are given.

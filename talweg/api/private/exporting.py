@@ -38,6 +38,8 @@ class api_export:  # noqa: N801
             known = func.__dict__.get("_talweg_api_names", {})
             known = {**known, self._api: (found[0], bool(self._names))}
             func._talweg_api_names = known
+            if self._api == KERAS:
+                func._keras_api_names, func._keras_api_names_v1 = self._names, self._v1
         return func
 
     def export_constant(self, module_name: str, name: str) -> None:

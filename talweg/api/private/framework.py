@@ -10,6 +10,7 @@ from typing import Any
 
 from talweg.api.array.passing import get_static_value
 from talweg.api.debugging.assertions import assert_equal
+from talweg.api.export import look_up
 from talweg.api.scopes import control_dependencies
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape, as_shape, unknown_shape
@@ -47,7 +48,11 @@ def name_from_scope_name(name: str) -> str:
 
 def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A tensor of a value; sparse and ragged tensors, and their like, as they are."""
-    return value if structure.kind_of(value) == structure.COMPOSITE else convert_to_tensor(value, dtype)
+    return (
+        value
+        if structure.kind_of(value) == structure.COMPOSITE
+        else convert_to_tensor(value, dtype)
+    )
 
 
 def constant_value_as_shape(tensor: Any) -> TensorShape:
@@ -86,8 +91,6 @@ def assert_splits_match(nested_splits_lists: Any) -> list:
 
 
 def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
-    from talweg.api.export import look_up
-
     found = [x.graph for x in op_input_list if isinstance(x, Tensor) and hasattr(x, "graph")]
     return graph or (found[0] if found else look_up("compat.v1.get_default_graph")())
 

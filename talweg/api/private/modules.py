@@ -8,6 +8,7 @@ TensorFlow), an operation of `tf.raw_ops` under its name in Python, or stands in
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -49,9 +50,7 @@ def public_names() -> dict[str, dict[str, str]]:
     for line in PUBLIC_NAMES.read_text("utf-8").splitlines():
         module_name, *entries = line.split()
         pairs = [entry.rpartition("=") for entry in entries]
-        found[module_name] = {
-            own or public.rpartition(".")[2]: public for own, _, public in pairs
-        }
+        found[module_name] = {own or public.rpartition(".")[2]: public for own, _, public in pairs}
     return found
 
 
@@ -78,9 +77,8 @@ def is_of_operations(name: str) -> bool:
 @cache
 def operations() -> dict[str, str]:
     """The operations of `tf.raw_ops` by their names in Python."""
-    from talweg.api.raw.ops import rows
-
-    return {snake_case(row.name): row.name for row in rows()}
+    rows = importlib.import_module("talweg.api.raw.ops").rows()
+    return {snake_case(row.name): row.name for row in rows}
 
 
 def snake_case(name: str) -> str:
@@ -97,8 +95,6 @@ def snake_case(name: str) -> str:
 
 def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
     """A function of `tf.raw_ops` that takes its arguments without names, too."""
-    import inspect
-
     order = list(inspect.signature(raw).parameters)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -130,8 +126,8 @@ _noted: set[str] = set()  # private names that were not there, and of which that
 def absent(name: str) -> str:
     """What is said of a private name that talweg has not."""
     return (
-        f"{name} is not there: talweg has only those private names of TensorFlow that libraries are "
-        "known to use.  [TW402]"
+        f"{name} is not there: talweg has only those private names of TensorFlow that libraries "
+        "are known to use.  [TW402]"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import unittest
 from collections.abc import Callable, Iterator
@@ -43,7 +44,10 @@ def _each_test(decorator: Callable[[Any], Any]) -> Callable[[type], type]:
 
 
 def run_in_graph_and_eager_modes(
-    func: Any = None, config: Any = None, use_gpu: bool = True, assert_no_eager_garbage: bool = False
+    func: Any = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    assert_no_eager_garbage: bool = False,
 ) -> Any:
     """A decorator: the test runs in a graph with a session, then eagerly."""
 
@@ -136,6 +140,4 @@ class InstallStackTraceHandler:
     """Shows the stacks of all threads where a test is ended from outside."""
 
     def __init__(self) -> None:
-        import faulthandler
-
         faulthandler.enable()

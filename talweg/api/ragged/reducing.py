@@ -12,6 +12,7 @@ from talweg.core.errors import value_error
 from talweg.eager import partition
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
+from talweg.graph.symbol import Symbol
 
 SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "reduce_min": "min"}
 
@@ -83,6 +84,8 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
 
 def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
     """Reduced along axis 0 or 1 by `segment(values, ids, count)`."""
+    if axis == 1 and not isinstance(x.values, RaggedTensor) and type(x.row_splits) is Symbol:
+        return segment(x.values, x.value_rowids(), x.nrows())  # a graph knows the inner sizes
     splits = array_of(x.row_splits)
     lengths = np.diff(splits)
     if axis == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from talweg.interop.checkpoint.options import CheckpointOptions
 from talweg.interop.checkpoint.restoring import VALUE, Restoration, object_graph
 from talweg.interop.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 
-OWN = frozenset({"_root", "_counter"})  # attributes that are not children
+OWN = frozenset({"_held", "_counter"})  # attributes that are not children
 
 
 @export("train.Checkpoint")
@@ -68,7 +69,10 @@ class Checkpoint(AutoTrackable):
 
     def __init__(self, root: Any = None, **kwargs: Any):
         self._counter: Any = None
-        self._root = root
+        # Keras 2 has a model's checkpoint not keep the model
+        self._held = root if isinstance(root, weakref.ref) else (lambda: root)
+        if isinstance(root, weakref.ref):
+            root = root()
         if root is not None:
             _check("root", root, (Trackable,))
             there = children(root)
@@ -82,6 +86,10 @@ class Checkpoint(AutoTrackable):
         for name, value in sorted(kwargs.items()):
             _check(name, value, (Trackable, *CONTAINERS))
             setattr(self, name, value)
+
+    @property
+    def _root(self) -> Any:
+        return self._held()
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         found = super()._trackable_children(save_type, **options)

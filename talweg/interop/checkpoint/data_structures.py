@@ -6,6 +6,7 @@ of the layers in them (`_values`), so what becomes an attribute of one of its la
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -152,8 +153,6 @@ class ListWrapper(TrackableDataStructure, list):
         return ListWrapper(list(self))
 
     def __deepcopy__(self, memo: dict) -> ListWrapper:
-        import copy
-
         return ListWrapper(copy.deepcopy(list(self), memo))
 
     def copy(self) -> ListWrapper:
@@ -161,7 +160,18 @@ class ListWrapper(TrackableDataStructure, list):
         return ListWrapper(list(self))
 
 
-for _name in "append extend insert __iadd__ __imul__ __setitem__ __delitem__ pop remove clear".split():
+for _name in [
+    "append",
+    "extend",
+    "insert",
+    "__iadd__",
+    "__imul__",
+    "__setitem__",
+    "__delitem__",
+    "pop",
+    "remove",
+    "clear",
+]:
     setattr(ListWrapper, _name, _changing(_name))
 for _name in ("sort", "reverse"):
     setattr(ListWrapper, _name, _changing(_name))
@@ -204,8 +214,6 @@ class _DictWrapper(TrackableDataStructure, dict):
         return dict, (dict(self),)
 
     def __deepcopy__(self, memo: dict) -> _DictWrapper:
-        import copy
-
         return _DictWrapper(copy.deepcopy(dict(self), memo))
 
 

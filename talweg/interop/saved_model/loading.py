@@ -52,6 +52,57 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
         return load_first_generation(model, folder, tags)
 
 
+@export("__internal__.saved_model.parse_saved_model")
+def parse_saved_model(export_dir: Any) -> Any:
+    """The message of a saved model; OSError if there is none in the folder."""
+    return read_saved_model(os.fspath(export_dir))
+
+
+@export("__internal__.saved_model.load_partial")
+def load_partial(
+    export_dir: Any, filters: Any, tags: Any = None, options: Any = None
+) -> dict[str, Any]:
+    """Objects of a saved model by the paths that lead to them ("root.layer").
+
+    filters: paths; as a dictionary, with the object that the program has already and what gives it
+    its children, or None.  Objects that are there get their saved values.
+    """
+    folder = os.fspath(export_dir)
+    options = LoadOptions() if options is None else options
+    with dispatch.eagerly():
+        meta_graph = read_saved_model(folder).meta_graphs[0]
+        _check_tags(tags, meta_graph, folder)
+        numbers = _numbers(meta_graph.object_graph_def.nodes, filters)
+        given = {
+            numbers[path]: found
+            for path, found in (filters.items() if isinstance(filters, dict) else ())
+            if found is not None
+        }
+        reviver = Reviver(meta_graph, folder, options, given)
+        reviver.root()
+        return {path: reviver.made[numbers[path]] for path in filters}
+
+
+def _numbers(nodes: Any, paths: Any) -> dict[str, int]:
+    """The numbers of the objects that paths lead to; ValueError for a path that leads nowhere."""
+    below = [{child.local_name: child.node_id for child in node.children} for node in nodes]
+    found = {}
+    for path in paths:
+        places = {(0, path.removeprefix("root").removeprefix("."))}  # names may contain dots
+        while places and not any(rest == "" for _, rest in places):
+            places = {
+                (number, rest[len(name) :].removeprefix("."))
+                for place, rest in places
+                for name, number in below[place].items()
+                if rest == name or rest.startswith(f"{name}.")
+            }
+        ends = [place for place, rest in places if rest == ""]
+        if not ends:
+            raise value_error("TW509", f"no object of the saved model is at {path!r}")
+        found[path] = ends[0]
+    return found
+
+
 def _check_tags(tags: Any, meta_graph: Any, folder: str) -> None:
     known = list(meta_graph.meta_info_def.tags)
     wanted = [tags] if isinstance(tags, str) else tags

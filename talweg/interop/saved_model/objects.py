@@ -15,6 +15,7 @@ from talweg.interop.graph_def.writing import Output
 from talweg.interop.saved_model.functions import Traces
 from talweg.interop.saved_model.graph import OuterGraph
 from talweg.interop.saved_model.parameters import function_spec, input_signature, output_signature
+from talweg.interop.saved_model.registered_types import registration_for
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.interop.saved_model.structured_values import written
 from talweg.interop.saved_model.tables import SavedTable, saved_table
@@ -88,6 +89,10 @@ class ObjectWriter:
             user = message.user_object
             user.identifier = _identifier(obj)
             user.version.producer = user.version.min_consumer = 1
+            registered = registration_for(obj)
+            if registered is not None:
+                user.ClearField("version")
+                registered.write(user)
 
     # -- functions
 
@@ -177,7 +182,9 @@ def _identifier(obj: Any) -> str:
         return "trackable_list_wrapper"
     if isinstance(obj, tuple):
         return "trackable_tuple_wrapper"
-    return "trackable_dict_wrapper" if isinstance(obj, dict) else "_generic_user_object"
+    if isinstance(obj, dict):
+        return "trackable_dict_wrapper"
+    return getattr(obj, "_object_identifier", "_generic_user_object")
 
 
 def _file(asset: Asset, files: dict[str, str]) -> str:

@@ -20,6 +20,7 @@ from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
 from talweg.interop.checkpoint import object_graph
+from talweg.interop.checkpoint.object_walk import variable_in
 from talweg.interop.checkpoint.restoring import VALUE
 from talweg.interop.checkpoint.restoring import object_graph as object_graph_in
 from talweg.interop.graph_def.reading import NodeRecord
@@ -32,6 +33,7 @@ from talweg.interop.saved_model.constants import (
 )
 from talweg.interop.saved_model.options import LoadOptions
 from talweg.interop.saved_model.parameters import signature_of
+from talweg.interop.saved_model.registered_types import get_setter, registration_of
 from talweg.interop.saved_model.restored import RestoredFunction, RestoredSignature, SavedTrace
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.interop.saved_model.tables import CREATE, INITIALIZE
@@ -85,7 +87,13 @@ class RestoredValues:
 class Reviver:
     """Makes the objects of one meta graph."""
 
-    def __init__(self, meta_graph: Any, folder: str, options: LoadOptions):
+    def __init__(
+        self,
+        meta_graph: Any,
+        folder: str,
+        options: LoadOptions,
+        given: dict[int, tuple[Any, Any]] | None = None,
+    ):
         self.meta_graph, self.folder, self.options = meta_graph, folder, options
         self.message = meta_graph.object_graph_def
         self.nodes = self.message.nodes
@@ -94,7 +102,8 @@ class Reviver:
         }
         self.constants = {node.name: node for node in meta_graph.graph_def.node}
         self.values = RestoredValues(self.nodes, folder)
-        self.made: dict[int, Any] = {}
+        self.given = given or {}  # objects that the program has already, and what sets children
+        self.made: dict[int, Any] = {number: obj for number, (obj, _) in self.given.items()}
         self.traces: dict[str, SavedTrace] = {}
         self._check()
 
@@ -116,7 +125,9 @@ class Reviver:
         for number in range(len(self.nodes)):
             self.get(number)
         for number, node in enumerate(self.nodes):
-            self._connect(self.made[number], node)
+            self._connect(self.made[number], node, self._setter(number, node))
+            if number in self.given:
+                self._restore(number, self.made[number])
         for number, node in enumerate(self.nodes):
             if node.WhichOneof("kind") == "resource":
                 self._fill(number, node)
@@ -170,6 +181,9 @@ class Reviver:
             )
         if identifier == "signature_map":
             return SignatureMap({})
+        registered = registration_of(node.user_object)
+        if registered is not None:
+            return registered.from_proto(node.user_object)
         return type("SavedObject", (RevivedObject,), {})()
 
     def _asset(self, number: int, node: Any) -> Asset:
@@ -271,7 +285,21 @@ class Reviver:
 
     # -- children
 
-    def _connect(self, obj: Any, node: Any) -> None:
+    def _setter(self, number: int, node: Any) -> Any:
+        """What gives an object its children, where it is not of a class of ours."""
+        if number in self.given:
+            return self.given[number][1]
+        if node.WhichOneof("kind") == "user_object" and registration_of(node.user_object):
+            return get_setter(node.user_object)
+        return None
+
+    def _restore(self, number: int, obj: Any) -> None:
+        """Give an object that was there already its saved value."""
+        variable, key = variable_in(obj), self.values.get(number, VALUE)
+        if variable is not None and key is not None:
+            variable.assign(self.values.read(key))
+
+    def _connect(self, obj: Any, node: Any, setter: Any = None) -> None:
         """Give an object its children."""
         parts = {child.local_name: self.made[child.node_id] for child in node.children}
         if not isinstance(obj, SignatureMap):
@@ -280,7 +308,10 @@ class Reviver:
                 for name, part in parts.items()
                 if not isinstance(obj, (RestoredFunction, SavedTrace))
             }
-        if isinstance(obj, list):
+        if setter is not None:
+            for name, part in parts.items():
+                setter(obj, name, part)
+        elif isinstance(obj, list):
             count = 1 + max([int(name) for name in parts if name.isdigit()], default=-1)
             obj.extend([parts.get(str(place)) for place in range(count)])
         elif isinstance(obj, dict):

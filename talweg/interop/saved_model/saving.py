@@ -18,6 +18,7 @@ from talweg.formats.bundle.writer import write_bundle
 from talweg.formats.files import partial_folder
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.checkpoint import described
+from talweg.interop.checkpoint.initial_values import ByIdentity, paths_of
 from talweg.interop.checkpoint.object_walk import Survey
 from talweg.interop.graph_def.messages import PRODUCER
 from talweg.interop.graph_def.meta_graph import TENSORFLOW
@@ -37,7 +38,9 @@ from talweg.interop.saved_model.messages import SavedModel
 from talweg.interop.saved_model.objects import ObjectWriter
 from talweg.interop.saved_model.options import SaveOptions
 from talweg.interop.saved_model.signatures import SignatureMap, canonical, default_signature
-from talweg.interop.saved_model.surveying import functions_of, survey
+from talweg.interop.saved_model.surveying import children, functions_of, survey
+
+DEFAULT_SIGNATURE = "_default_save_signature"  # under this name Keras 2 has a model's own
 
 
 @export("saved_model.save", "compat.v1.saved_model.save", "compat.v1.saved_model.experimental.save")
@@ -85,11 +88,28 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
         _write(obj, os.fspath(export_dir), signatures, options)
 
 
-def _write(obj: Any, folder: str, signatures: Any, options: SaveOptions) -> None:
+def save_and_return_nodes(
+    obj: Any,
+    export_dir: Any,
+    signatures: Any = None,
+    options: Any = None,
+    experimental_skip_checkpoint: bool = False,
+) -> tuple[list, ByIdentity]:
+    """`save`; returns the objects that were saved, and the names that lead to each."""
+    options = SaveOptions() if options is None else options
+    with dispatch.eagerly():
+        catch_up()
+        found = _write(obj, os.fspath(export_dir), signatures, options)
+    return found.objects, paths_of(found)
+
+
+def _write(obj: Any, folder: str, signatures: Any, options: SaveOptions) -> Survey:
+    cache: dict = {}
     if signatures is None:
-        signatures = default_signature(functions_of(obj))
+        own = children(obj, cache).get(DEFAULT_SIGNATURE)
+        signatures = default_signature(functions_of(obj)) if own is None else own
     named = SignatureMap(canonical(signatures))
-    found = survey(obj, named)
+    found = survey(obj, named, cache)
     model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
     meta_graph = model.meta_graphs.add()
     _note_versions(meta_graph, options)
@@ -111,6 +131,7 @@ def _write(obj: Any, folder: str, signatures: Any, options: SaveOptions) -> None
         graph.saver(resources, {**rest, object_graph.KEY: message})
     tensors[object_graph.KEY] = message
     write_folder(folder, model, tensors, files)
+    return found
 
 
 def _values(found: Survey) -> tuple[list, dict[str, Any]]:

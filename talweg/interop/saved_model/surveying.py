@@ -11,7 +11,7 @@ from typing import Any
 
 from talweg.api.resources import Asset, TrackableResource
 from talweg.core.errors import value_error
-from talweg.core.tracking import UNTRACKED, AutoTrackable, Trackable
+from talweg.core.tracking import EXPLICIT, UNTRACKED, AutoTrackable, Trackable
 from talweg.interop.checkpoint import object_walk
 from talweg.interop.checkpoint.object_walk import CONTAINERS, Survey, variable_in
 from talweg.interop.saved_model.signatures import SignatureMap
@@ -58,7 +58,8 @@ def children(obj: Any, cache: dict | None = None) -> dict[str, Any]:
     except NotImplementedError:
         found = obj._trackable_children("checkpoint")
     found = {name: child for name, child in found.items() if is_saved(child)}
-    own = _containers(obj) if isinstance(obj, AutoTrackable) else {}
+    explicit = EXPLICIT in getattr(obj, "__dict__", ())
+    own = _containers(obj) if isinstance(obj, AutoTrackable) and not explicit else {}
     for name, function in functions.items():
         if name in found and same_object(found[name]) is not function:
             raise value_error(
@@ -112,6 +113,13 @@ def functions_of(obj: Any) -> dict[str, Any]:
     return found
 
 
-def survey(root: Any, signatures: SignatureMap) -> Survey:
-    """All that is saved below `root`: nearer objects first, each once, under its shortest path."""
-    return object_walk.survey(root, {"signatures": signatures}, children, same_object)
+def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:
+    """All that is saved below `root`: nearer objects first, each once, under its shortest path.
+
+    cache: what objects remember of each other while they say their children.
+    """
+
+    def below(obj: Any) -> dict[str, Any]:
+        return children(obj, cache)
+
+    return object_walk.survey(root, {"signatures": signatures}, below, same_object)

@@ -1,0 +1,33 @@
+"""Attributes of variables that are private in TensorFlow, and that libraries ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.core import dispatch
+from talweg.core.hooks import hooks
+from talweg.core.tracking import Trackable
+
+
+class LibraryTrackable(Trackable):
+    """What Keras 2 and others ask of a variable beside its public attributes."""
+
+    __slots__ = ()
+    _save_slice_info = None
+    _in_graph_mode = False  # its values are its own; those of a session's variables are not
+
+    @property
+    def op(self) -> Any:
+        """The operation that reads it in a graph; None while operations run at once."""
+        if dispatch.context.base is None:
+            return None
+        return hooks.convert_to_tensor(self).op
+
+    @property
+    def _graph_key(self) -> str:
+        """What optimizers group variables by: one group outside of graphs."""
+        return getattr(dispatch.context.base, "_graph_key", "eager")
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What of it is saved, by name."""
+        return {"VARIABLE_VALUE": self}
