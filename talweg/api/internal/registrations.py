@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -99,17 +98,16 @@ def assign_moving_average(
     return variable.assign(biased / (1 - kept ** look_up("cast")(steps, variable.dtype)))
 
 
-_of_averages: weakref.WeakKeyDictionary[Any, tuple] = weakref.WeakKeyDictionary()
-
-
 def _debiasing(variable: Any) -> tuple:
     """The average that begins at zero, and the number of steps, of a variable."""
-    if variable not in _of_averages:
+    found = getattr(variable, "_debiasing", None)
+    if found is None:
         make, zeros = look_up("Variable"), look_up("zeros")
         with look_up("init_scope")():
             biased = make(zeros(variable.shape, variable.dtype), trainable=False, name="biased")
-            _of_averages[variable] = biased, make(0.0, trainable=False, name="local_step")
-    return _of_averages[variable]
+            found = biased, make(0.0, trainable=False, name="local_step")
+        variable._debiasing = found
+    return found
 
 
 @export("__internal__.get_name_scope")
