@@ -18,6 +18,18 @@ def raised(function):
     return None
 
 
+def value_or_error(call):
+    """What a call gives; the class of its error."""
+    found = []
+    error = raised(lambda: found.append(call()))
+    return found[0] if error is None else error
+
+
+def answers(calls):
+    """What each call gives, by its name."""
+    return {name: value_or_error(call) for name, call in calls.items()}
+
+
 def run(tf, fetches, feed=None):
     """The fetches in a session of their own, after the variables have been initialized."""
     with tf.Session() as session:

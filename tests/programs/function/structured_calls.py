@@ -2,18 +2,7 @@
 
 import tempfile
 
-from programs.support import raised
-
-
-def value_or_error(call):
-    """What a call gives; the class of its error."""
-    found = []
-    error = raised(lambda: found.append(call()))
-    return found[0] if error is None else error
-
-
-def answers(calls):
-    return {name: value_or_error(call) for name, call in calls.items()}
+from programs.support import answers, raised
 
 
 def python_values(tf, np):
