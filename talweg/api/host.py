@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from talweg.api.arguments import tensor
+from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export, export_value
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype
@@ -23,9 +24,11 @@ from talweg.core.errors import (
     compose,
     invalid,
 )
+from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
 from talweg.trace.host_calls import numpy_call, python_call
 
 _CLASSES = (
@@ -48,8 +51,10 @@ def py_function(
 ) -> Any:
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
-    Tapes see what happens inside, so it has a gradient.  Tout: a dtype, or a list of as many as
-    there are results ([] for none).  Without `func` it is a decorator, `@tf.py_function(Tout=...)`.
+    Tapes see what happens inside, so it has a gradient.  inp: tensors, or sparse and ragged ones and
+    others that consist of tensors.  Tout: a dtype, or a list of as many as there are results ([] for
+    none); for a result that is no tensor its spec, such as `tf.RaggedTensorSpec`.  Without `func`
+    it is a decorator, `@tf.py_function(Tout=...)`.
     InvalidArgumentError if their number or dtypes differ; errors in `func` come as operation
     errors, the original as their cause.
 
@@ -59,17 +64,51 @@ def py_function(
     """
     if func is None:
         return _decorator(lambda func, inp: py_function(func, inp, Tout))
-    operands = [tensor(x) for x in (inp or [])]
+    given = [x if _is_composite(x) else tensor(x) for x in (inp or [])]
+    taken = [getattr(x, "_type_spec", None) for x in given]
+    operands = structure.flatten(given, composites=True)
     several = isinstance(Tout, (list, tuple))
-    dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
+    results = [t if isinstance(t, TypeSpec) else as_dtype(t) for t in (Tout if several else [Tout])]
+    dtypes = [spec.dtype for result in results for spec in _part_specs(result)]
 
     def call(*tensors: Any) -> list:
-        return _called(func, tensors, dtypes, several)
+        remaining = iter(tensors)
+        arguments = [_put_together(spec, remaining) for spec in taken]
+        return _called(func, arguments, results, several)
 
-    if dispatch.context.base is not None:
-        return python_call(call, operands, dtypes, several)
-    converted = call(*operands)
+    if dispatch.context.base is None:
+        found = call(*operands)
+    else:
+        found = python_call(call, operands, dtypes)
+        if not dtypes:
+            return found
+    remaining = iter(found)
+    converted = [_put_together(result, remaining) for result in results]
     return converted if several else converted[0]
+
+
+def _is_composite(x: Any) -> bool:
+    return structure.kind_of(x) == structure.COMPOSITE
+
+
+def _part_specs(result: Any) -> list:
+    """The specs of the tensors that a result of this dtype or spec consists of."""
+    return result.part_specs() if hasattr(result, "part_specs") else [_tensor_spec(result)]
+
+
+def _tensor_spec(result: Any) -> TypeSpec:
+    """The spec of a result that is a tensor."""
+    return result if isinstance(result, TypeSpec) else TensorSpec(None, result)
+
+
+def _put_together(spec: Any, tensors: Iterator) -> Any:
+    """The next value of these tensors: a composite where the spec is one."""
+    if not hasattr(spec, "part_specs"):
+        found = next(tensors)
+        if isinstance(spec, TensorSpec) and spec.shape.rank is not None:
+            return ensure_shape(found, spec.shape)
+        return found
+    return spec.with_parts([next(tensors) for _ in spec.part_specs()])
 
 
 def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
@@ -85,22 +124,31 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _called(func: Any, operands: tuple, dtypes: list, several: bool) -> list:
-    """The results of the user's function as tensors of these dtypes."""
+def _called(func: Any, arguments: list, wanted: list, several: bool) -> list:
+    """The results of the user's function as the tensors that these dtypes and specs ask for."""
     try:
-        results = func(*operands)
+        results = func(*arguments)
         found = _results(results, several)
-        if len(found) != len(dtypes):
+        if len(found) != len(wanted):
             raise invalid(
                 "TW204",
-                f"py_function returns {len(found)} values, but expects to see {len(dtypes)}",
+                f"py_function returns {len(found)} values, but expects to see {len(wanted)}",
                 "a result for each dtype in Tout",
             )
-        return [convert_to_tensor(x, dtype) for x, dtype in zip(found, dtypes)]
+        return [part for x, spec in zip(found, wanted) for part in _parts_of(x, spec)]
     except OpError:
         raise
     except Exception as error:
         raise _as_operation_error(error) from error
+
+
+def _parts_of(x: Any, spec: Any) -> list:
+    """The tensors of a result; InvalidArgumentError if it is not what its spec says."""
+    if not hasattr(spec, "part_specs"):
+        return [convert_to_tensor(x, _tensor_spec(spec).dtype)]
+    if not spec.is_compatible_with(x):
+        raise invalid("TW208", f"py_function returns {x!r}", f"a value of {spec!r}")
+    return x._flat_components()
 
 
 def _results(results: Any, several: bool) -> list:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pprint
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
@@ -70,27 +71,40 @@ def _nested(array: np.ndarray, summarize: int, depth: int) -> str:
     return "[" + ("\n" * (array.ndim - 1) + " " * depth).join(parts) + "]"
 
 
-class _Text:
-    """Text that is its own representation, to stand in a structure."""
+class _Place:
+    """The place of a tensor's text in a structure: two characters, which no representation has."""
 
-    def __init__(self, text: str):
-        self._text = text
+    def __init__(self, number: int):
+        self.number = number
 
     def __repr__(self) -> str:
-        return self._text
+        return "\0" + chr(self.number)
 
 
-def _leaf(value: Any, summarize: int) -> Any:
-    """A tensor as text; other values as they are."""
+def _text(value: Any, summarize: int) -> str | None:
+    """A tensor as text; None for other values."""
     if isinstance(value, (Tensor, Variable)):
-        return _Text(array_text(np.asarray(value.numpy()), summarize))
+        return array_text(np.asarray(value.numpy()), summarize)
     if isinstance(value, SparseTensor):
         parts = ("indices", "values", "dense_shape")
         texts = [array_text(getattr(value, part).numpy(), summarize) for part in parts]
-        return _Text("'SparseTensor(indices={}, values={}, shape={})'".format(*texts))
+        return "'SparseTensor(indices={}, values={}, shape={})'".format(*texts)
     if isinstance(value, RaggedTensor):
-        return _Text(repr(value.to_list()))
-    return value
+        words = value.with_flat_values(look_up("strings.as_string")(value.flat_values))
+        return _rows(words.to_list(), summarize, value.dtype.name == "string")
+    return None
+
+
+def _rows(rows: Any, summarize: int, quoted: bool) -> str:
+    """Nested lists of words in brackets, with `summarize` at either end of each list."""
+    if isinstance(rows, bytes):
+        text = rows.decode("utf-8", "backslashreplace")
+        return f"'{text}'" if quoted else text
+    shown = list(rows)
+    if summarize >= 0 and len(rows) > 2 * summarize:
+        shown = [*rows[:summarize], b"...", *rows[len(rows) - summarize :]]
+    texts = [_rows(row, summarize, quoted and row != b"...") for row in shown]
+    return "[" + ", ".join(texts) + "]"
 
 
 def describe(value: Any, summarize: int) -> str:
@@ -98,9 +112,13 @@ def describe(value: Any, summarize: int) -> str:
     if isinstance(value, str):
         return value
     if not structure.is_nested(value):
-        return repr(_leaf(value, summarize))
-    leaves = [_leaf(leaf, summarize) for leaf in structure.flatten(value)]
-    return pprint.pformat(structure.pack(value, leaves))
+        text = _text(value, summarize)
+        return repr(value) if text is None else text
+    leaves = structure.flatten(value)
+    texts = [_text(leaf, summarize) for leaf in leaves]
+    places = [_Place(i) if text is not None else leaves[i] for i, text in enumerate(texts)]
+    shown = pprint.pformat(structure.pack(value, places))
+    return re.sub("\0(.)", lambda found: str(texts[ord(found[1])]), shown, flags=re.DOTALL)
 
 
 def _writer(stream: Any) -> Callable[[str], Any]:

@@ -118,13 +118,14 @@ def _is_method(decorated: Any, first: Any) -> bool:
 
 
 def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    arguments = [
+    leaves = [
         convert_to_tensor(a) if is_tensor_like(a) or _is_number(a) else a
         for a in structure.flatten(args)
     ]
     base = dispatch.context.base
     if hasattr(base, "captured"):  # the rule is to know them as the body does
-        arguments = [base.bring_in(a) if _is_outside(base, a) else a for a in arguments]
+        leaves = [_brought_in(base, a) for a in leaves]
+    arguments = [_part(a) for a in leaves]
     inside = VariableWatcher()
     outer = dispatch.context.recorders
     # What happens inside is shown to the tapes, since the user's rule may use tensors computed
@@ -132,7 +133,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     with dispatch.only((inside, *outer)):
         dispatch.enter()
         try:
-            answer = function(*structure.pack(args, arguments), **kwargs)
+            answer = function(*structure.pack(args, leaves), **kwargs)
         finally:
             dispatch.leave()
     if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
@@ -141,25 +142,40 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
             f"{_name(function)} must return (result, grad_fn), got {type(answer).__name__}",
         )
     result, grad_fn = answer
+    results = structure.flatten(result)
     variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
     with dispatch.only(()):
-        flat = [stop_gradient(convert_to_tensor(leaf)) for leaf in structure.flatten(result)]
-    if dispatch.context.base is not None or any([getattr(a, "level", 0) for a in arguments]):
-        reads = [variable.value() for variable in variables]
-        rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
-        operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
-        flat = list(with_rule(*flat, *operands, rule=rule, count=len(flat)))
-        return structure.pack(result, flat)
+        flat = [stop_gradient(convert_to_tensor(_part(leaf))) for leaf in results]
     observer = dispatch.state.observer
-    if outer or observer is not None:
+    in_graph = base is not None or any([getattr(a, "level", 0) for a in arguments])
+    if in_graph or outer or observer is not None:
         reads = [variable.value() for variable in variables]
-        rule = CustomRule(_name(function), _pullback(function, grad_fn, arguments, variables, flat))
+        pullback = _pullback(function, grad_fn, arguments, variables, flat, results)
+        rule = CustomRule(_name(function), pullback)
         operands = tuple(a for a in arguments if isinstance(a, Tensor)) + tuple(reads)
-        for recorder in outer:
-            recorder.record(rule, operands, tuple(flat), {})
-        if observer is not None:
-            observer.applied(rule, operands, tuple(flat), {})
-    return structure.pack(result, flat)
+        if in_graph:
+            flat = list(with_rule(*flat, *operands, rule=rule, count=len(flat)))
+        else:
+            for recorder in outer:
+                recorder.record(rule, operands, tuple(flat), {})
+            if observer is not None:
+                observer.applied(rule, operands, tuple(flat), {})
+    return structure.pack(result, [_with_part(*pair) for pair in zip(results, flat)])
+
+
+def _part(leaf: Any) -> Any:
+    """The tensor that stands for a leaf: the flat values of a ragged tensor."""
+    return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
+
+
+def _with_part(leaf: Any, part: Any) -> Any:
+    """What `_part` is undone by."""
+    return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
+
+
+def _brought_in(graph: Any, leaf: Any) -> Any:
+    part = _part(leaf)
+    return _with_part(leaf, graph.bring_in(part)) if _is_outside(graph, part) else leaf
 
 
 def _is_outside(graph: Any, value: Any) -> bool:
@@ -179,9 +195,12 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _pullback(
-    function: Any, grad_fn: Any, arguments: list, variables: list, results: list
+    function: Any, grad_fn: Any, arguments: list, variables: list, flat: list, results: list
 ) -> Callable[[list], list]:
-    """From cotangents of the results to those of all tensor arguments and variables."""
+    """From cotangents of the results to those of all tensor arguments and variables.
+
+    The user's function is given, and may give, ragged cotangents of what is ragged.
+    """
     takes = inspect.signature(grad_fn).parameters
     accepts = "variables" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
     if variables and not accepts:
@@ -193,7 +212,8 @@ def _pullback(
         )
 
     def pullback(g: list) -> list:
-        g = [zeros_of(z) if part is None else part for part, z in zip(g, results)]
+        g = [zeros_of(z) if part is None else part for part, z in zip(g, flat)]
+        g = [_with_part(*pair) for pair in zip(results, g)]
         if variables:
             by_arguments, by_variables = grad_fn(*g, variables=variables)
             by_variables = structure.flatten(by_variables)
@@ -207,7 +227,7 @@ def _pullback(
                 f"gradients for its arguments and {len(variables)} for its variables, but returned "
                 f"{len(given)} and {len(by_variables)} instead.",
             )
-        tensors = [c for c, a in zip(given, arguments) if isinstance(a, Tensor)]
+        tensors = [_part(c) for c, a in zip(given, arguments) if isinstance(a, Tensor)]
         return [None if c is None else convert_to_tensor(c) for c in tensors] + by_variables
 
     return pullback

@@ -20,7 +20,7 @@ from talweg.graph import structure
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 from talweg.prims.state import group
-from talweg.trace.opaque_calls import Hole
+from talweg.trace.opaque_calls import Hole, Parts
 from talweg.transform.batch import BatchTensor
 
 
@@ -30,10 +30,12 @@ class Later:
     def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str):
         self.function, self.tf_type = function, tf_type
         self.operands: list = []
-        self.args = structure.map_leaves(self._leave_out, args, composites=True)
-        self.kwargs = structure.map_leaves(self._leave_out, kwargs, composites=True)
+        self.args = structure.map_leaves(self._leave_out, args)
+        self.kwargs = structure.map_leaves(self._leave_out, kwargs)
 
     def _leave_out(self, leaf: Any) -> Any:
+        if structure.kind_of(leaf) == structure.COMPOSITE:
+            return Parts(leaf, [self._leave_out(part) for part in leaf._flat_components()])
         if isinstance(leaf, Tensor):
             self.operands.append(leaf)
         elif hasattr(leaf, "handle_read"):
@@ -47,14 +49,20 @@ class Later:
         operands, self.operands = self.operands, []
         return operands
 
-    def __call__(self, *arrays: Any) -> Any:
-        """The function's result; assertions of shapes fail as operations do."""
+    def filled(self, arrays: Any) -> tuple:
+        """The arguments with these arrays as the tensors that were left out."""
+        tensors = [wrap(array) for array in arrays]
 
         def fill(leaf: Any) -> Any:
-            return wrap(arrays[leaf.number]) if type(leaf) is Hole else leaf
+            if type(leaf) is Parts:
+                return leaf.fill(tensors)
+            return tensors[leaf.number] if type(leaf) is Hole else leaf
 
-        args = structure.map_leaves(fill, self.args, composites=True)
-        kwargs = structure.map_leaves(fill, self.kwargs, composites=True)
+        return structure.map_leaves(fill, self.args), structure.map_leaves(fill, self.kwargs)
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The function's result; assertions of shapes fail as operations do."""
+        args, kwargs = self.filled(arrays)
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
@@ -130,12 +138,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
     """Call it now, with its own errors."""
-
-    def fill(leaf: Any) -> Any:
-        return wrap(arrays[leaf.number]) if type(leaf) is Hole else leaf
-
-    args = structure.map_leaves(fill, call.args, composites=True)
-    kwargs = structure.map_leaves(fill, call.kwargs, composites=True)
+    args, kwargs = call.filled(arrays)
     context = dispatch.context
     before, context.base = context.base, None
     try:

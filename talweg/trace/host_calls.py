@@ -126,12 +126,11 @@ def numpy_call(
     return list(results) if several else results[0]
 
 
-def python_call(function: Callable[..., Any], operands: list, dtypes: list, several: bool) -> Any:
-    """The operation that calls `function` on tensors; it gives a list of tensors."""
+def python_call(function: Callable[..., Any], operands: list, dtypes: list) -> Any:
+    """The results of `function` on tensors when the graph runs; without any, an operation."""
     if not dtypes:
         return act(*operands, call=HostAction(function)).op
-    results = taped_call(*operands, call=TapedCall(function, dtypes))[:-1]
-    return list(results) if several else results[0]
+    return list(taped_call(*operands, call=TapedCall(function, dtypes))[:-1])
 
 
 class HostAction:

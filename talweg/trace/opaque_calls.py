@@ -54,14 +54,18 @@ class Hole:
 class Parts:
     """The place of a composite (a sparse or ragged tensor, slices) in the arguments of a call."""
 
-    __slots__ = ("holes", "kind")
+    __slots__ = ("holes", "kind", "spec")
 
-    def __init__(self, kind: Any, holes: list[Hole]):
-        self.kind, self.holes = kind, holes
+    def __init__(self, composite: Any, holes: list[Hole]):
+        self.kind, self.holes = type(composite), holes
+        self.spec = getattr(composite, "_type_spec", None)
 
     def fill(self, tensors: Any) -> Any:
         """The composite of the tensors that stand in its place."""
-        return self.kind._with_components(None, [tensors[hole.number] for hole in self.holes])
+        parts = [tensors[hole.number] for hole in self.holes]
+        if hasattr(self.spec, "with_parts"):
+            return self.spec.with_parts(parts)
+        return self.kind._with_components(None, parts)
 
     def make_fit(self, tensors: list) -> None:
         """Give made-up parts values with which they can be a composite."""
@@ -346,7 +350,7 @@ def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
     def leave_out(leaf: Any) -> Any:
         if structure.kind_of(leaf) == structure.COMPOSITE:
             holes = [hole(convert_to_tensor(x)) for x in leaf._flat_components()]
-            composites.append(Parts(type(leaf), holes))
+            composites.append(Parts(leaf, holes))
             return composites[-1]
         if isinstance(leaf, Tensor):
             return hole(leaf)

@@ -225,9 +225,9 @@ def assert_shapes(
         shape = _shape_of(x).as_tuple()
         label = f"tensor {position}, of shape {shape},"
         many = bool(entries) and any(entries[0] is mark or entries[0] == mark for mark in _MANY)
+        if shape == () and len(entries) - many == 1:
+            shape = (1,)  # as TensorFlow, which takes a scalar for a vector of one element
         _check_rank(label, shape, entries, many, message)
-        if len(shape) < len(entries) - many:
-            continue  # a scalar where one dimension is asked for
         dims = shape[len(shape) - len(entries) + 1 :] if many else shape
         for axis, (entry, size) in enumerate(zip(entries[many:], dims)):
             _check_size(label, axis - len(dims), entry, size, sizes, message)
@@ -249,9 +249,10 @@ def _entries(spec: Any) -> tuple:
 
 def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: Any) -> None:
     rank = len(entries) - many
-    # TensorFlow takes a scalar for a vector of one element, and the other way round.
+    # TensorFlow takes a vector of one element for a scalar, too.
     allowed = {0, 1} if rank in (0, 1) and not many else {rank}
-    if len(shape) < rank if many else len(shape) not in allowed:
+    several = len(shape) == 1 and rank == 0 and not many and type(shape[0]) is int and shape[0] != 1
+    if several or (len(shape) < rank if many else len(shape) not in allowed):
         text = f"assert_shapes: {label} has the wrong rank"
         raise value_error(
             "TW203", prefixed(message, text), f"rank {rank}{' or more' if many else ''}"

@@ -11,17 +11,17 @@ import sys
 import time
 import unittest
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.export import export
+from talweg.api.export import export, look_up
+from talweg.api.scopes import executing_eagerly
 from talweg.api.testing.test_case import evaluated
 from talweg.core import dispatch
 from talweg.core.dtypes import COMPLEX, INEXACT, bfloat16
 from talweg.core.errors import value_error
-from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import GradientTape
 
@@ -37,7 +37,9 @@ def compute_gradient(
     f: a function of tensors that returns one tensor.  x: a list of what its arguments are, floats
     or complex numbers.  delta: the step of the differences (1/1024).  Returns two tuples with an
     array [elements of y, elements of an argument] for each argument; a complex element counts as
-    two, its real and its imaginary part.  ValueError if x is no list or holds other dtypes.
+    two, its real and its imaginary part.  ValueError if x is no list or holds other dtypes.  In a
+    graph, f is called once, with placeholders, and the default session computes; ValueError where
+    there is none.
 
     >>> import talweg as tf
     >>> exact, estimated = tf.test.compute_gradient(lambda x: x * x, [[1.0, 2.0]])
@@ -58,9 +60,59 @@ def compute_gradient(
                 "floats or complex numbers",
             )
     step = STEP if delta is None else delta
-    exact = _exact_jacobians(f, arguments)
+    differentiated = (_eagerly if executing_eagerly() else _in_a_graph)(f, arguments)
+    exact = _exact_jacobians(differentiated)
     positions = range(len(arguments))
-    return exact, tuple(_estimated_jacobian(f, arguments, i, step) for i in positions)
+    return exact, tuple(_estimated_jacobian(differentiated, i, step) for i in positions)
+
+
+class _Differentiated(NamedTuple):
+    """A function of arrays: what it gives at `arrays`, and its pullback there."""
+
+    dtypes: list
+    arrays: list[np.ndarray]
+    value: Callable[[list[np.ndarray]], np.ndarray]
+    pullback: Callable[[np.ndarray], list]
+
+
+def _eagerly(f: Callable[..., Any], arguments: list) -> _Differentiated:
+    with GradientTape(persistent=True) as tape:
+        tape.watch(arguments)
+        y = convert_to_tensor(f(*arguments))
+
+    def value(arrays: list[np.ndarray]) -> np.ndarray:
+        return convert_to_tensor(f(*[tensor(array.copy()) for array in arrays])).numpy()
+
+    def pullback(seed: np.ndarray) -> list:
+        gradients = tape.gradient(y, arguments, output_gradients=tensor(seed.copy()))
+        return [None if g is None else convert_to_tensor(g).numpy() for g in gradients]
+
+    arrays = [argument.numpy() for argument in arguments]
+    return _Differentiated([argument.dtype for argument in arguments], arrays, value, pullback)
+
+
+def _in_a_graph(f: Callable[..., Any], arguments: list) -> _Differentiated:
+    session = look_up("compat.v1.get_default_session")()
+    if session is None:
+        raise value_error(
+            "TW503", "compute_gradient needs a default session in a graph", "with Session():"
+        )
+    placeholder = look_up("compat.v1.placeholder")
+    fed = [placeholder(argument.dtype, argument.shape) for argument in arguments]
+    y = convert_to_tensor(f(*fed))
+    seed_fed = placeholder(y.dtype, y.shape)
+    gradients = look_up("compat.v1.gradients")([y], fed, [seed_fed])
+    wanted = [convert_to_tensor(g) for g in gradients if g is not None]
+    arrays = session.run(arguments)
+
+    def value(arrays: list[np.ndarray]) -> np.ndarray:
+        return session.run(y, dict(zip(fed, arrays)))
+
+    def pullback(seed: np.ndarray) -> list:
+        found = iter(session.run(wanted, {seed_fed: seed, **dict(zip(fed, arrays))}))
+        return [None if g is None else next(found) for g in gradients]
+
+    return _Differentiated([argument.dtype for argument in arguments], arrays, value, pullback)
 
 
 def _reals(array: np.ndarray) -> np.ndarray:
@@ -69,44 +121,37 @@ def _reals(array: np.ndarray) -> np.ndarray:
     return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
 
 
-def _exact_jacobians(f: Callable[..., Any], arguments: list) -> tuple:
-    with GradientTape(persistent=True) as tape:
-        tape.watch(arguments)
-        y = convert_to_tensor(f(*arguments))
-    y_array = y.numpy()
-    seed = np.zeros(y_array.shape, y_array.dtype)
-    seed_reals = seed.reshape(-1).view(seed.real.dtype if y.dtype in COMPLEX else seed.dtype)
-    columns = [_reals(argument.numpy()).size for argument in arguments]
-    types = [argument.dtype.real_dtype.numpy_dtype for argument in arguments]
+def _exact_jacobians(differentiated: _Differentiated) -> tuple:
+    y = np.asarray(differentiated.value(differentiated.arrays))
+    seed = np.zeros(y.shape, y.dtype)
+    seed_reals = seed.reshape(-1).view(seed.real.dtype if np.iscomplexobj(y) else seed.dtype)
+    columns = [_reals(array).size for array in differentiated.arrays]
+    types = [dtype.real_dtype.numpy_dtype for dtype in differentiated.dtypes]
     jacobians = [np.zeros((seed_reals.size, n), kind) for n, kind in zip(columns, types)]
     for row in range(seed_reals.size):
         seed_reals[row] = 1
-        gradients = tape.gradient(y, arguments, output_gradients=tensor(seed.copy()))
-        for jacobian, gradient in zip(jacobians, gradients):
-            if isinstance(gradient, IndexedSlices):
-                gradient = convert_to_tensor(gradient)
+        for jacobian, gradient in zip(jacobians, differentiated.pullback(seed)):
             if gradient is not None:
-                jacobian[row] = _reals(gradient.numpy())
+                jacobian[row] = _reals(np.asarray(gradient))
         seed_reals[row] = 0
     return tuple(jacobians)
 
 
-def _estimated_jacobian(f: Callable[..., Any], arguments: list, position: int, step: float) -> Any:
-    arrays = [np.array(argument.numpy(), order="C", ndmin=0) for argument in arguments]
-    argument = arguments[position]
-    wide = argument.dtype is bfloat16  # its 8 bits do not resolve the step
-    if wide:
+def _estimated_jacobian(differentiated: _Differentiated, position: int, step: float) -> Any:
+    arrays = [np.array(array, order="C", ndmin=0) for array in differentiated.arrays]
+    dtype = differentiated.dtypes[position]
+    if dtype is bfloat16 and executing_eagerly():  # its 8 bits do not resolve the step
         arrays = [
             array.astype(np.float32) if array.dtype.itemsize == 2 else array for array in arrays
         ]
     flat = arrays[position].reshape(-1)
-    reals = flat.view(flat.real.dtype) if argument.dtype in COMPLEX else flat
+    reals = flat.view(flat.real.dtype) if dtype in COMPLEX else flat
 
     def value() -> np.ndarray:
-        return _reals(np.asarray(convert_to_tensor(f(*[tensor(a.copy()) for a in arrays])).numpy()))
+        return _reals(np.asarray(differentiated.value(arrays)))
 
     size = value().size
-    jacobian = np.zeros((size, reals.size), argument.dtype.real_dtype.numpy_dtype)
+    jacobian = np.zeros((size, reals.size), dtype.real_dtype.numpy_dtype)
     for column in range(reals.size):
         center = reals[column]
         reals[column] = center + step

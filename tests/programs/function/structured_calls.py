@@ -2,7 +2,7 @@
 
 import tempfile
 
-from programs.support import answers, raised
+from programs.support import answers
 
 
 def python_values(tf, np):
