@@ -51,10 +51,10 @@ def py_function(
 ) -> Any:
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
-    Tapes see what happens inside, so it has a gradient.  inp: tensors, or sparse and ragged ones and
-    others that consist of tensors.  Tout: a dtype, or a list of as many as there are results ([] for
-    none); for a result that is no tensor its spec, such as `tf.RaggedTensorSpec`.  Without `func`
-    it is a decorator, `@tf.py_function(Tout=...)`.
+    Tapes see what happens inside, so it has a gradient.  inp: tensors, or sparse and ragged ones
+    and others that consist of tensors.  Tout: a dtype, or a list of as many as there are results
+    ([] for none); for a result that is no tensor its spec, such as `tf.RaggedTensorSpec`.  Without
+    `func` it is a decorator, `@tf.py_function(Tout=...)`.
     InvalidArgumentError if their number or dtypes differ; errors in `func` come as operation
     errors, the original as their cause.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from talweg.api import scopes
 from talweg.api.arguments import tensor
-from talweg.api.array import creating, gathering, scattering
+from talweg.api.array import creating, scattering
 from talweg.api.export import export, look_up
 from talweg.api.printing import array_text
 from talweg.core import dispatch
@@ -170,43 +169,6 @@ def softmax_cross_entropy_with_logits(
     logits = tensor(logits)
     fixed = stop_gradient(tensor(labels, logits.dtype))
     return function(labels=fixed, logits=logits, axis=dim if axis is None else axis)
-
-
-@export("compat.v1.nn.embedding_lookup")
-def embedding_lookup(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Tensor:
-    """Rows of `params` by `ids`.
-
-    params: a tensor [n, ...], or a list of parts of one, over which the rows are dealt out one by
-    one ("mod") or in blocks ("div").
-
-    >>> import talweg.compat.v1 as tf
-    >>> tf.nn.embedding_lookup(tf.constant([[1.0], [2.0]]), [1, 0]).numpy()
-    array([[2.],
-           [1.]], dtype=float32)
-    """
-    if partition_strategy not in ("mod", "div"):
-        raise value_error(
-            "TW207", f"Unrecognized partition strategy: {partition_strategy}", "mod or div"
-        )
-    lookup = look_up("nn.embedding_lookup")
-    parts = list(params) if isinstance(params, (list, tuple)) else [params]
-    if len(parts) == 1 or not (hasattr(parts[0], "shape") or isinstance(parts[0], (list, tuple))):
-        return lookup(params, ids, max_norm)
-    rows = [tensor(part).dims[0] for part in parts]
-    if partition_strategy == "div":
-        return lookup(look_up("concat")(parts, 0), ids, max_norm)
-    starts = [0, *itertools.accumulate(rows)][:-1]
-    ids = tensor(ids)
-    count = tensor(len(parts), ids.dtype)
-    begin = gathering.gather(tensor(starts, ids.dtype), ids % count)
-    return lookup(look_up("concat")(parts, 0), begin + ids // count, max_norm)
 
 
 @export("compat.v1.nn.fused_batch_norm")

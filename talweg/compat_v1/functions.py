@@ -156,21 +156,6 @@ adapted(
     "keyword_required=None, sp_input=None, num_split=None, axis=None, name=None, split_dim=None",
     "keyword_required=- split_dim=axis",
 )
-_LOOKUP = "name=None, partition_strategy='div', max_norm=None, allow_fast_lookup=False"
-adapted(
-    "nn.embedding_lookup_sparse",
-    "nn.embedding_lookup_sparse",
-    "params, sp_ids, sp_weights, partition_strategy='mod', name=None, combiner=None, "
-    "max_norm=None, allow_fast_lookup=False",
-    "partition_strategy=-",
-)
-adapted(
-    "nn.safe_embedding_lookup_sparse",
-    "nn.safe_embedding_lookup_sparse",
-    f"embedding_weights, sparse_ids, sparse_weights=None, combiner='mean', default_id=None, "
-    f"{_LOOKUP}",
-    "partition_strategy=-",
-)
 
 # -- networks
 

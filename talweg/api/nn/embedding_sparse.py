@@ -18,15 +18,23 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, layout, segment
 from talweg.prims.guarded import div_no_nan
 
 
-def _weights(sp_weights: Any, ids: SparseTensor, function: str) -> Any:
+def _weights(sp_weights: Any, ids: Any, function: str) -> Any:
     if sp_weights is None:
         return None
-    weights = sparse(sp_weights, function, "sp_weights")
+    if isinstance(ids, RaggedTensor):
+        if not isinstance(sp_weights, RaggedTensor):
+            raise type_error(
+                "TW104", f"{function}: sp_weights is {sp_weights!r}", "a RaggedTensor, as sp_ids is"
+            )
+        weights = sp_weights
+    else:
+        weights = sparse(sp_weights, function, "sp_weights")
     if dims_differ(weights.values.dims, ids.values.dims):
         raise value_error(
             "TW204",
@@ -48,9 +56,10 @@ def embedding_lookup_sparse(
 ) -> Tensor:
     """For each row of `sp_ids`, the rows of the table that its ids name, combined.
 
-    sp_ids: a sparse matrix of int32 or int64.  sp_weights: a sparse matrix of weights at the same
-    places, or None.  combiner: "sum"; "mean" (the default), divided by the sum of weights; "sqrtn",
-    divided by the root of the sum of their squares.  ValueError for another combiner.
+    sp_ids: a sparse or ragged matrix of int32 or int64.  sp_weights: weights at the same places, a
+    matrix of the same kind, or None.  combiner: "sum"; "mean" (the default), divided by the sum of
+    weights; "sqrtn", divided by the root of the sum of their squares.  ValueError for another
+    combiner.
 
     >>> import talweg as tf
     >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 1], [1, 2])
@@ -61,13 +70,10 @@ def embedding_lookup_sparse(
     combiner = combiner or "mean"
     if combiner not in ("mean", "sqrtn", "sum"):
         raise value_error("TW207", f"combiner={combiner!r}", "one of 'mean', 'sqrtn', 'sum'")
-    if not isinstance(sp_ids, SparseTensor):
-        raise type_error("TW104", f"{function}: sp_ids must be SparseTensor, got {sp_ids!r}")
+    values, ids = _ids_by_row(sp_ids, function)
     weights = _weights(sp_weights, sp_ids, function)
-    rows = embedding_lookup(params, sp_ids.values, max_norm)
+    rows = embedding_lookup(params, values, max_norm)
     many = rows.dims[0]
-    first = layout.strided_slice(sp_ids.indices, begin=(0, 0), end=(many, 1), strides=(1, 1))
-    ids = layout.reshape(first, shape=(many,))
     count = number_of_segments(ids)
     shape = (many, *(1,) * (rows.ndim - 1))
     if weights is None:
@@ -83,6 +89,23 @@ def embedding_lookup_sparse(
     size = segment.segment_sum(size, ids, count=count.size)
     size = size if combiner == "mean" else arithmetic.sqrt(size)
     return div_no_nan(total, size) if _may_have_zero(size) else total / size
+
+
+def _ids_by_row(ids: Any, function: str) -> tuple:
+    """The ids, and for each the row that it stands in."""
+    if isinstance(ids, RaggedTensor):
+        if ids.ragged_rank != 1 or ids.flat_values.ndim != 1:
+            raise value_error(
+                "TW203", f"{function}: sp_ids has shape {ids.shape}", "a ragged matrix, of two axes"
+            )
+        return ids.values, ids.value_rowids()
+    if not isinstance(ids, SparseTensor):
+        raise type_error(
+            "TW104", f"{function}: sp_ids is {ids!r}", "a SparseTensor or a RaggedTensor"
+        )
+    many = ids.values.dims[0]
+    first = layout.strided_slice(ids.indices, begin=(0, 0), end=(many, 1), strides=(1, 1))
+    return ids.values, layout.reshape(first, shape=(many,))
 
 
 def _may_have_zero(x: Any) -> bool:
@@ -102,6 +125,7 @@ def safe_embedding_lookup_sparse(
 ) -> Tensor:
     """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
 
+    Sparse ids may have more than two axes, all but the last of which are those of the result.
     Rows without ids get the row `default_id` of the table, or zeros.
 
     >>> import talweg as tf
@@ -110,6 +134,10 @@ def safe_embedding_lookup_sparse(
     array([[3.],
            [0.]], dtype=float32)
     """
+    if isinstance(sparse_ids, RaggedTensor):
+        sparse_ids = sparse_ids.to_sparse()
+    if isinstance(sparse_weights, RaggedTensor):
+        sparse_weights = sparse_weights.to_sparse()
     x = sparse(sparse_ids, "safe_embedding_lookup_sparse", "sparse_ids")
     *leading, last = dims_of(x)
     if len(leading) != 1:  # rows of rows

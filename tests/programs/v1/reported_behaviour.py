@@ -13,7 +13,7 @@ def theoretical_and_numeric_gradients(tf, np):
         y = placeholder * 3.0
         pair = tf.test.compute_gradient(placeholder, [2], y, [2], x_init_value=np.ones(2, "f"))
         error = tf.test.compute_gradient_error(placeholder, [2], y, [2])
-    return [theoretical, np.round(numeric[0], 4), np.round(pair, 2), error < 1e-2]
+    return [theoretical, np.round(numeric[0], 4), np.round(pair, 2), bool(error < 1e-2)]
 
 
 def compute_gradient(tf, f, x):
@@ -25,7 +25,7 @@ def compute_gradient(tf, f, x):
 
 def sparse_lookups_by_position(tf, np):
     params = tf.constant([[1.0], [2.0], [4.0]])
-    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([0, 1, 2], tf.int64), [2, 2])
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([0, 1, 2], tf.int64), [3, 2])
     nn = tf.nn
     return run(
         tf,
@@ -33,6 +33,11 @@ def sparse_lookups_by_position(tf, np):
             nn.embedding_lookup_sparse(params, ids, None, combiner="sum"),
             nn.embedding_lookup_sparse([params], ids, None, "mod", None, "mean"),
             nn.safe_embedding_lookup_sparse([params], ids, None, "sum"),
+            nn.embedding_lookup_sparse([params, params * 10], ids, None, combiner="sum"),
+            nn.embedding_lookup_sparse([params, params * 10], ids, None, "div", combiner="sum"),
+            nn.safe_embedding_lookup_sparse(
+                [params, params[:2] * 10], ids, combiner="sum", default_id=4, partition_strategy="mod"
+            ),
         ],
     )
 

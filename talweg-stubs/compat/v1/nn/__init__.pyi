@@ -58,8 +58,8 @@ from talweg.api.nn.dropout import dropout_v1 as _dropout_v1_as_dropout
 dropout = _dropout_v1_as_dropout
 from talweg.compat_v1.rnn.dynamic import dynamic_rnn as dynamic_rnn
 from talweg.api.nn.activation import elu as elu
-from talweg.compat_v1.compositions import embedding_lookup as embedding_lookup
-embedding_lookup_sparse: Any
+from talweg.compat_v1.embeddings import embedding_lookup as embedding_lookup
+from talweg.compat_v1.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
 erosion2d: Any
 from talweg.api.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 fractional_avg_pool: Any
@@ -92,7 +92,7 @@ from talweg.compat_v1.rnn.dynamic import raw_rnn as raw_rnn
 from talweg.api.nn.activation import relu as relu
 from talweg.api.nn.activation import relu6 as relu6
 from talweg.compat_v1.compositions import relu_layer as relu_layer
-safe_embedding_lookup_sparse: Any
+from talweg.compat_v1.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from talweg.api.nn.sampled import sampled_softmax_loss_v1 as _sampled_softmax_loss_v1_as_sampled_softmax_loss
 sampled_softmax_loss = _sampled_softmax_loss_v1_as_sampled_softmax_loss
 from talweg.api.nn.loss import scale_regularization_loss as scale_regularization_loss

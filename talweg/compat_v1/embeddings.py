@@ -1,0 +1,129 @@
+"""tf.compat.v1.nn: rows of tables that may be in parts, over which rows are dealt out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.api.array import gathering
+from talweg.api.export import export, look_up
+from talweg.core.errors import value_error
+from talweg.core.value import Tensor
+from talweg.eager.ragged import RaggedTensor
+from talweg.prims import arithmetic
+
+
+def _one_table(params: Any, partition_strategy: str) -> tuple[Any, Callable[[Tensor], Tensor]]:
+    """A table of all rows, and what makes of ids those of its rows."""
+    if partition_strategy not in ("mod", "div"):
+        raise value_error(
+            "TW207", f"Unrecognized partition strategy: {partition_strategy}", "mod or div"
+        )
+    parts = [params]
+    if isinstance(params, (list, tuple)) or hasattr(params, "as_tensor"):
+        parts = list(params)
+    if len(parts) == 1 or not (hasattr(parts[0], "shape") or isinstance(parts[0], (list, tuple))):
+        return params, lambda ids: ids
+    rows = [tensor(part).dims[0] for part in parts]
+    table = look_up("concat")(parts, 0)
+    if partition_strategy == "div":
+        return table, lambda ids: ids
+    starts = [0, *itertools.accumulate(rows)][:-1]
+
+    def dealt(ids: Tensor) -> Tensor:
+        count = tensor(len(parts), ids.dtype)
+        begin = gathering.gather(tensor(starts, ids.dtype), ids % count)
+        return arithmetic.select(ids < 0, ids, begin + ids // count)
+
+    return table, dealt
+
+
+def _of_all_ids(function: Callable[[Tensor], Tensor], ids: Any) -> Any:
+    """Sparse or ragged ids, other ids in their places."""
+    if isinstance(ids, RaggedTensor):
+        return ids.with_flat_values(function(ids.flat_values))
+    return ids.with_values(function(ids.values)) if hasattr(ids, "with_values") else ids
+
+
+@export("compat.v1.nn.embedding_lookup")
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """Rows of `params` by `ids`.
+
+    params: a tensor [n, ...], or a list of parts of one, over which the rows are dealt out one by
+    one ("mod") or in blocks ("div").
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.nn.embedding_lookup(tf.constant([[1.0], [2.0]]), [1, 0]).numpy()
+    array([[2.],
+           [1.]], dtype=float32)
+    """
+    table, of_table = _one_table(params, partition_strategy)
+    ids = ids if isinstance(ids, RaggedTensor) else tensor(ids)
+    ids = _of_all_ids(of_table, ids) if isinstance(ids, RaggedTensor) else of_table(ids)
+    return look_up("nn.embedding_lookup")(table, ids, max_norm)
+
+
+@export("compat.v1.nn.embedding_lookup_sparse")
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """For each row of sparse or ragged ids, rows of a table, combined.
+
+    As `tf.nn.embedding_lookup_sparse`; params may be in parts, as for `embedding_lookup`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> ids = tf.SparseTensor([[0, 0], [0, 1]], [0, 1], [1, 2])
+    >>> parts = [[[1.0], [5.0]], [[3.0]]]
+    >>> tf.nn.embedding_lookup_sparse(parts, ids, None, combiner="sum").numpy()
+    array([[4.]], dtype=float32)
+    """
+    table, of_table = _one_table(params, partition_strategy)
+    return look_up("nn.embedding_lookup_sparse")(
+        table, _of_all_ids(of_table, sp_ids), sp_weights, combiner, max_norm
+    )
+
+
+@export("compat.v1.nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """`embedding_lookup_sparse` that leaves out negative ids and weights of 0 or less.
+
+    As `tf.nn.safe_embedding_lookup_sparse`; the table may be in parts, as for `embedding_lookup`.
+
+    >>> import talweg.compat.v1 as tf
+    >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [1, -1], [2, 1])
+    >>> tf.nn.safe_embedding_lookup_sparse(tf.constant([[1.0], [3.0]]), ids).numpy()
+    array([[3.],
+           [0.]], dtype=float32)
+    """
+    table, of_table = _one_table(embedding_weights, partition_strategy)
+    default = default_id and int(look_up("get_static_value")(of_table(tensor(default_id))))
+    ids = _of_all_ids(of_table, sparse_ids)
+    return look_up("nn.safe_embedding_lookup_sparse")(
+        table, ids, sparse_weights, combiner or "mean", default, max_norm
+    )
