@@ -22,6 +22,7 @@ from talweg.core.errors import (
     InvalidArgumentError,
     NeedsStaticError,
     UnevenSlicesError,
+    compose,
     type_error,
     value_error,
 )
@@ -361,6 +362,12 @@ def _target(graph: Any, leaf: Any) -> Symbol:
 
 def _source(graph: Any, leaf: Any) -> Any:
     """A source as what the sweep takes; None for what cannot be in the graph."""
+    if hasattr(leaf, "_get_variable_list"):
+        raise NotImplementedError(
+            compose(
+                "TW303", f"gradients by {leaf!r}, a variable in parts", hint=f"list({leaf.name})"
+            )
+        )
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
         return leaf.handle if leaf.dtype.is_differentiable else None
     if isinstance(leaf, IndexedSlices):

@@ -1,4 +1,4 @@
-"""tf.compat.v1: conversions, values kept between runs, sparse sums, partitioned variables."""
+"""tf.compat.v1: conversions, values kept between runs, sparse sums."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.adapters import adapted
-from talweg.core.dtypes import float32, int64
-from talweg.core.errors import value_error
+from talweg.core.dtypes import int64
 from talweg.core.value import IndexedSlices
 from talweg.eager.composite import SparseTensor
 
@@ -161,60 +160,3 @@ def sparse_merge(
     shape = concat([cast(columns[0].dense_shape[:-1], int64), tail], 0)
     found = SparseTensor(indices, sp_values.values, shape)
     return found if already_sorted else look_up("sparse.reorder")(found)
-
-
-# -- partitioned variables
-
-
-@export("compat.v1.create_partitioned_variables")
-def create_partitioned_variables(
-    shape: Any,
-    slicing: Any,
-    initializer: Any,
-    dtype: Any = float32,
-    trainable: bool = True,
-    collections: Any = None,
-    name: str | None = None,
-    reuse: bool | None = None,
-) -> list:
-    """A list of variables that are the slices of one, along the axis where `slicing` is not 1.
-
-    ValueError unless there is at most one such axis, which it divides.
-
-    >>> import talweg.compat.v1 as tf
-    >>> with tf.Graph().as_default():
-    ...     parts = tf.create_partitioned_variables([4, 2], [2, 1], tf.zeros_initializer())
-    ...     [part.shape.as_list() for part in parts]
-    [[2, 2], [2, 2]]
-    """
-    axes = [axis for axis, count in enumerate(slicing) if count != 1]
-    if len(slicing) != len(shape) or len(axes) > 1:
-        raise value_error("TW205", f"slicing {slicing} of shape {shape}", "one axis at most")
-    axis = axes[0] if axes else 0
-    count, size = slicing[axis], shape[axis]
-    if size < count:
-        raise value_error("TW205", f"{count} slices of an axis of {size}", "no more slices")
-    sizes = [size // count + (n < size % count) for n in range(count)]
-    scope = look_up("compat.v1.variable_scope")
-    get = look_up("compat.v1.get_variable")
-    parts = []
-    with scope(name, "PartitionedVariable", reuse=reuse):
-        for place, part in enumerate(sizes):
-            own = [*shape[:axis], part, *shape[axis + 1 :]]
-            start = sum(sizes[:place])
-            first = initializer
-            if not callable(initializer):
-                first = look_up("slice")(
-                    initializer, [start * (n == axis) for n in range(len(own))], own
-                )
-            parts.append(
-                get(
-                    f"part_{place}",
-                    own if callable(first) else None,
-                    dtype=dtype,
-                    initializer=first,
-                    trainable=trainable,
-                    collections=collections,
-                )
-            )
-    return parts

@@ -9,42 +9,55 @@ from typing import Any
 from talweg.api.arguments import tensor
 from talweg.api.array import gathering
 from talweg.api.export import export, look_up
+from talweg.compat_v1.partitions import PartitionedVariable
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims import arithmetic
 
 
-def _one_table(params: Any, partition_strategy: str) -> tuple[Any, Callable[[Tensor], Tensor]]:
-    """A table of all rows, and what makes of ids those of its rows."""
-    if partition_strategy not in ("mod", "div"):
-        raise value_error(
-            "TW207", f"Unrecognized partition strategy: {partition_strategy}", "mod or div"
-        )
-    parts = [params]
-    if isinstance(params, (list, tuple)) or hasattr(params, "as_tensor"):
-        parts = list(params)
-    if len(parts) == 1 or not (hasattr(parts[0], "shape") or isinstance(parts[0], (list, tuple))):
-        return params, lambda ids: ids
-    rows = [tensor(part).dims[0] for part in parts]
-    table = look_up("concat")(parts, 0)
-    if partition_strategy == "div":
-        return table, lambda ids: ids
-    starts = [0, *itertools.accumulate(rows)][:-1]
+class _Table:
+    """A table of all rows of its parts, over which they were dealt out one by one or in blocks."""
 
-    def dealt(ids: Tensor) -> Tensor:
-        count = tensor(len(parts), ids.dtype)
-        begin = gathering.gather(tensor(starts, ids.dtype), ids % count)
+    def __init__(self, params: Any, partition_strategy: str):
+        if partition_strategy not in ("mod", "div"):
+            raise value_error(
+                "TW207", f"Unrecognized partition strategy: {partition_strategy}", "mod or div"
+            )
+        parts = [params]
+        if isinstance(params, (list, tuple, PartitionedVariable)):
+            parts = list(params)
+        if not (hasattr(parts[0], "shape") or isinstance(parts[0], (list, tuple))):
+            parts = [params]  # a row of numbers
+        self.rows = params if len(parts) == 1 else look_up("concat")(parts, 0)
+        counts = [tensor(part).dims[0] for part in parts] if len(parts) > 1 else []
+        self.starts = [0, *itertools.accumulate(counts)][:-1]
+        self.dealt = len(parts) > 1 and partition_strategy == "mod"
+
+    def row_of(self, number: int | None) -> int | None:
+        """The row of one id."""
+        if number is None or number < 0 or not self.dealt:
+            return number
+        part, place = number % len(self.starts), number // len(self.starts)
+        return self.starts[part] + place
+
+    def rows_of(self, ids: Tensor) -> Tensor:
+        """The rows of ids; negative ones stay."""
+        if not self.dealt:
+            return ids
+        count = tensor(len(self.starts), ids.dtype)
+        begin = gathering.gather(tensor(self.starts, ids.dtype), ids % count)
         return arithmetic.select(ids < 0, ids, begin + ids // count)
-
-    return table, dealt
 
 
 def _of_all_ids(function: Callable[[Tensor], Tensor], ids: Any) -> Any:
-    """Sparse or ragged ids, other ids in their places."""
+    """Dense, sparse or ragged ids, other ids in their places."""
     if isinstance(ids, RaggedTensor):
         return ids.with_flat_values(function(ids.flat_values))
-    return ids.with_values(function(ids.values)) if hasattr(ids, "with_values") else ids
+    if isinstance(ids, SparseTensor):
+        return ids.with_values(function(ids.values))
+    return function(ids) if isinstance(ids, Tensor) else ids
 
 
 @export("compat.v1.nn.embedding_lookup")
@@ -66,10 +79,9 @@ def embedding_lookup(
     array([[2.],
            [1.]], dtype=float32)
     """
-    table, of_table = _one_table(params, partition_strategy)
-    ids = ids if isinstance(ids, RaggedTensor) else tensor(ids)
-    ids = _of_all_ids(of_table, ids) if isinstance(ids, RaggedTensor) else of_table(ids)
-    return look_up("nn.embedding_lookup")(table, ids, max_norm)
+    table = _Table(params, partition_strategy)
+    ids = _of_all_ids(table.rows_of, ids if isinstance(ids, RaggedTensor) else tensor(ids))
+    return look_up("nn.embedding_lookup")(table.rows, ids, max_norm)
 
 
 @export("compat.v1.nn.embedding_lookup_sparse")
@@ -93,9 +105,9 @@ def embedding_lookup_sparse(
     >>> tf.nn.embedding_lookup_sparse(parts, ids, None, combiner="sum").numpy()
     array([[4.]], dtype=float32)
     """
-    table, of_table = _one_table(params, partition_strategy)
+    table = _Table(params, partition_strategy)
     return look_up("nn.embedding_lookup_sparse")(
-        table, _of_all_ids(of_table, sp_ids), sp_weights, combiner, max_norm
+        table.rows, _of_all_ids(table.rows_of, sp_ids), sp_weights, combiner, max_norm
     )
 
 
@@ -121,9 +133,8 @@ def safe_embedding_lookup_sparse(
     array([[3.],
            [0.]], dtype=float32)
     """
-    table, of_table = _one_table(embedding_weights, partition_strategy)
-    default = default_id and int(look_up("get_static_value")(of_table(tensor(default_id))))
-    ids = _of_all_ids(of_table, sparse_ids)
+    table = _Table(embedding_weights, partition_strategy)
+    ids = _of_all_ids(table.rows_of, sparse_ids)
     return look_up("nn.safe_embedding_lookup_sparse")(
-        table, ids, sparse_weights, combiner or "mean", default, max_norm
+        table.rows, ids, sparse_weights, combiner or "mean", table.row_of(default_id), max_norm
     )

@@ -8,8 +8,7 @@ new ones.
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from talweg.api.composite_ops import as_it_is
@@ -24,7 +23,6 @@ from talweg.compat_v1.variable_store import (
 )
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
-from talweg.core.shapes import as_shape
 from talweg.eager.graph_variable import outermost
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
 
@@ -67,7 +65,9 @@ def get_variable(
     scope's, and if that is None Glorot's uniform numbers, or zeros for integers.  regularizer: a
     function whose result goes to the collection REGULARIZATION_LOSSES.  collections: where it is
     listed (global variables if None).  custom_getter: called as getter(getter, name, ...) instead.
-    caching_device, partitioner and use_resource are accepted.
+    partitioner: a function of shape and dtype, of the number of parts along each axis; the result
+    is then a list of variables that stands for a tensor.  caching_device and use_resource are
+    accepted.
 
     ValueError if the variable is there and reuse is off, is not there and reuse is True, or is
     there with another shape or dtype, and for an initializer that does not fit.
@@ -125,7 +125,7 @@ class variable_scope:
     name_or_scope: a name, put behind that of the scope around, or a `VariableScope`, entered again
     wherever that is; None takes `default_name`, made unique.  initializer, regularizer, dtype,
     constraint, custom_getter: defaults for the variables inside (a custom getter goes around those
-    of outer scopes); caching_device, partitioner and use_resource are accepted.  reuse: True to get
+    of outer scopes), partitioner; caching_device and use_resource are accepted.  reuse: True to get
     variables that are there, AUTO_REUSE to make those that are not, None as outside.
     auxiliary_name_scope: False to leave the names of operations alone.
 
@@ -302,178 +302,3 @@ def variable_op_scope(
         constraint,
     ) as scope:
         yield scope
-
-
-class Template:
-    """A function whose variables are made at the first call and shared by all later ones."""
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        create_scope_now: bool = False,
-        unique_name: str | None = None,
-        custom_getter: Any = None,
-    ):
-        self._name, self._function, self._unique = name, function, unique_name
-        self._getter, self._called = custom_getter, False
-        self._scope: VariableScope | None = None
-        if create_scope_now:
-            own = store()
-            options = {"custom_getter": custom_getter}
-            scope = unique_name or own.unique_scope(name)
-            with pure_scope(own, scope, options=options) as self._scope:
-                pass
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result, with its variables shared.  ValueError for new ones later on."""
-        if self._scope is None:
-            scope = variable_scope(self._unique, self._name, custom_getter=self._getter)
-        else:
-            scope = variable_scope(self._scope, reuse=True if self._called else AUTO_REUSE)
-        with scope as found:
-            self._scope = self._scope or found
-            result = self._function(*args, **kwargs)
-            self._called = True
-            return result
-
-    @property
-    def name(self) -> str:
-        """The name given."""
-        return self._name
-
-    @property
-    def func(self) -> Callable[..., Any]:
-        """The function."""
-        return self._function
-
-    @property
-    def variable_scope(self) -> VariableScope | None:
-        """The scope of its variables; None before the first call."""
-        return self._scope
-
-    @property
-    def variables(self) -> list:
-        """Its global and local variables."""
-        return [*self.global_variables, *self.local_variables]
-
-    @property
-    def trainable_variables(self) -> list:
-        """Its trainable variables."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    @property
-    def global_variables(self) -> list:
-        """Its global variables."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    @property
-    def local_variables(self) -> list:
-        """Its local variables."""
-        return [] if self._scope is None else self._scope.local_variables()
-
-    weights = variables
-    trainable_weights = trainable_variables
-
-
-@export("compat.v1.make_template")
-@as_it_is
-def make_template(
-    name_: str,
-    func_: Callable[..., Any],
-    create_scope_now_: bool = False,
-    unique_name_: str | None = None,
-    custom_getter_: Any = None,
-    **kwargs: Any,
-) -> Template:
-    """A function like `func_` (with `kwargs` given) whose variables are shared by all its calls.
-
-    They are made at the first call, in a scope named after `name_`, which is made unique, or of the
-    name `unique_name_`.  ValueError if a later call asks for new ones.
-
-    >>> import talweg.compat.v1 as tf
-    >>> with tf.Graph().as_default():
-    ...     scaled = tf.make_template("scale", lambda x: x * tf.get_variable("w", []))
-    ...     y, z = scaled(1.0), scaled(2.0)
-    ...     [v.name for v in tf.global_variables()]
-    ['scale/w:0']
-    """
-    function = (lambda *args, **more: func_(*args, **{**kwargs, **more})) if kwargs else func_
-    return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
-
-
-# -- partitioners: accepted by variables, which are in one part; the functions work as such
-
-
-def _bytes_of(dtype: Any, of_string: int) -> int:
-    return of_string if dtype.name == "string" else dtype.size
-
-
-@export("compat.v1.fixed_size_partitioner", "fixed_size_partitioner")
-@as_it_is
-def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` into `num_shards` parts.
-
-    >>> import talweg.compat.v1 as tf
-    >>> tf.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
-    [2, 1]
-    """
-
-    def partition(shape: Any, **unused: Any) -> list:
-        sizes = as_shape(shape).as_list()
-        return [min(num_shards, size) if n == axis else 1 for n, size in enumerate(sizes)]
-
-    return partition
-
-
-@export("compat.v1.variable_axis_size_partitioner")
-@as_it_is
-def variable_axis_size_partitioner(
-    max_shard_bytes: int,
-    axis: int = 0,
-    bytes_per_string_element: int = 16,
-    max_shards: int | None = None,
-) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` so that no part has too many bytes.
-
-    >>> import talweg.compat.v1 as tf
-    >>> tf.variable_axis_size_partitioner(16)(tf.TensorShape([4, 2]), tf.float32)
-    [2, 1]
-    """
-
-    def partition(shape: Any, dtype: Any) -> list:
-        sizes = as_shape(shape).as_list()
-        parts = [1] * len(sizes)
-        row = math.prod(sizes) // max(sizes[axis], 1) * _bytes_of(dtype, bytes_per_string_element)
-        rows = max(1, max_shard_bytes // row)
-        count = math.ceil(sizes[axis] / rows)
-        parts[axis] = count if max_shards is None else min(max_shards, count)
-        return parts
-
-    return partition
-
-
-@export("compat.v1.min_max_variable_partitioner")
-@as_it_is
-def min_max_variable_partitioner(
-    max_partitions: int = 1,
-    axis: int = 0,
-    min_slice_size: int = 256 << 10,
-    bytes_per_string_element: int = 16,
-) -> Callable[..., list]:
-    """A function of shape and dtype that divides `axis` so that no part has too few bytes.
-
-    >>> import talweg.compat.v1 as tf
-    >>> tf.min_max_variable_partitioner(4, min_slice_size=16)(tf.TensorShape([4, 2]), tf.float32)
-    [2, 1]
-    """
-
-    def partition(shape: Any, dtype: Any) -> list:
-        sizes = as_shape(shape).as_list()
-        parts = [1] * len(sizes)
-        total = math.prod(sizes) * _bytes_of(dtype, bytes_per_string_element)
-        wanted = max(1, total // min_slice_size)
-        parts[axis] = max(1, min(sizes[axis], max_partitions, wanted))
-        return parts
-
-    return partition

@@ -17,6 +17,7 @@ from typing import Any
 
 from talweg.api.export import export, export_value
 from talweg.compat_v1 import initializers
+from talweg.compat_v1.partitions import PartitionedVariable, make_parts, partitions_of
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32, string
 from talweg.core.errors import value_error
@@ -56,8 +57,10 @@ class VariableStore:
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
         self.opened: dict[str, int] = {}  # how often each scope was entered
         self.scope = VariableScope(False)
+        self.keeps = False  # whether variables are kept that belong to no graph
 
     def open(self, name: str) -> None:
         """Note that the scope `name` was entered."""
@@ -110,7 +113,18 @@ class VariableStore:
                 f"variable '{name}': If initializer is a constant, do not specify shape.",
             )
         dtype, shape = as_dtype(dtype), as_shape(shape)
-        found = self.variables.get(name)
+        found = self.variables.get(name, self.partitioned.get(name))
+        if found is None and partitioner is not None and shape.rank != 0:
+            options = {
+                "regularizer": regularizer,
+                "trainable": trainable,
+                "collections": collections,
+                "use_resource": use_resource,
+                "constraint": constraint,
+                "synchronization": synchronization,
+                "aggregation": aggregation,
+            }
+            return self._in_parts(name, shape, dtype, initializer, reuse, partitioner, options)
         if found is not None:
             return _checked(found, name, shape, dtype, reuse)
         if reuse is True:
@@ -134,10 +148,35 @@ class VariableStore:
             aggregation=aggregation,
             **({} if eager else options),
         )
-        if not eager:
+        if not eager or self.keeps:
             self.variables[name] = made
         if regularizer:
             _regularize(made, name, regularizer)
+        return made
+
+    def _in_parts(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any,
+        initializer: Any,
+        reuse: Any,
+        partitioner: Any,
+        options: dict,
+    ) -> PartitionedVariable:
+        """The variable in parts of this name, made or found."""
+        if initializer is not None and not callable(initializer):
+            initializer = convert_to_tensor(initializer)
+            dtype, shape = initializer.dtype, as_shape(initializer.dims)
+        partitions = partitions_of(partitioner, name, shape, dtype)
+
+        def get(part: str, own: list, first: Any) -> Any:
+            size = own if first is None or callable(first) else None
+            return self._found_or_made(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
+
+        made = make_parts(name, shape, dtype, partitions, initializer, get)
+        if all(part.name.split(":")[0] in self.variables for part in made):
+            self.partitioned[name] = made
         return made
 
 
@@ -348,7 +387,7 @@ class VariableScope:
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
-        """Accepted: variables are in one part."""
+        """Set the function that says in how many parts variables are."""
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Any) -> None:

@@ -20,6 +20,7 @@ from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.forward import ForwardAccumulator
+from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
@@ -58,14 +59,16 @@ class Parts:
 
     def __init__(self, composite: Any, holes: list[Hole]):
         self.kind, self.holes = type(composite), holes
-        self.spec = getattr(composite, "_type_spec", None)
+        # Made-up parts of these have other shapes than their spec; others follow from theirs.
+        plain = isinstance(composite, (SparseTensor, RaggedTensor, IndexedSlices))
+        self.spec = None if plain else getattr(composite, "_type_spec", None)
 
     def fill(self, tensors: Any) -> Any:
         """The composite of the tensors that stand in its place."""
         parts = [tensors[hole.number] for hole in self.holes]
-        if hasattr(self.spec, "with_parts"):
-            return self.spec.with_parts(parts)
-        return self.kind._with_components(None, parts)
+        if self.spec is None:
+            return self.kind._with_components(None, parts)
+        return self.spec.with_parts(parts)
 
     def make_fit(self, tensors: list) -> None:
         """Give made-up parts values with which they can be a composite."""

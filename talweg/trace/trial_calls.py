@@ -91,10 +91,14 @@ def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
 
 
 def _sizes(call: Any) -> tuple:
-    """What stands for unknown dimensions: numbers that were given may be some, as that of parts."""
+    """What stands for unknown dimensions of numbers, and of integers, which may count or pair axes.
+
+    Numbers that were given may be some, as that of parts.
+    """
     given = [*structure.flatten(call.args), *structure.flatten(call.kwargs)]
     some = sorted({n for n in given if type(n) is int and 0 < n <= LARGEST})
-    return SIZES + tuple([n for n in some if n not in SIZES])
+    sizes = (*SIZES, *[n for n in some if n not in SIZES])
+    return (*[(n, n) for n in sizes], (4, 2))
 
 
 def _tried(
@@ -106,13 +110,13 @@ def _tried(
     """
     found: list | None = None
     fit = set()
-    fitting = 0  # the size that fits
+    fitting = (0, 0)  # the sizes that fit
     fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
     for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
         if found is not None and size != fitting:
             break  # the other sizes are for what the first does not fit, such as squeeze
         kinds = zip(operands, trial_ranks, filled)
-        trial = [_made_up(x, rank, fill, size) for x, rank, fill in kinds]
+        trial = [_made_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
         for parts in composites:
             parts.make_fit(trial)
         try:

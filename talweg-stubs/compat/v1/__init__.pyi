@@ -193,7 +193,7 @@ from talweg.api.math.trigonometry import cos as cos
 from talweg.api.math.trigonometry import cosh as cosh
 count_nonzero: Any
 from talweg.compat_v1.assignments import count_up_to as count_up_to
-from talweg.compat_v1.conversions import create_partitioned_variables as create_partitioned_variables
+from talweg.compat_v1.partitions import create_partitioned_variables as create_partitioned_variables
 from talweg.api.linalg.diagonals import cross as cross
 from talweg.api.math.scans import cumprod as cumprod
 from talweg.api.math.scans import cumsum as cumsum
@@ -264,7 +264,7 @@ from talweg.api.signal.transforms import fft3d as fft3d
 from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
 from talweg.api.sparse.distances import fingerprint as fingerprint
-from talweg.compat_v1.variable_scopes import fixed_size_partitioner as fixed_size_partitioner
+from talweg.compat_v1.partitions import fixed_size_partitioner as fixed_size_partitioner
 flags: Any
 float16: DType
 float32: DType
@@ -358,7 +358,7 @@ from talweg.api.math.comparison import logical_not as logical_not
 from talweg.api.math.comparison import logical_or as logical_or
 from talweg.api.math.comparison import logical_xor as logical_xor
 from talweg.interop.graph_def.tensor_protos import make_ndarray as make_ndarray
-from talweg.compat_v1.variable_scopes import make_template as make_template
+from talweg.compat_v1.templates import make_template as make_template
 from talweg.interop.graph_def.tensor_protos import make_tensor_proto as make_tensor_proto
 from talweg.api.mapping.map import map_fn as map_fn
 from talweg.api.io.reading import matching_files as matching_files
@@ -386,7 +386,7 @@ from talweg.api.linalg.solving import triangular_solve as _triangular_solve_as_m
 matrix_triangular_solve = _triangular_solve_as_matrix_triangular_solve
 from talweg.api.math.comparison import maximum as maximum
 from talweg.api.array.joining import meshgrid as meshgrid
-from talweg.compat_v1.variable_scopes import min_max_variable_partitioner as min_max_variable_partitioner
+from talweg.compat_v1.partitions import min_max_variable_partitioner as min_max_variable_partitioner
 from talweg.api.math.comparison import minimum as minimum
 from talweg.api.math.arithmetic import floormod as _floormod_as_mod
 mod = _floormod_as_mod
@@ -658,7 +658,7 @@ from talweg.api.math.segments import unsorted_segment_prod as unsorted_segment_p
 from talweg.api.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from talweg.api.math.segments import unsorted_segment_sum as unsorted_segment_sum
 from talweg.api.array.joining import unstack as unstack
-from talweg.compat_v1.variable_scopes import variable_axis_size_partitioner as variable_axis_size_partitioner
+from talweg.compat_v1.partitions import variable_axis_size_partitioner as variable_axis_size_partitioner
 from talweg.api.scopes import variable_creator_scope as variable_creator_scope
 from talweg.compat_v1.variable_scopes import variable_op_scope as variable_op_scope
 from talweg.compat_v1.variable_scopes import variable_scope as variable_scope

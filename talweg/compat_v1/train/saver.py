@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export, look_up
+from talweg.compat_v1.partitions import PartitionedVariable, join_parts
 from talweg.compat_v1.session import get_default_session
 from talweg.compat_v1.train.checkpoints import (
     CheckpointState,
@@ -42,7 +43,8 @@ class Saver:
     values of another shape with as many elements.  A `saver_def` brings these two numbers with it.
     The other arguments are accepted.
 
-    Checkpoints are TensorFlow's own (format V2), in both directions.
+    Checkpoints are TensorFlow's own (format V2), in both directions.  A variable in parts is saved
+    as a whole, under its name, which TensorFlow restores parts from.
 
     >>> import tempfile
     >>> import talweg.compat.v1 as tf
@@ -137,7 +139,7 @@ class Saver:
             raise value_error("TW507", "'latest_filename' must not contain path components")
         if not path:
             raise value_error("TW507", "no path specified")
-        in_graph = dispatch.context.base is not None or _are_symbolic(variables)
+        in_graph = dispatch.context.base is not None or any(map(_in_graph, variables.values()))
         if in_graph and not hasattr(sess, "run"):
             raise type_error("TW507", f"'sess' must be a Session; {sess}")
         prefix = path if global_step is None else f"{path}-{self._step(sess, global_step)}"
@@ -266,10 +268,10 @@ def named_variables(wanted: Any) -> dict[str, Any]:
     if isinstance(wanted, dict):
         pairs = list(wanted.items())
     else:
-        pairs = [(_own_name(variable), variable) for variable in wanted]
+        pairs = [(_own_name(variable), variable) for variable in _put_together(wanted)]
     found: dict[str, Any] = {}
     for name, variable in pairs:
-        if not isinstance(variable, Variable):
+        if not isinstance(variable, (Variable, PartitionedVariable)):
             raise type_error(
                 "TW507",
                 "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not "
@@ -283,25 +285,59 @@ def named_variables(wanted: Any) -> dict[str, Any]:
     return found
 
 
+def _put_together(wanted: Any) -> list:
+    """Variables, with those that are all parts of a whole as that whole."""
+    found: dict[Any, Any] = {}
+    for variable in wanted:
+        info = getattr(variable, "_save_slice_info", None)
+        if info is None:
+            found[id(variable)] = variable
+        else:
+            found.setdefault(info.full_name, []).append(variable)
+    together: list = []
+    for name, parts in found.items():
+        whole = join_parts(name, parts) if isinstance(parts, list) else None
+        if whole is not None:
+            together.append(whole)
+        else:
+            together += parts if isinstance(parts, list) else [parts]
+    return together
+
+
 def _own_name(variable: Any) -> str:
+    if isinstance(variable, PartitionedVariable):
+        return variable.name
     if not isinstance(variable, Variable):
         raise type_error("TW507", f"Not a variable: {variable!r}", "a tf.Variable")
     return variable._shared_name
 
 
-def _are_symbolic(variables: dict[str, Any]) -> bool:
-    return any(isinstance(variable, GraphVariable) for variable in variables.values())
+def _in_graph(variable: Any) -> bool:
+    """Whether a variable is one of a graph, or in parts that are."""
+    first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
+    return isinstance(first, GraphVariable)
 
 
 def _values(session: Any, variables: dict[str, Any]) -> dict[str, Any]:
     """The values of all variables, as of one moment."""
-    symbolic = {n: v for n, v in variables.items() if isinstance(v, GraphVariable)}
+    parts = {
+        n: list(v) if isinstance(v, PartitionedVariable) else [v] for n, v in variables.items()
+    }
+    symbolic = {n: own for n, own in parts.items() if _in_graph(own[0])}
     values = dict(session.run(symbolic)) if symbolic else {}
-    return {n: values[n] if n in values else v.numpy() for n, v in variables.items()}
+    for name, own in parts.items():
+        found = values[name] if name in values else [v.numpy() for v in own]
+        axis = getattr(variables[name], "axis", 0)
+        values[name] = found[0] if len(found) == 1 else np.concatenate(found, axis)
+    return {name: values[name] for name in variables}
 
 
 def _give(session: Any, variable: Any, value: np.ndarray) -> None:
-    if isinstance(variable, GraphVariable):
+    if isinstance(variable, PartitionedVariable):
+        ends = np.cumsum([part.shape.as_list()[variable.axis] for part in variable])
+        for part, own in zip(variable, np.split(value, ends[:-1], variable.axis)):
+            _give(session, part, own)
+    elif isinstance(variable, GraphVariable):
         variable.load(value, session or get_default_session())
     else:
         variable.assign(value)

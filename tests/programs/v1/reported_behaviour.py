@@ -1,5 +1,6 @@
 """Graphs and sessions that were reported to differ from TensorFlow's, a program for each report."""
 
+import tempfile
 import threading
 
 from programs.support import answers, names, raised, run
@@ -36,7 +37,11 @@ def sparse_lookups_by_position(tf, np):
             nn.embedding_lookup_sparse([params, params * 10], ids, None, combiner="sum"),
             nn.embedding_lookup_sparse([params, params * 10], ids, None, "div", combiner="sum"),
             nn.safe_embedding_lookup_sparse(
-                [params, params[:2] * 10], ids, combiner="sum", default_id=4, partition_strategy="mod"
+                [params, params[:2] * 10],
+                ids,
+                combiner="sum",
+                default_id=4,
+                partition_strategy="mod",
             ),
         ],
     )
@@ -57,6 +62,55 @@ def partitioned_variables(tf, np):
     ]
 
 
+def parts_of_variables(tf, np):
+    with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
+        rows = tf.get_variable("rows", [5, 2], initializer=tf.ones_initializer())
+        scalar = tf.get_variable("scalar", [])
+        tf.get_variable("r", [6], regularizer=tf.reduce_sum)
+    wide = tf.get_variable(
+        "wide",
+        initializer=tf.reshape(tf.range(6.0), [2, 3]),
+        partitioner=tf.fixed_size_partitioner(3, axis=1),
+    )
+    with tf.variable_scope("s", reuse=True):
+        again = tf.get_variable("rows", [5, 2], partitioner=tf.fixed_size_partitioner(2))
+        plain = tf.get_variable("rows")
+    infos = [part._save_slice_info for part in wide]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values = session.run(
+            [tf.matmul(rows, wide), tf.nn.embedding_lookup(wide, [1]), wide.as_tensor()]
+        )
+        session.run(wide.assign(tf.ones([2, 3])))
+        session.run(rows.assign_add(tf.ones([5, 2])))
+        values += session.run([list(wide)[1], rows.as_tensor()])
+        with tempfile.TemporaryDirectory() as folder:
+            path = tf.train.Saver().save(session, folder + "/model")
+            saved = [[n, s] for n, s in tf.train.list_variables(path)]
+            tf.train.Saver({"w": wide}).save(session, folder + "/one")
+            saved += [[n, s] for n, s in tf.train.list_variables(folder + "/one")]
+            session.run(tf.global_variables_initializer())
+            tf.train.Saver().restore(session, path)
+            values.append(session.run(wide.as_tensor()))
+    return [
+        [again is rows, plain is rows, len(wide), wide.name, wide.shape.as_list(), wide.dtype],
+        [[info.spec, info.full_name, info.var_offset, info.var_shape] for info in infos],
+        [scalar.name, names(tf.get_collection("regularization_losses"))],
+        names(tf.global_variables()),
+        values,
+        saved,
+        [
+            raised(lambda f=f: tf.get_variable("x", [4, 4], partitioner=f))
+            for f in wrong_partitioners()
+        ],
+        raised(lambda: tf.gradients(wide.as_tensor(), wide)),
+    ]
+
+
+def wrong_partitioners():
+    return [lambda shape, dtype: [2, 2], lambda shape, dtype: [2], lambda shape, dtype: [0, 1], 7]
+
+
 def unknown_ranks_and_numbers(tf, np):
     x = tf.placeholder(tf.float32)
     block, counts = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
@@ -65,7 +119,7 @@ def unknown_ranks_and_numbers(tf, np):
     zeros = np.zeros([2, 2], np.int32)
     diagonal = tf.placeholder(tf.float32)
     results = {
-        "to batch": (tf.space_to_batch(x, [2, 2], block), {x: image, block: zeros}),
+        "to batch": (tf.space_to_batch(x, block, 2), {x: image, block: zeros}),
         "from batch": (tf.batch_to_space(x, block, 2), {x: many, block: zeros}),
         "to batch of blocks": (
             tf.space_to_batch_nd(x, [2, 2], block),
@@ -105,7 +159,7 @@ def classes_of_errors_while_running(tf, np):
 def templates(tf, np):
     def layer(x, size):
         w = tf.get_variable("w", [size], initializer=tf.ones_initializer())
-        tf.get_variable("frozen", [1], trainable=False)
+        tf.get_variable("frozen", [1], trainable=False, initializer=tf.zeros_initializer())
         return x * w
 
     double = tf.make_template("s/d", layer, size=2)
@@ -193,7 +247,7 @@ def what_assignments_give(tf, np):
     base = tf.Variable
 
     def kind(x):
-        return [isinstance(x, base), isinstance(x, tf.Tensor), x.dtype.name, x.shape.as_list()]
+        return [isinstance(x, base), x.dtype.base_dtype.name, x.shape.as_list()]
 
     kinds = {
         "assign": kind(tf.assign(v, [1.0, 2.0])),
@@ -213,7 +267,9 @@ def what_assignments_give(tf, np):
 
 def values_of_other_shapes(tf, np):
     v = tf.get_variable("v", [2], use_resource=False, validate_shape=True)
-    free = tf.get_variable("free", initializer=tf.ones([2]), validate_shape=False)
+    free = tf.get_variable(
+        "free", initializer=tf.ones([2]), validate_shape=False, use_resource=False
+    )
     assigned = tf.assign(v, tf.ones([3]), validate_shape=False)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -366,6 +422,7 @@ PROGRAMS = [
     theoretical_and_numeric_gradients,
     sparse_lookups_by_position,
     partitioned_variables,
+    parts_of_variables,
     unknown_ranks_and_numbers,
     classes_of_errors_while_running,
     templates,
