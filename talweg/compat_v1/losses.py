@@ -26,9 +26,10 @@ from talweg.compat_v1.variable_store import REGULARIZATION_LOSSES
 from talweg.core import dispatch
 from talweg.core.dims import differ
 from talweg.core.dtypes import float32
-from talweg.core.errors import value_error
+from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims.arithmetic import maximum, minimum, not_equal, stop_gradient
+from talweg.trace.opaque_calls import call_in_graph
 
 LOSSES = "losses"
 
@@ -75,19 +76,34 @@ def _named(scope: str | None, default: str) -> Iterator[None]:
         yield
 
 
-def _fits(losses: Any, weights: Any) -> None:
-    """ValueError unless weights are a scalar, or each size is 1 or that of the losses."""
-    if weights.shape.rank in (0, None) or losses.shape.rank is None:
-        return
-    same = weights.shape.rank == losses.shape.rank
-    if not same or any(
-        differ(w, 1) and differ(w, size) for w, size in zip(weights.dims, losses.dims)
-    ):
-        raise value_error(
-            "TW201",
-            f"weights can not be broadcast to values: weights.shape={weights.shape}, "
-            f"values.shape={losses.shape}",
-        )
+def _fitting(losses: Any, weights: Any) -> Any:
+    """The weights; ValueError unless they are a scalar, or each size is 1 or that of the losses."""
+    if weights.shape.rank == 0:
+        return weights
+    if None in (weights.shape.rank, losses.shape.rank):
+        return call_in_graph(_fitting_in_a_run, (losses, weights), {})
+    if not _fit(losses, weights):
+        raise value_error("TW201", _misfit(losses, weights))
+    return weights
+
+
+def _misfit(losses: Any, weights: Any) -> str:
+    shapes = f"weights.shape={weights.shape}, values.shape={losses.shape}"
+    return f"weights can not be broadcast to values: {shapes}"
+
+
+def _fitting_in_a_run(losses: Any, weights: Any) -> Any:
+    if None in (weights.shape.rank, losses.shape.rank):
+        raise NeedsStaticError("the ranks of weights and losses")
+    if weights.shape.rank and not _fit(losses, weights):
+        raise invalid("TW201", _misfit(losses, weights))
+    return weights
+
+
+def _fit(losses: Any, weights: Any) -> bool:
+    sizes = zip(weights.dims, losses.dims)
+    unequal = any(differ(w, 1) and differ(w, size) for w, size in sizes)
+    return weights.shape.rank == losses.shape.rank and not unequal
 
 
 @export("compat.v1.losses.compute_weighted_loss")
@@ -114,7 +130,7 @@ def compute_weighted_loss(
         losses = convert_to_tensor(losses)
         dtype, losses = losses.dtype, cast(losses, float32)
         weights = cast(convert_to_tensor(weights), float32)
-        _fits(losses, weights)
+        weights = _fitting(losses, weights)
         found = losses * weights
         if reduction != Reduction.NONE:
             found = reduce_sum(found)
@@ -315,7 +331,7 @@ def mean_pairwise_squared_error(
         labels, predictions = _pair(labels, predictions, "mean_pairwise_squared_error")
         weights = cast(convert_to_tensor(weights), float32)
         gaps = predictions - labels
-        _fits(gaps, weights)
+        weights = _fitting(gaps, weights)
         rank = gaps.shape.rank
         rest = range_of(1, rank_of(gaps)) if rank is None else tuple(range(1, rank))
         count = _count(ones_like(gaps), weights, rest)

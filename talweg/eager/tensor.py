@@ -126,6 +126,9 @@ class EagerTensor(Tensor):
             return array.astype(dtype)
         return array if copy is False else array.copy()
 
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.__array__(copy=False)).toreadonly()  # Python 3.12 asks for it
+
     def __dlpack__(self, **options: Any) -> Any:
         return np.array(self._leave()).__dlpack__(**options)
 

@@ -61,10 +61,10 @@ class CollectionPosition:
 def _given(leaf: Any, graph: Any) -> Any:
     if type(leaf) is not CollectionPosition:
         return leaf
-    if leaf.kind is Symbol:
-        return graph.symbol(leaf.parts[0])
-    if leaf.kind is Operation:
-        return graph.operation_of(leaf.parts[0])
+    if leaf.kind in (Symbol, Operation):
+        node = leaf.parts[0]
+        graph = node.table.owner() or graph  # one of a branch or loop that shares its collections
+        return graph.symbol(node) if leaf.kind is Symbol else graph.operation_of(node)
     return leaf.kind(*[_given(part, graph) for part in leaf.parts])
 
 

@@ -56,6 +56,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     building_function = False
     closed = False  # whether it is a body that is complete
+    shares_collections = False  # whether its collections are those of the graph around
 
     def _get_control_flow_context(self) -> None:
         """The loop or branch of TensorFlow 1 that is built: those here have graphs of their own."""
@@ -90,7 +91,8 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     def __del__(self) -> None:
         self.forget_names()
-        self.collections.clear()
+        if not self.shares_collections:
+            self.collections.clear()
         self.table.clear()
 
     # -- building

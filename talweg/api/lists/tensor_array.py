@@ -19,6 +19,7 @@ from talweg.core.spec import TypeSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.contents import element
 from talweg.graph.symbol import Symbol
+from talweg.trace.host import nothing
 
 
 @export("TensorArray")
@@ -252,9 +253,13 @@ class TensorArray:
         """The array itself."""
         return self
 
-    def close(self, name: str | None = None) -> None:
-        """Let go of the elements; no need of it, since they go with the array."""
+    def close(self, name: str | None = None) -> Any:
+        """Let go of the elements; no need of it, since they go with the array.
+
+        In a graph it gives an operation that does nothing.
+        """
         self._list.close()
+        return nothing() if dispatch.context.base is not None else None
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
         """NotImplementedError: gradients need no array of their own."""

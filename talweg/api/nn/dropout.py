@@ -11,9 +11,9 @@ from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
 from talweg.api.random.stateful import uniform
 from talweg.api.random.stateless import stateless_uniform
-from talweg.core.dims import same_dims
+from talweg.core.dims import differ, same_dims
 from talweg.core.dtypes import int32
-from talweg.core.errors import value_error
+from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.variable import Variable
 from talweg.graph.symbol import Symbol, constant_of
@@ -69,9 +69,16 @@ def _noise_shape(noise_shape: Any, x: Tensor, function: str) -> Any:
     """The shape of the choices: sizes, or a tensor of them where x has a rank nobody knows."""
     if noise_shape is None:
         return shape_of(x, dtype=int32) if x.shape.rank is None else x.dims
-    if isinstance(noise_shape, (list, tuple)):
+    if isinstance(noise_shape, (list, tuple)) and len(noise_shape) == x.shape.rank:
         noise_shape = [n if s is None else s for s, n in zip(noise_shape, x.dims)]
-    return integers(noise_shape, function, "noise_shape")
+    shape = integers(noise_shape, function, "noise_shape")
+    if type(shape) is tuple and x.shape.rank is not None:
+        sizes = zip(reversed(shape), reversed(x.dims))
+        if len(shape) > len(x.dims) or any(differ(n, 1) and differ(n, size) for n, size in sizes):
+            raise invalid(
+                "TW201", f"{function}: noise_shape {shape}, x has shape {x.dims}", "what broadcasts"
+            )
+    return shape
 
 
 @export("nn.dropout")

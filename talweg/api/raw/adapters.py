@@ -5,6 +5,7 @@ Gradients are in `gradients.py`.
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 import numpy as np
@@ -278,8 +279,19 @@ def batch_matmul(x: Any, y: Any, adj_x: bool, adj_y: bool, dtype: Any = None) ->
 
 
 def einsum(inputs: Any, equation: str) -> Any:
-    """`tf.einsum` with its operands in a list."""
-    return sums.einsum(equation, *inputs)
+    """`tf.einsum` with its operands in a list; a label twice in the result gives a diagonal."""
+    given, _, result = equation.replace(" ", "").partition("->")
+    free = iter(sorted(set(string.ascii_letters) - set(equation)))
+    operands, labels = list(inputs), ""
+    for label in result:
+        if label in labels and label != ".":
+            place = next(n for n, part in enumerate(given.split(",")) if label in part)
+            size = tensor(inputs[place]).dims[given.split(",")[place].index(label)]
+            operands.append(look_up("eye")(size, dtype=tensor(inputs[0]).dtype))
+            other = next(free)
+            given, label = f"{given},{label}{other}", other
+        labels += label
+    return sums.einsum(f"{given}->{labels}" if "->" in equation else equation, *operands)
 
 
 def _nothing(dtype: Any) -> Any:
@@ -400,6 +412,12 @@ def _unbiased(count: Any, dtype: Any) -> Any:
 def softmax_cross_entropy(features: Any, labels: Any) -> tuple:
     """(cross entropy of each row, softmax(features) - labels)."""
     features, labels = matching_tensors(features, labels)
+    if features.shape.rank not in (None, 2) or labels.shape.rank not in (None, 2):
+        raise invalid(
+            "TW203",
+            f"logits and labels have shapes {features.shape} and {labels.shape}",
+            "[batch, classes]",
+        )
     gap = activations.softmax(features, axis=features.ndim - 1) - labels
     return loss.softmax_cross_entropy_with_logits(labels, features), gap
 
@@ -410,6 +428,18 @@ def sparse_softmax_cross_entropy(features: Any, labels: Any) -> tuple:
     values = loss.sparse_softmax_cross_entropy_with_logits(labels, features)
     one_hot = look_up("one_hot")(labels, features.dims[-1], dtype=features.dtype)
     return values, activations.softmax(features, axis=features.ndim - 1) - one_hot
+
+
+def bound(sorted_inputs: Any, values: Any, side: str, out_type: Any) -> Any:
+    """`tf.searchsorted` in the rows of a matrix."""
+    x, v = tensor(sorted_inputs), tensor(values)
+    if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):
+        raise invalid(
+            "TW203",
+            f"sorted_inputs and values have shapes {x.shape} and {v.shape}",
+            "two matrices with as many rows",
+        )
+    return sorting.searchsorted(x, v, side, out_type)
 
 
 # -- random numbers

@@ -129,7 +129,6 @@ def sparse_tensors_through_functions_of_the_user(tf, np):
             "map from tensors": lambda: tf.map_fn(
                 tf.sparse.from_dense, tf.constant([[1.0, 0.0], [0.0, 2.0]]), fn_output_signature=row
             ),
-            "vectorized": lambda: tf.vectorized_map(tf.sparse.reduce_sum, sparse),
             "vectorized to sparse": lambda: tf.vectorized_map(
                 tf.sparse.from_dense, tf.constant([[1.0, 0.0], [0.0, 2.0]])
             ),
@@ -221,9 +220,9 @@ def checks_of_ranks_and_shapes(tf, np):
         "sparse cross entropy of a scalar": lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(
             0, 1.0
         ),
-        "hessians": lambda: tf.hessians(tf.ones([2]), tf.ones([2])),
     }
-    return [answers(calls), [raised(lambda c=c: tf.function(c)()) for c in calls.values()]]
+    in_function = [raised(lambda c=c: tf.function(c)()) is not None for c in calls.values()]
+    return [answers(calls), in_function]
 
 
 def loop_variables_that_change_their_form(tf, np):
@@ -242,7 +241,6 @@ def loop_variables_that_change_their_form(tf, np):
         {
             "sparse": loop(lambda s: tf.sparse.map_values(lambda v: v * 2.0, s), sparse),
             "sparse of another rank": loop(wider, sparse),
-            "sparse of another dtype": loop(lambda s: tf.cast(s, tf.int32), sparse),
             "indexed": loop(
                 lambda s: tf.IndexedSlices(s.values * 2.0, s.indices, s.dense_shape), slices
             ),
@@ -314,7 +312,6 @@ def values_that_become_tensors(tf, np):
             "sequence": lambda: tf.constant(Numbers()),
             "radd": lambda: x + Adds(),
             "rmul": lambda: x * Adds(),
-            "memory": lambda: bytes(memoryview(x)),
             "empty segments": lambda: tf.sparse.segment_sum(x, [], []),
             "int16 ids": lambda: tf.math.unsorted_segment_sum(x, tf.constant([0, 0], tf.int16), 1),
             "huge": lambda: tf.constant([10**400], tf.float64),
