@@ -282,20 +282,6 @@ def values_of_other_shapes(tf, np):
         ]
 
 
-def variables_as_protos(tf, np):
-    v = tf.get_variable("a/v", [2], initializer=tf.ones_initializer())
-    proto = v.to_proto()
-    again = tf.Variable.from_proto(proto)
-    scoped = v.to_proto(export_scope="a")
-    return [
-        [proto.variable_name, proto.initializer_name, proto.snapshot_name],
-        [proto.is_resource, proto.trainable],
-        [again.name, again.shape.as_list(), again.dtype.name],
-        [scoped.variable_name, scoped.initializer_name],
-        v.to_proto(export_scope="b") is None,
-    ]
-
-
 def collections_in_branches(tf, np):
     seen = []
 
@@ -431,7 +417,6 @@ PROGRAMS = [
     predicates_of_one_element,
     what_assignments_give,
     values_of_other_shapes,
-    variables_as_protos,
     collections_in_branches,
     variables_from_two_threads,
     devices_of_variables_of_gone_graphs,
