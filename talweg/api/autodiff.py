@@ -22,7 +22,6 @@ from talweg.core.errors import (
     InvalidArgumentError,
     NeedsStaticError,
     UnevenSlicesError,
-    compose,
     type_error,
     value_error,
 )

@@ -127,7 +127,8 @@ class EagerTensor(Tensor):
         return array if copy is False else array.copy()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self.__array__(copy=False)).toreadonly()  # Python 3.12 asks for it
+        array: Any = self.__array__(copy=False)
+        return memoryview(array).toreadonly()  # Python 3.12 asks for it
 
     def __dlpack__(self, **options: Any) -> Any:
         return np.array(self._leave()).__dlpack__(**options)
