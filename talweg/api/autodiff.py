@@ -349,10 +349,7 @@ def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradi
 
 def _target(graph: Any, leaf: Any) -> Symbol:
     """A target as a tensor of the graph."""
-    if isinstance(leaf, IndexedSlices):
-        leaf = leaf.values
-    elif hasattr(leaf, "_with_gradient"):
-        leaf = leaf.flat_values
+    leaf = leaf.values if isinstance(leaf, IndexedSlices) else custom.part_of(leaf)
     y = tensor(leaf)
     if y.dtype is string:
         raise type_error("TW303", f"gradients: the target {leaf!r} is a string", "a number")
@@ -362,17 +359,10 @@ def _target(graph: Any, leaf: Any) -> Symbol:
 def _source(graph: Any, leaf: Any) -> Any:
     """A source as what the sweep takes; None for what cannot be in the graph."""
     if hasattr(leaf, "_get_variable_list"):
-        raise NotImplementedError(
-            compose(
-                "TW303", f"gradients by {leaf!r}, a variable in parts", hint=f"list({leaf.name})"
-            )
-        )
+        raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
         return leaf.handle if leaf.dtype.is_differentiable else None
-    if isinstance(leaf, IndexedSlices):
-        leaf = leaf.values
-    elif hasattr(leaf, "_with_gradient"):
-        leaf = leaf.flat_values
+    leaf = leaf.values if isinstance(leaf, IndexedSlices) else custom.part_of(leaf)
     if isinstance(leaf, (dict, list, tuple)) or leaf is None:
         raise type_error(
             "TW303",

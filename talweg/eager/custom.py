@@ -125,7 +125,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     base = dispatch.context.base
     if hasattr(base, "captured"):  # the rule is to know them as the body does
         leaves = [_brought_in(base, a) for a in leaves]
-    arguments = [_part(a) for a in leaves]
+    arguments = [part_of(a) for a in leaves]
     inside = VariableWatcher()
     outer = dispatch.context.recorders
     # What happens inside is shown to the tapes, since the user's rule may use tensors computed
@@ -145,7 +145,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     results = structure.flatten(result)
     variables = [v for v in inside.variables.values() if not any(v is a for a in arguments)]
     with dispatch.only(()):
-        flat = [stop_gradient(convert_to_tensor(_part(leaf))) for leaf in results]
+        flat = [stop_gradient(convert_to_tensor(part_of(leaf))) for leaf in results]
     observer = dispatch.state.observer
     in_graph = base is not None or any([getattr(a, "level", 0) for a in arguments])
     if in_graph or outer or observer is not None:
@@ -163,7 +163,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     return structure.pack(result, [_with_part(*pair) for pair in zip(results, flat)])
 
 
-def _part(leaf: Any) -> Any:
+def part_of(leaf: Any) -> Any:
     """The tensor that stands for a leaf: the flat values of a ragged tensor."""
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
@@ -174,7 +174,7 @@ def _with_part(leaf: Any, part: Any) -> Any:
 
 
 def _brought_in(graph: Any, leaf: Any) -> Any:
-    part = _part(leaf)
+    part = part_of(leaf)
     return _with_part(leaf, graph.bring_in(part)) if _is_outside(graph, part) else leaf
 
 
@@ -227,7 +227,7 @@ def _pullback(
                 f"gradients for its arguments and {len(variables)} for its variables, but returned "
                 f"{len(given)} and {len(by_variables)} instead.",
             )
-        tensors = [_part(c) for c, a in zip(given, arguments) if isinstance(a, Tensor)]
+        tensors = [part_of(c) for c, a in zip(given, arguments) if isinstance(a, Tensor)]
         return [None if c is None else convert_to_tensor(c) for c in tensors] + by_variables
 
     return pullback
