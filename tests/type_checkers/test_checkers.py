@@ -1,4 +1,4 @@
-"""Type checkers and editors see tensors, variables and signatures; pyright is run on programs."""
+"""Type checkers and editors see tensors, variables, signatures; pyright and mypy read programs."""
 
 from __future__ import annotations
 
@@ -37,27 +37,60 @@ def checked(folder, mode):
     ]
 
 
+def marked_lines():
+    """The numbers of the lines of wrong.py that are wrong."""
+    text = (HERE / "wrong.py").read_text().splitlines()
+    return [number for number, line in enumerate(text, 1) if "# WRONG" in line]
+
+
+def program_of(guide):
+    """The code of a guide as one program, without what is meant to raise."""
+    path = ROOT / "README.md" if guide == "README" else ROOT / "docs" / f"{guide}.md"
+    lines = []
+    for block in BLOCK.findall(path.read_text()):
+        examples = doctest.DocTestParser().get_examples(block)
+        lines += [each.source for each in examples if not each.exc_msg]
+        lines += [] if examples else [block]
+    return "".join(lines)
+
+
 def test_a_users_program_in_strict_mode(tmp_path):
     for name in ("program", "wrong"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.py").write_text((HERE / f"{name}.py").read_text())
+    (tmp_path / "program" / "readme_program.py").write_text(program_of("README"))
     assert checked(tmp_path / "program", mode="strict") == []
     found = checked(tmp_path / "wrong", mode="basic")
-    text = (HERE / "wrong.py").read_text().splitlines()
-    marked = [number for number, line in enumerate(text, 1) if "# WRONG" in line]
-    assert sorted({line for _, line, _ in found}) == marked, found
+    assert sorted({line for _, line, _ in found}) == marked_lines(), found
 
 
 def test_the_programs_of_the_guides(tmp_path):
     for name in GUIDES:
-        path = ROOT / "README.md" if name == "README" else ROOT / "docs" / f"{name}.md"
-        lines = []
-        for block in BLOCK.findall(path.read_text()):
-            examples = doctest.DocTestParser().get_examples(block)
-            lines += [each.source for each in examples if not each.exc_msg]
-            lines += [] if examples else [block]
-        (tmp_path / f"{name.lower()}_program.py").write_text("".join(lines))
+        (tmp_path / f"{name.lower()}_program.py").write_text(program_of(name))
     assert checked(tmp_path, mode="basic") == []
+
+
+def test_mypy(tmp_path):
+    """Strict for the user's program and README's; guides have functions without annotations, and
+    give a name to one thing after the other, as at a prompt."""
+    for name in ("program", "wrong"):
+        (tmp_path / f"{name}.py").write_text((HERE / f"{name}.py").read_text())
+    for name in GUIDES:
+        (tmp_path / f"{name.lower()}_program.py").write_text(program_of(name))
+    guides = ",".join(f"{name}_program" for name in GUIDES if name != "README")
+    (tmp_path / "mypy.ini").write_text(
+        f"[mypy]\nstrict = True\nmypy_path = {ROOT}\n[mypy-{guides}]\n"
+        "disallow_untyped_defs = False\ndisallow_incomplete_defs = False\n"
+        "disallow_untyped_calls = False\ndisable_error_code = assignment\n"
+    )
+    files = sorted(path.name for path in tmp_path.glob("*.py"))
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", *files], capture_output=True, text=True, cwd=tmp_path
+    )
+    errors = re.findall(r"^(\w+)\.py:(\d+): error: (.*)$", found.stdout, re.MULTILINE)
+    wrong = [int(line) for name, line, _ in errors if name == "wrong"]
+    assert wrong == marked_lines(), found.stdout + found.stderr
+    assert [each for each in errors if each[0] != "wrong"] == []
 
 
 def test_the_program_runs():
