@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import subprocess
@@ -79,3 +80,18 @@ def test_metadata_is_complete():
     kinds = {each.split(" :: ")[0] for each in PROJECT["classifiers"]}
     assert {"Development Status", "Operating System", "Programming Language", "Topic"} <= kinds
     assert f"Python :: {PROJECT['requires-python'].strip('>=')}" in str(PROJECT["classifiers"])
+
+
+def test_no_private_modules_of_the_standard_library():
+    """They differ from version to version of Python."""
+    for package in ("talweg", "talweg_pytest"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.level == 0:
+                    modules = [f"{node.module}.{each.name}" for each in node.names]
+                for module in modules:
+                    top, *rest = module.split(".")
+                    standard = top in sys.stdlib_module_names and top != "__future__"
+                    hidden = any(part.startswith("_") for part in (top, *rest))
+                    assert not (standard and hidden), f"{path.relative_to(ROOT)}: {module}"

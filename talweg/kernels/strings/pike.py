@@ -6,83 +6,94 @@ a backtracking matcher would have tried them, so what matches first is what that
 
 from __future__ import annotations
 
-import re
-from re import _constants as codes  # type: ignore[attr-defined]
 from typing import Any
 
+from talweg.kernels.strings.regex_syntax import (
+    Assertion,
+    Branch,
+    Characters,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+    may_be_empty,
+)
+
 CHARACTER, SPLIT, JUMP, SAVE, ASSERT, MATCH = range(6)
-_SPACES = frozenset("\t\n\r\f ")  # RE2's \s, which leaves out the vertical tab
 _WORD = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
-_DIGITS = frozenset("0123456789")
-_CATEGORIES = {
-    codes.CATEGORY_DIGIT: (_DIGITS, True),
-    codes.CATEGORY_NOT_DIGIT: (_DIGITS, False),
-    codes.CATEGORY_SPACE: (_SPACES, True),
-    codes.CATEGORY_NOT_SPACE: (_SPACES, False),
-    codes.CATEGORY_WORD: (_WORD, True),
-    codes.CATEGORY_NOT_WORD: (_WORD, False),
-}
 
 
 class Machine:
-    """The program of a tree of Python's parser."""
+    """The program of a pattern's tree."""
 
-    def __init__(self, tree: Any):
-        self.flags = tree.state.flags
+    def __init__(self, tree: Branch, groups: int):
         self.program: list[tuple] = [(SAVE, 0)]
-        self._compile(tree, self.flags)
+        self._branch(tree.ways)
         self.program += [(SAVE, 1), (MATCH,)]
-        self.slots = 2 * tree.state.groups
+        self.slots = 2 * (groups + 1)
 
     def _add(self, *instruction: Any) -> int:
         self.program.append(instruction)
         return len(self.program) - 1
 
-    def _compile(self, tree: Any, flags: int) -> None:
-        for code, argument in tree:
-            if code in (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN):
-                self._add(CHARACTER, code, argument, flags)
-            elif code is codes.AT:
-                self._add(ASSERT, argument, flags)
-            elif code is codes.SUBPATTERN:
-                group, more, less, inner = argument
-                if group is not None:
-                    self._add(SAVE, 2 * group)
-                self._compile(inner, (flags | more) & ~less)
-                if group is not None:
-                    self._add(SAVE, 2 * group + 1)
-            elif code is codes.BRANCH:
-                self._branch(argument[1], flags)
-            else:
-                low, high, inner = argument
-                self._repeat(low, high, inner, code is codes.MAX_REPEAT, flags)
+    def _compile(self, node: Node) -> None:
+        if isinstance(node, Characters):
+            self._add(CHARACTER, node)
+        elif isinstance(node, Assertion):
+            self._add(ASSERT, node.place)
+        elif isinstance(node, Repeat):
+            self._repeat(node)
+        else:
+            self._group(node)
 
-    def _branch(self, branches: list, flags: int) -> None:
+    def _group(self, node: Group) -> None:
+        if node.number is not None:
+            self._add(SAVE, 2 * node.number)
+        self._branch(node.inner.ways)
+        if node.number is not None:
+            self._add(SAVE, 2 * node.number + 1)
+
+    def _sequence(self, way: Sequence) -> None:
+        for node in way.nodes:
+            self._compile(node)
+
+    def _branch(self, ways: list[Sequence]) -> None:
         ends = []
-        for branch in branches[:-1]:
+        for way in ways[:-1]:
             split = self._add(SPLIT, 0, 0)
-            self._compile(branch, flags)
+            self._sequence(way)
             ends.append(self._add(JUMP, 0))
             self.program[split] = (SPLIT, split + 1, len(self.program))
-        self._compile(branches[-1], flags)
+        self._sequence(ways[-1])
         for end in ends:
             self.program[end] = (JUMP, len(self.program))
 
-    def _repeat(self, low: int, high: Any, tree: Any, greedy: bool, flags: int) -> None:
-        for _ in range(low):
-            self._compile(tree, flags)
-        if high is codes.MAXREPEAT:
-            split = self._add(SPLIT, 0, 0)
-            self._compile(tree, flags)
-            self._add(JUMP, split)
-            self._close(split, greedy)
+    def _repeat(self, node: Repeat) -> None:
+        if node.high is None and (node.low or may_be_empty(node.inner)):
+            self._once_or_more(node)
             return
+        for _ in range(node.low):
+            self._compile(node.inner)
         splits = []
-        for _ in range(high - low):
+        for _ in range(1 if node.high is None else node.high - node.low):
             splits.append(self._add(SPLIT, 0, 0))
-            self._compile(tree, flags)
+            self._compile(node.inner)
+        if node.high is None:
+            self._add(JUMP, splits[0])
         for split in splits:
-            self._close(split, greedy)
+            self._close(split, node.greedy)
+
+    def _once_or_more(self, node: Repeat) -> None:
+        """x+, or, of what may match nothing, (x+)? for x*: so x sets its groups once at least."""
+        skip = self._add(SPLIT, 0, 0) if node.low == 0 else None
+        for _ in range(node.low - 1):
+            self._compile(node.inner)
+        start = len(self.program)
+        self._compile(node.inner)
+        after = len(self.program) + 1
+        self._add(SPLIT, *((start, after) if node.greedy else (after, start)))
+        if skip is not None:
+            self._close(skip, node.greedy)
 
     def _close(self, split: int, greedy: bool) -> None:
         inside, after = split + 1, len(self.program)
@@ -118,7 +129,7 @@ class Machine:
                         continue
                     found = saved
                     break
-                if k < len(text) and _fits(text[k], *instruction[1:]):
+                if k < len(text) and _fits(text[k], instruction[1]):
                     self._follow(following, seen, at + 1, saved, text, k + 1, places)
             threads = following
             if not threads and (found is not None or full):
@@ -144,49 +155,22 @@ class Machine:
                 slot = rest[0]
                 waiting.append((at + 1, (*saved[:slot], places[k], *saved[slot + 1 :])))
             elif code == ASSERT:
-                if _holds(rest[0], rest[1], text, k):
+                if _holds(rest[0], text, k):
                     waiting.append((at + 1, saved))
             else:
                 threads.append((at, saved))
 
 
-def _holds(place: Any, flags: int, text: str, k: int) -> bool:
+def _holds(place: str, text: str, k: int) -> bool:
     """Whether a place in the text is a beginning, an end or a boundary of words."""
-    if place in (codes.AT_BEGINNING, codes.AT_BEGINNING_STRING):
-        lines = flags & re.MULTILINE and place is codes.AT_BEGINNING
-        return k == 0 or bool(lines) and text[k - 1] == "\n"
-    if place in (codes.AT_END, codes.AT_END_STRING):
-        lines = flags & re.MULTILINE and place is codes.AT_END
-        return k == len(text) or bool(lines) and text[k] == "\n"
+    if place.startswith("begin"):
+        return k == 0 or place == "begin line" and text[k - 1] == "\n"
+    if place.startswith("end"):
+        return k == len(text) or place == "end line" and text[k] == "\n"
     border = (k > 0 and text[k - 1] in _WORD) != (k < len(text) and text[k] in _WORD)
-    return border == (place is codes.AT_BOUNDARY)
+    return border == (place == "boundary")
 
 
-def _fits(letter: str, code: Any, argument: Any, flags: int) -> bool:
+def _fits(letter: str, characters: Characters) -> bool:
     """Whether a character is one that an instruction takes; what is not readable fits none."""
-    if 0xDC80 <= ord(letter) < 0xDD00:
-        return False
-    if code is codes.ANY:
-        return bool(flags & re.DOTALL) or letter != "\n"
-    forms = {letter}
-    if flags & re.IGNORECASE:
-        forms |= {form for form in (letter.lower(), letter.upper()) if len(form) == 1}
-    if code is codes.LITERAL:
-        return any(ord(form) == argument for form in forms)
-    if code is codes.NOT_LITERAL:
-        return all(ord(form) != argument for form in forms)
-    negated = argument[0][0] is codes.NEGATE
-    return any(_one_of(form, argument[negated:]) for form in forms) != negated
-
-
-def _one_of(letter: str, items: Any) -> bool:
-    for code, argument in items:
-        if code is codes.LITERAL and ord(letter) == argument:
-            return True
-        if code is codes.RANGE and argument[0] <= ord(letter) <= argument[1]:
-            return True
-        if code is codes.CATEGORY:
-            letters, inside = _CATEGORIES[argument]
-            if (letter in letters) == inside:
-                return True
-    return False
+    return not 0xDC80 <= ord(letter) < 0xDD00 and characters.fit(letter)

@@ -13,42 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from talweg.core.errors import invalid
-from talweg.kernels.strings import pike
+from talweg.kernels.strings import pike, regex_syntax
+from talweg.kernels.strings.regex_syntax import Branch, Characters, Group, Node, Repeat
 
-LARGEST_REPEAT = 1000  # RE2's
 _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
-_POSIX = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": "\\x00-\\x7f",
-    "blank": "\\t ",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": "\\t\\n\\v\\f\\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-_BLANKS = "\\t\\n\\f\\r "  # RE2's \\s, which leaves out the vertical tab
-_SPELLED = {"\\z": "\\Z", "\\s": f"[{_BLANKS}]", "\\S": f"[^{_BLANKS}]"}
-_SPELLED_IN_CLASS = {"\\s": _BLANKS}
-_ABSENT = (
-    codes.GROUPREF,
-    codes.GROUPREF_EXISTS,
-    codes.ASSERT,
-    codes.ASSERT_NOT,
-    getattr(codes, "POSSESSIVE_REPEAT", None),
-    getattr(codes, "ATOMIC_GROUP", None),
-)
 
 
 class Rewrite:
@@ -151,9 +122,9 @@ def _rune(text: bytes, place: int) -> int:
 @lru_cache(256)
 def compiled(pattern: bytes) -> Pattern:
     """A pattern; InvalidArgumentError for what RE2 does not take."""
-    tree = _parsed(pattern)
-    quick = _quick(tree)
-    engine = _by_re2(pattern) or _by_machine(pattern, tree)
+    parsed = _parsed(pattern)
+    quick = None if isinstance(parsed, str) else _quick(parsed[0])
+    engine = _by_re2(pattern) or _by_machine(pattern, parsed)
     return Pattern(engine[0], engine[1], engine[2], quick)
 
 
@@ -177,11 +148,12 @@ def _by_re2(pattern: bytes) -> tuple | None:
     return found.groups, search, lambda text: found.fullmatch(text) is not None
 
 
-def _by_machine(pattern: bytes, tree: Any) -> tuple:
-    if tree is None:
-        raise _refused(pattern, "no regular expression, or one that needs google-re2")
-    machine = pike.Machine(tree)
-    return tree.state.groups - 1, machine.search, machine.matches
+def _by_machine(pattern: bytes, parsed: tuple[Branch, int] | str) -> tuple:
+    if isinstance(parsed, str):
+        raise _refused(pattern, parsed)
+    tree, groups = parsed
+    machine = pike.Machine(tree, groups)
+    return groups, machine.search, machine.matches
 
 
 def _refused(pattern: bytes, why: str) -> Exception:
@@ -189,94 +161,54 @@ def _refused(pattern: bytes, why: str) -> Exception:
     return invalid("TW207", f"Invalid pattern: {text}, error: {why}", "RE2's syntax")
 
 
-def _parsed(pattern: bytes) -> Any:
-    """Python's tree of a pattern of RE2's; None for what they do not have in common."""
+def _parsed(pattern: bytes) -> tuple[Branch, int] | str:
+    """The tree of a pattern and the number of its groups; or why there is none."""
     try:
-        text = _in_pythons_words(pattern.decode())
-        if text is None:
-            return None
-        tree = parser.parse(text, re.ASCII)
-    except (re.error, OverflowError, RecursionError, UnicodeDecodeError):
-        return None
-    return tree if _common(tree) else None
+        return regex_syntax.parse(pattern.decode())
+    except UnicodeDecodeError:
+        return "invalid UTF-8"
+    except regex_syntax.MalformedError as error:
+        return str(error)
+    except (regex_syntax.UnsupportedError, RecursionError) as error:
+        return f"{error} needs the package google-re2: pip install 'talweg[regex]'"
 
 
-def _in_pythons_words(text: str) -> str | None:
-    r"""The pattern with Python's spelling of RE2's \z, \Q..\E, $, [[:alpha:]]; None without one."""
-    if "\\p" in text or "\\P" in text or "\\C" in text or "\\Z" in text or "(?U" in text:
-        return None
-    text = re.sub(r"\\Q(.*?)(?:\\E|\Z)", lambda m: re.escape(m[1]), text, flags=re.DOTALL)
-    text = re.sub(r"\[:(\w+):\]", lambda m: _POSIX.get(m[1], m[0]), text)
-    if "[:^" in text:
-        return None
-    found, place, in_class = [], 0, False
-    while place < len(text):
-        letter = text[place]
-        if letter == "\\":
-            pair = text[place : place + 2]
-            if in_class and pair == "\\S":
-                return None
-            words = _SPELLED_IN_CLASS if in_class else _SPELLED
-            found.append(words.get(pair, pair))
-            place += 2
-            continue
-        in_class = letter == "[" or in_class and letter != "]"
-        end = letter == "$" and not in_class and "(?m" not in text
-        found.append("\\Z" if end else letter)
-        place += 1
-    return "".join(found)
-
-
-def _common(tree: Any) -> bool:
-    """Whether RE2 has all of a tree, with the same meaning."""
-    for code, argument in tree:
-        if code in _ABSENT:
-            return False
-        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            low, high, _ = argument
-            if low > LARGEST_REPEAT or high is not codes.MAXREPEAT and high > LARGEST_REPEAT:
-                return False
-        if not all(map(_common, parts_of(code, argument))):
-            return False
-    return True
-
-
-def parts_of(code: Any, argument: Any) -> list:
-    """The trees inside of a node."""
-    if code is codes.BRANCH:
-        return list(argument[1])
-    if code is codes.SUBPATTERN:
-        return [argument[3]]
-    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-        return [argument[2]]
-    return []
-
-
-def _quick(tree: Any) -> Any:
+def _quick(tree: Branch) -> Any:
     """Python's own pattern where nothing in it can be tried in many ways; else None."""
-    if tree is None or tree.state.flags & (re.IGNORECASE | re.MULTILINE | re.DOTALL):
+    nodes = tree.ways[0].nodes if len(tree.ways) == 1 else []
+    if not nodes or not all(map(_fixed, nodes[:-1])):
         return None
-    *firsts, last = list(tree) or [None]
-    if last is None or not all(_fixed(*node) for node in firsts):
-        return None
-    if not _fixed(*last):
-        code, argument = last
-        if code is not codes.MAX_REPEAT or not all(_fixed(*node) for node in argument[2]):
+    last = nodes[-1]
+    if not _fixed(last):
+        repeats = isinstance(last, Repeat) and last.greedy and last.low > 0
+        if not repeats or not _fixed(last.inner):
             return None
-        if argument[0] == 0 or len(argument[2]) != 1:
-            return None
-    return re.compile(tree.state.str.encode())
+    return re.compile("".join(map(_in_pythons_words, nodes)).encode())
 
 
-def _fixed(code: Any, argument: Any) -> bool:
+def _fixed(node: Node) -> bool:
     """Whether a node stands for one character, or a choice of texts without repetition.
 
     None of them is empty: on empty matches Python and RE2 go on differently.
     """
-    parts = parts_of(code, argument)
-    if parts:
-        plain = code is not codes.SUBPATTERN or not argument[1]
-        repeats = code in (codes.MAX_REPEAT, codes.MIN_REPEAT)
-        whole = all(len(part) and all(_fixed(*node) for node in part) for part in parts)
-        return plain and whole and not repeats
-    return code in (codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY)
+    if isinstance(node, Group):
+        return all(way.nodes and all(map(_fixed, way.nodes)) for way in node.inner.ways)
+    return isinstance(node, Characters) and not node.fold
+
+
+def _in_pythons_words(node: Node) -> str:
+    """A node of which all is fixed, and repetitions of such, for Python and texts of ASCII."""
+    if isinstance(node, Characters):
+        parts = [(low, min(high, 127)) for low, high in node.ranges if low < 128]
+        if len(parts) == 1 and parts[0][0] == parts[0][1] and not node.negated:
+            return f"\\x{parts[0][0]:02x}"  # faster than a class
+        inside = "".join([f"\\x{low:02x}-\\x{high:02x}" for low, high in parts])
+        if not inside:
+            return "[\\x00-\\x7f]" if node.negated else "[^\\x00-\\xff]"
+        return f"[{'^' * node.negated}{inside}]"
+    if isinstance(node, Repeat):
+        high = "" if node.high is None else node.high
+        return f"{_in_pythons_words(node.inner)}{{{node.low},{high}}}"
+    assert isinstance(node, Group)
+    ways = ["".join(map(_in_pythons_words, way.nodes)) for way in node.inner.ways]
+    return f"({'?:' if node.number is None else ''}{'|'.join(ways)})"
