@@ -79,7 +79,12 @@ def test_metadata_is_complete():
     assert {"name", "version", "description", "license", "authors", "keywords"} <= set(PROJECT)
     kinds = {each.split(" :: ")[0] for each in PROJECT["classifiers"]}
     assert {"Development Status", "Operating System", "Programming Language", "Topic"} <= kinds
-    assert f"Python :: {PROJECT['requires-python'].strip('>=')}" in str(PROJECT["classifiers"])
+    named = set(re.findall(r"Python :: (3\.\d+)", str(PROJECT["classifiers"])))
+    assert PROJECT["requires-python"].strip(">=") in named
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")
+    tested = re.search(r"python: (\[.*\])", workflow)
+    assert set(re.findall(r"3\.\d+", tested.group(1))) == named
+    assert "./run test" in workflow and "windows-latest" in workflow
 
 
 def test_no_private_modules_of_the_standard_library():

@@ -223,8 +223,8 @@ def address_in_process(name: str) -> int:
     raise RuntimeError(f"machine code calls {name}, which is not there")
 
 
-_libc = ctypes.CDLL(None)
-if works():
+if works():  # on Windows there is no library without a name
+    _libc = ctypes.CDLL(None)
     _libc.mmap.restype = ctypes.c_void_p
     _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
