@@ -92,6 +92,30 @@ class Kind:
             self.seconds += time.monotonic() - start
 
 
+def run_all(kinds: list[Kind], seed: int, out: str, note: Callable[[str], None]) -> int:
+    """Run seed after seed until the time is over; the seed after the last.
+
+    out: a file that gets the disagreements, too.   note: is told what runs.
+    """
+    while True:
+        for kind in kinds:
+            done = sum(each.programs for each in kinds)
+            left = max(0.0, kind.end - time.monotonic())
+            note(f"{kind.name}, seed {seed}; {done:,} programs, {left / 60:.1f} minutes left")
+            try:
+                kind.run(seed)
+            except (Over, KeyboardInterrupt):
+                return seed + 1
+            except Exception:  # noqa: BLE001 -- every disagreement is told
+                kind.failures += 1
+                text = f"== {kind.name}, seed {seed}\n{traceback.format_exc()}\n"
+                print(text, flush=True)
+                if out:
+                    with open(out, "a") as file:
+                        file.write(text)
+        seed += 1
+
+
 def main() -> int:
     """Run; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -106,22 +130,10 @@ def main() -> int:
     import_module("tests.conftest")  # no deadlines
     kinds = [Kind(name, end) for name in wanted or GENERATED]
     seed = options.seed
-    over = False
-    while not over:
-        for kind in kinds:
-            try:
-                kind.run(seed)
-            except (Over, KeyboardInterrupt):
-                over = True
-                break
-            except Exception:  # noqa: BLE001 -- every disagreement is told
-                kind.failures += 1
-                text = f"== {kind.name}, seed {seed}\n{traceback.format_exc()}\n"
-                print(text, flush=True)
-                if options.out:
-                    with open(options.out, "a") as file:
-                        file.write(text)
-        seed += 1
+    from talweg.command.bench import progress
+
+    with progress("running") as note:
+        seed = run_all(kinds, seed, options.out, note)
     for kind in kinds:
         print(f"{kind.programs:7,} {kind.name:24} {kind.failures} wrong {kind.seconds:8.0f} s")
     failures = sum([kind.failures for kind in kinds])

@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from talweg.command.bench import progress  # noqa: E402
 from tests.faults.damaged import FORMATS, mutate  # noqa: E402 -- found from here on
 
 ROUND = 200  # inputs of a format in a row
@@ -88,12 +89,14 @@ def main() -> int:
     warnings.simplefilter("ignore")  # Pillow's, of damaged pictures
     counts = {name: Count() for name in names}
     end, seed = time.monotonic() + 60 * options.minutes, options.seed
-    while time.monotonic() < end:
-        for name in names:
-            if time.monotonic() > end:
-                break
-            probe(name, seed, counts[name])
-        seed += 1
+    with progress("probing") as note:
+        while time.monotonic() < end:
+            note(f"seed {seed}, {(end - time.monotonic()) / 60:.1f} minutes left")
+            for name in names:
+                if time.monotonic() > end:
+                    break
+                probe(name, seed, counts[name])
+            seed += 1
     print(table(counts))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(f"seeds {options.seed} to {seed - 1}; peak memory of the process {peak} MB")

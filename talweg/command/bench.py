@@ -22,7 +22,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,12 +37,16 @@ from talweg.core import settings
 EXECUTORS = ("interpret", "auto", "llvm")
 LEAST = 0.15  # seconds that a measurement takes
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from talweg.command.line import main
 start = time.perf_counter()
 status = main(["run", *sys.argv[1:]])
 seconds = time.perf_counter() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+except ImportError:  # Windows
+    peak = 0
 sys.stderr.write("\\n" + json.dumps([status, seconds, peak]))
 """
 
@@ -67,7 +72,8 @@ def main(options: argparse.Namespace) -> int:
     """Measure, and print."""
     if options.program:
         return of_program(options)
-    rows = machine()
+    with progress() as note:
+        rows = machine(note)
     if options.json:
         print(
             json.dumps({row.name: {"value": row.value, "unit": row.unit} for row in rows}, indent=1)
@@ -80,6 +86,19 @@ def main(options: argparse.Namespace) -> int:
     for row in rows:
         print(f"{row.name:<44} {row.value:10.2f} {row.unit}")
     return FINE
+
+
+@contextmanager
+def progress(word: str = "measuring") -> Iterator[Callable[[str], None]]:
+    """What is done just now, in a line of a terminal's stderr that goes again."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status(word) as status:
+        yield lambda text: status.update(f"{word} {text}")
 
 
 def best(call: Callable[[], Any]) -> float:
@@ -97,8 +116,9 @@ def best(call: Callable[[], Any]) -> float:
     return found
 
 
-def machine() -> list[Measured]:
-    """What this machine does, and what talweg costs on it."""
+def machine(note: Callable[[str], None] = lambda text: None) -> list[Measured]:
+    """What this machine does, and what talweg costs on it; `note` is told what comes."""
+    note("what this machine does at best")
     x = np.ones((1024, 1024), np.float32)
     big = np.ones(1 << 23, np.float32)
     target = np.empty_like(big)
@@ -112,7 +132,10 @@ def machine() -> list[Measured]:
         Measured("start: python -c 'import talweg'", best_start("import talweg") * 1e3, "ms"),
         Measured("start: python -c 'import numpy'", best_start("import numpy") * 1e3, "ms"),
     ]
-    return rows + eager_costs() + step_costs()
+    note("operations")
+    rows += eager_costs()
+    note("training steps")
+    return rows + step_costs()
 
 
 def best_start(code: str) -> float:
@@ -186,12 +209,13 @@ def of_program(options: argparse.Namespace) -> int:
     program = program_of(options)
     arguments = ["-m", program.module] if options.module else [program.path]
     flags = ["--v1"] * options.v1 + ["--v2"] * options.v2
-    rows = []
+    rows, repeat = [], max(1, options.repeat)
     for executor in EXECUTORS:
-        runs = [
-            child([*flags, *arguments, *program.arguments], executor)
-            for _ in range(max(1, options.repeat))
-        ]
+        runs = []
+        with progress() as note:
+            for number in range(repeat):
+                note(f"{program.name}, {executor}, {number + 1} of {repeat}")
+                runs.append(child([*flags, *arguments, *program.arguments], executor))
         if any(status for status, _, _ in runs):
             print(f"talweg: {program.name} failed with {executor}", file=sys.stderr)
             return FAILED

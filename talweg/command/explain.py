@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from difflib import get_close_matches
 
 from talweg.command.launch import FINE
 from talweg.command.program import UsageError
@@ -34,8 +35,9 @@ def main(options: argparse.Namespace) -> int:
     code = whole(options.code)
     known = titles()
     if code not in known:
-        near = [other for other in known if other[:3] == code[:3]] or list(known)
-        raise UsageError(f"there is no code {options.code}; there are {', '.join(near)}")
+        near = get_close_matches(code, known, 5)
+        words = f"near: {', '.join(near)}; " if near else ""
+        raise UsageError(f"there is no code {options.code}; {words}talweg explain lists all")
     has_page = code in pages.codes_with_pages()
     if options.json:
         text = pages.page(code) if has_page else ""

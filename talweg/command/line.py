@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 from talweg.command.launch import USAGE
@@ -78,6 +79,9 @@ def main(arguments: list[str] | None = None) -> int:
             parser().print_help(sys.stderr)
             return USAGE
         if given[0] not in COMMANDS:
+            near = get_close_matches(given[0], COMMANDS, 1)
+            if near:
+                raise UsageError(f"there is no command {given[0]}: did you mean {near[0]}?")
             parser().parse_args(given)
             return USAGE
         own = parser_of(given[0])

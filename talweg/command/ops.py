@@ -53,7 +53,8 @@ def main(options: argparse.Namespace) -> int:
         return absent_one(options.words[0].removeprefix("tf."), options.json)
     else:
         rows = found(words, options)
-        text = "\n".join(f"{row['name']:<36} {row['summary']}".rstrip() for row in rows)
+        width = max([min(48, len(row["name"])) for row in rows], default=0)
+        text = "\n".join(f"{row['name']:<{width}}  {row['summary']}".rstrip() for row in rows)
     if options.json:
         print(json.dumps(rows, indent=1))
     elif rows:
@@ -87,7 +88,7 @@ def absent_one(name: str, as_json: bool) -> int:
 
 def wanted(names: Iterable[str], options: argparse.Namespace) -> list[str]:
     """The names of TensorFlow 2 as people use them, or all."""
-    shown = [name for name in names if ":" not in name]
+    shown = [name for name in names if ":" not in name and "__internal__" not in name]
     if options.all:
         return shown
     return [name for name in shown if not name.startswith((V1, "raw_ops."))]
@@ -103,6 +104,8 @@ def found(words: list[str], options: argparse.Namespace) -> list[dict]:
     """Names with all words in them, then those whose description has them."""
     names = sorted(wanted(TABLE, options))
     first = [name for name in names if matches(name, words)]
+    if not first:  # perhaps a name of TensorFlow 1
+        first = sorted(n for n in TABLE if n.startswith(V1) and last_part(n) == " ".join(words))
     rows = [{"name": f"tf.{name}", "summary": summary(name) if words else ""} for name in first]
     if words:
         others = [name for name in names if name not in set(first)]
@@ -113,6 +116,11 @@ def found(words: list[str], options: argparse.Namespace) -> list[dict]:
             if matches(f"{name} {text}", words)
         ]
     return rows
+
+
+def last_part(name: str) -> str:
+    """The name without its namespace, in small letters."""
+    return name.rpartition(".")[2].lower()
 
 
 def summary(name: str) -> str:

@@ -31,6 +31,8 @@ def add_variable_operators(cls: Any) -> None:
     for name, method in own.items():
         setattr(cls, name, method)
     add_habits(cls, refuse_variable_items)
+    cls.__dlpack__ = lambda self, **options: self.value().__dlpack__(**options)
+    cls.__dlpack_device__ = lambda self: self.value().__dlpack_device__()
     cls._repr_html_ = lambda self: hooks.html_view(self)
     cls.__dir__ = lambda self: without_habits(list(object.__dir__(self)), type(self))
 

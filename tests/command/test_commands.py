@@ -59,6 +59,8 @@ def test_ops_finds_names(capsys):
     assert page.startswith("tf.nn.relu(features") and "talweg.api.nn.activation" in page
     assert main(["ops", "--missing", "mlir"]) == 0
     assert "tf.mlir.experimental" in capsys.readouterr().out
+    assert main(["ops", "placeholder"]) == 0  # a name of TensorFlow 1 only
+    assert "tf.compat.v1.placeholder" in capsys.readouterr().out
     assert main(["ops", "no such thing at all"]) == 1
     assert main(["ops", "--json", "softmax"]) == 0
     assert any(row["name"] == "tf.nn.softmax" for row in json.loads(capsys.readouterr().out))
@@ -129,6 +131,13 @@ def test_dump_tells_what_it_wrote(tmp_path, monkeypatch, capfd):
     assert any(name.endswith("loops.txt") for name in files)
     (tmp_path / "eager.py").write_text("import tensorflow as tf\ntf.ones([3]) * 2\n")
     assert main(["dump", "--to", "none", "eager.py"]) == 1
+
+
+def test_what_is_nearly_right(capsys):
+    assert main(["rum", "train.py"]) == 2
+    assert "did you mean run?" in capsys.readouterr().err
+    assert main(["explain", "TW399"]) == 2
+    assert "near: TW3" in capsys.readouterr().err
 
 
 def test_bench_measures(monkeypatch):

@@ -108,3 +108,9 @@ def test_missing_names_say_so():
     with pytest.raises(AttributeError, match="is no name of TensorFlow"):
         tf.math.no_such_thing
     assert not hasattr(tf, "no_such_thing")
+
+
+def test_variables_are_given_to_others_by_dlpack():
+    v = tf.Variable([1.0, 2.0])
+    np.testing.assert_array_equal(np.from_dlpack(v), [1.0, 2.0])
+    assert v.__dlpack_device__()[0] == 1  # kDLCPU
