@@ -16,6 +16,7 @@ import numpy as np
 
 from talweg.core import dispatch, locking
 from talweg.core.dtypes import VARIANT, variant
+from talweg.eager.resident import nearest, resident
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.uncomputed import UncomputedTensor, results_of
 from talweg.execute.call import check
@@ -95,6 +96,53 @@ class Variables:
         variable.put_back()
         return to_write(array, False)
 
+    def on_device(self, handles: list) -> list:
+        """What a device has of variables' values, or the arrays where there is nothing."""
+        found = []
+        for handle in handles:
+            variable = handle.owner()
+            if variable is None:
+                variable = handle.variable
+            tensor = variable._tensor
+            if tensor is None:
+                own = variable._held == get_ident()
+                tensor = variable._taken if own else variable.present()
+            found.append(nearest(tensor))
+        return found
+
+    def give_away(self, handles: list) -> list[bool]:
+        """Which variables may be written on the device, where they are.
+
+        Those may whose tensor nobody else refers to; it is taken away from the variable.
+        """
+        found, me = [], get_ident()
+        for handle in handles:
+            variable = handle.owner()
+            if variable is None:
+                variable = handle.variable
+            tensor = variable._tensor
+            alone = tensor is not None and variable._held == me and getrefcount(tensor) <= UNSHARED
+            if alone:
+                variable._taken, variable._tensor = tensor, None
+            found.append(alone)
+        return found
+
+    def keep(self, handle: Any, array: Any) -> None:
+        """Let a variable be what it was, of which a device now has the elements elsewhere."""
+        variable = self.owner(handle)
+        variable._tensor, variable._taken = resident(array), None
+
+    def replace(self, handles: list, arrays: list) -> None:
+        """Let variables have values that a device has."""
+        observer = dispatch.state.observer
+        for handle, array in zip(handles, arrays):
+            variable = handle.owner()
+            if variable is None:
+                variable = handle.variable
+            variable._tensor, variable._taken = resident(array), None
+            if observer is not None:
+                observer.variable_written(variable, False)
+
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """The random stream of an operation, which goes on after so many blocks."""
         with self._reserving:
@@ -159,6 +207,22 @@ class Exchanged:
     def exclusive(self, handle: Any, known: int) -> Any:
         """A variable's array, to be written in place; see `Variables`."""
         return STATE.exclusive(self._own.get(handle, handle), known)
+
+    def on_device(self, handles: list) -> list:
+        """What a device has of variables' values; see `Variables`."""
+        return STATE.on_device([self._own.get(handle, handle) for handle in handles])
+
+    def give_away(self, handles: list) -> list[bool]:
+        """Which variables may be written where they are; see `Variables`."""
+        return STATE.give_away([self._own.get(handle, handle) for handle in handles])
+
+    def keep(self, handle: Any, array: Any) -> None:
+        """Let a variable be what it was; see `Variables`."""
+        STATE.keep(self._own.get(handle, handle), array)
+
+    def replace(self, handles: list, arrays: list) -> None:
+        """Let variables have values that a device has."""
+        STATE.replace([self._own.get(handle, handle) for handle in handles], arrays)
 
     def reserve(self, operation: Node, seeds: tuple, blocks: int) -> Any:
         """The random stream of an operation, which goes on after so many blocks."""

@@ -34,9 +34,10 @@ DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of what was put nowhe
 class EagerTensor(Tensor):
     """A tensor with a value."""
 
-    __slots__ = ("_array", "_device")
+    __slots__ = ("_array", "_device", "_resident")
     __module__ = "talweg"
     _array: Any
+    _resident: Any  # what a device has of it (`eager/resident.py`); not set elsewhere
     _device: str  # where `tf.device` put it; not set elsewhere
 
     def __init__(self, array: Any):

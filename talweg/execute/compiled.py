@@ -71,7 +71,7 @@ class Compiled:
         self._forms = {
             place: aval for place, aval in enumerate(avals) if type(aval) is ResidualSpec
         }
-        self._enter = getattr(self.executable, "enter", None)
+        self._enter: Any = getattr(self.executable, "enter", None)
         self.name, self.last = program.name, None
         if settings.profile.get():
             CALLED.append(self)

@@ -17,6 +17,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from talweg.core import settings
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, invalid
@@ -55,7 +57,8 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
     if settings.executor.get() == "xla":
-        tier = tier.through_xla()
+        outputs = run_on_device(program, arguments, state, watch)
+        return outputs if type(outputs) is list else outputs.fetched()
     if tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):
         outputs = tier.last(program, arguments, state)
         if outputs is not None:
@@ -63,10 +66,30 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     if watch is not None or onlooker.step_by_step:
         return interpret.run(program, arguments, state, watch)
     if demands.finite:
-        if tier.xla is tier:  # XLA's numbers are not IEEE's: the interpreter looks at them
-            return interpret.run(program, arguments, state)
         tier = tier.checking()
     return tier.run(program, arguments, state)
+
+
+def run_on_device(program: Program, arguments: list, state: Any, watch: Any = None) -> Any:
+    """The outputs of a program run through XLA, as `run`: those of a device as `DeviceOutputs`.
+
+    Arguments may be arrays of a device.  Where numbers are watched the interpreter runs the
+    program: XLA's are not always IEEE's.
+    """
+    tier = program.tier
+    if tier is None:
+        tier = program.tier = Tier(len(program.steps))
+    if watch is not None or onlooker.step_by_step or demands.finite:
+        return interpret.run(program, fetched(arguments), state, watch)
+    return tier.through_xla().run_on_device(program, arguments, state)
+
+
+def fetched(arguments: list) -> list:
+    """Arguments as the interpreter takes them."""
+    for place, array in enumerate(arguments):
+        if hasattr(array, "devices"):
+            arguments[place] = np.asarray(array)
+    return arguments
 
 
 class Tier:
@@ -111,6 +134,24 @@ class Tier:
             self.xla.xla = self.xla
         return self.xla
 
+    def run_on_device(self, program: Program, arguments: list, state: Any) -> Any:
+        """The outputs, by XLA or the interpreter."""
+        if self.last is not None:
+            outputs = self.last(program, arguments, state)
+            if outputs is not None:
+                return outputs
+        shapes = tuple([kind_of(x) for x in arguments])
+        if shapes in self.refused or None in shapes:
+            return interpret.run(program, fetched(arguments), state)
+        key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
+        version = self.versions.get(key)
+        if version is None:
+            version = self._compile(key, program, arguments, state)
+        if version is not REFUSED:
+            self.last = version
+        outputs = None if version is REFUSED else version(program, arguments, state)
+        return interpret.run(program, fetched(arguments), state) if outputs is None else outputs
+
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
         shapes = tuple([kind_of(x) for x in arguments])
@@ -121,16 +162,16 @@ class Tier:
         if version is not None:
             self.last = version
             return run_by(version, program, arguments, state)
-        mode = "xla" if self.xla is self else settings.executor.get()
+        mode = settings.executor.get()
         if mode == "interpret":
             return interpret.run(program, arguments, state)
         calls, seconds = self.spent.get(key, (0, 0.0))
-        if self.asks and not calls and mode not in AT_ONCE:
+        if self.asks and not calls and mode != "llvm":
             version = self._compile(key, program, arguments, state, anew=False)
             self.asks = version is not None  # where one is missing, others are
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
-        at_once = mode in AT_ONCE or settings.deterministic.get()
+        at_once = mode == "llvm" or settings.deterministic.get()
         if at_once or calls and (calls >= MANY or seconds >= self._worth()):
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import is_symbolic
@@ -21,6 +21,7 @@ from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import PendingUpdate
+from talweg.eager.resident import nearest, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import executor
@@ -269,6 +270,12 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if dispatch.state.busy or self._has_lists:
             return self._call_with_recorders(tensors, state)
         operands = tensors + self.captures_now(state) if self._outside else tensors
+        if settings.executor.get() == "xla":
+            if any([type(x) is not EagerTensor for x in operands]):
+                return self._pack(self._apply(operands))
+            arrays = [nearest(x) for x in operands]
+            operands = None  # so that variables' values are only theirs
+            return self._call_on_device(arrays, state)
         arrays = []
         for x in operands:
             if type(x) is not EagerTensor:
@@ -278,6 +285,13 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         values = executor.run(self._program or self._only_program(), arrays, state)
         if self._single:
             return wrap(values[0])
+        return self._pack([wrap(value) for value in values])
+
+    def _call_on_device(self, arrays: list, state: Any) -> Any:
+        """The result by a device, whose arrays operands and results may be."""
+        values = executor.run_on_device(self._program or self._only_program(), arrays, state)
+        if type(values) is not list:
+            return self._pack([resident(value) for value in values.arrays])
         return self._pack([wrap(value) for value in values])
 
     def _only_program(self) -> Any:

@@ -102,3 +102,8 @@ def _key(lowered: Any) -> bytes | None:
 def is_out_of_memory(error: Exception) -> bool:
     """Whether the device had too little memory."""
     return isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+
+
+def copy(array: Any) -> Any:
+    """A copy of an array, on its device."""
+    return numpy.copy(array)

@@ -123,6 +123,28 @@ class PartsExecutable:
             x for x in given if x.content is None and x not in made and x not in self.befores
         ]
         self._prepare()
+        self._places = self._find_places()
+
+    def _find_places(self) -> tuple[list, list] | None:
+        """Where what the only part takes is among states, and among inputs and states.
+
+        None for several parts, and for stacks of unknown length.
+        """
+        known = [*self.inputs, *self.states]
+        if len(self.parts) > 1 or any(map(is_endless, known)) or self.calls_back:
+            return None
+        number = {value: place for place, value in enumerate(known)}
+        return [number[x] for x in self.befores], [number[x] for x in self.rest]
+
+    def _run_only_part(self, inputs: list, states: list) -> tuple[bool, list, list]:
+        """`__call__`, for one part."""
+        written, taken = self._places  # type: ignore[misc]
+        known = [*inputs, *states]
+        donated = tuple([known[place] for place in written])
+        given = [known[place] for place in taken]
+        with engine.wide():
+            ok, outputs, after = self._run(0, donated, given)
+        return ok is None or bool(ok), list(outputs), list(after)
 
     def _prepare(self) -> None:
         """Compile all parts, for as many rows of stacks as there are at first."""
@@ -140,6 +162,8 @@ class PartsExecutable:
 
     def __call__(self, inputs: list, states: list) -> tuple[bool, list, list]:
         """Whether all guards hold, the outputs, and what variables that are written become."""
+        if self._places is not None:
+            return self._run_only_part(inputs, states)
         with engine.wide():
             known = dict(zip(self.inputs, inputs))
             known.update(zip(self.states, states))

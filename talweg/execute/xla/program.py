@@ -14,9 +14,13 @@ from talweg.execute import compilation, interpret
 from talweg.execute.compiled import Compiled
 from talweg.execute.drawing import Drawing
 from talweg.execute.stage_dump import Stages
+from talweg.execute.xla import engine
 from talweg.execute.xla.parts import PartsExecutable
+from talweg.graph.node import Node
+from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part
 from talweg.passes.functionalize import Program
+from talweg.passes.specialize.program import DeclinedError
 
 
 class XlaLowered(NamedTuple):
@@ -52,9 +56,8 @@ class XlaProgram(Compiled):
         states = [
             (variable, None, after is not before) for variable, before, after in straight.states
         ]
-        guard = True  # that the interpreter runs what failed in a region, to say so, unless exact
         return XlaManifest(
-            XlaLowered(states, guard),
+            XlaLowered(states, False),
             executable,
             straight.streams,
             straight.drawn,
@@ -62,40 +65,178 @@ class XlaProgram(Compiled):
             straight.hosts,
         )
 
-    def _call_directly(self, program: Program, arguments: list, state: Any) -> list | None:
-        return self._call(program, arguments, state)
+    def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
+        super().__init__(program, arguments, nearest(state), stages)
+        self._variables = [variable for variable, _, _ in self.lowered.states]
+        number = {variable: place for place, variable in enumerate(self._variables)}
+        self._aliases = [
+            (place, number[variable])
+            for place, variable in self._same.items()
+            if variable in number
+        ]
+        self._others = {place: v for place, v in self._same.items() if v not in number}
+        self._changed = [number[variable] for variable in self._written]
 
-    def _call(self, program: Program, arguments: list, state: Any) -> list | None:
-        copies = self._copies(state) if self._updates else {}
-        if self._is_for_others(arguments, state):
+    def __call__(self, program: Program, arguments: list, state: Any) -> Any:
+        """The outputs, None for arguments of other shapes; `state` gets what is written."""
+        if self._exports is None:
+            return self._call(program, arguments, state)
+        if self.hosted is not None:
+            for place, _ in self.hosted.arguments:
+                arguments[place] = fetched(arguments[place])
+        with self.keeping(arguments, state):
+            try:
+                return self._call(program, arguments, state)
+            except DeclinedError:
+                pass
+            except Exception as error:
+                if getattr(error, "talweg_exact", True):
+                    raise
+        return interpret.run(program, [fetched(x) for x in arguments], state)
+
+    def _call(self, program: Program, arguments: list, state: Any) -> Any:
+        if self._shapes != list(map(kind_of, arguments)):
             return None
-        for place, variable in self._same.items():
-            if arguments[place] is not state.get(variable):
+        near = nearest(state)
+        states = near.on_device(self._variables)
+        if not near.has_all(states):
+            return None
+        for place, number in self._aliases:
+            if arguments[place] is not states[number]:
                 return None
+        for place, variable in self._others.items():
+            if arguments[place] is not near.get(variable):
+                return None
+        copies = self._copies(state) if self._updates else {}
         inputs = self._inputs(arguments)
         drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
         if drawing is not None:
             inputs += drawing.begin()
-        states = [state[variable] for variable, _, _ in self.lowered.states]
+        given = near.give_away(self._written)
+        for number, alone in zip(self._changed, given):
+            if not alone and not isinstance(states[number], np.ndarray):
+                states[number] = engine.copy(states[number])
+        ok, kept = False, []
         try:
-            ok, outputs, after = self.executable(inputs, states)
-        except BaseException:
-            if drawing is not None:
-                drawing.undo()
-            raise
+            ok, outputs, kept = self.executable(inputs, states)
+        finally:
+            if not ok:
+                self._undo(near, given, kept, state, drawing)
         if not ok:
-            if drawing is not None:
-                drawing.undo()
-            return interpret.run(program, arguments, state)
-        outputs = [np.array(x) for x in outputs]
+            present = near.on_device(self._variables)
+            for place, number in self._aliases:
+                arguments[place] = present[number]  # its memory was given away
+            return interpret.run(program, [fetched(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self._drawn]
         if self._exports is not None:
-            outputs = self._exports.joined(outputs)
-        for variable, value in zip(self._written, after):
-            state[variable] = np.array(value)
+            outputs = self._exports.joined([fetched(x) for x in outputs])
+        near.replace(self._written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosted is not None and self.hosted.writes:
             del inputs, states
             self._write_aside(state, copies)
-        return outputs
+        return outputs if self._exports is not None else DeviceOutputs(outputs)
+
+    def _undo(self, near: Any, given: list, kept: list, state: Any, drawing: Any) -> None:
+        """Let variables and random streams be what they were.
+
+        kept: the old values, in other memory where theirs was given away; nothing if the program
+        did not come to its last part.
+        """
+        for variable, alone, array in zip(self._written, given, kept):
+            if alone:
+                near.keep(variable, array)
+        if not kept:
+            self._put_back(state)
+        if drawing is not None:
+            drawing.undo()
+
+
+class DeviceOutputs:
+    """Results as arrays of a device, which are computed while nobody has looked yet."""
+
+    def __init__(self, arrays: list):
+        self.arrays = arrays
+
+    def fetched(self) -> list:
+        """The same as arrays of NumPy."""
+        return [np.array(x) for x in self.arrays]
+
+
+def fetched(array: Any) -> Any:
+    """An array of a device as one of NumPy; others as they are."""
+    return np.asarray(array) if hasattr(array, "devices") else array
+
+
+class NumpyState:
+    """A program's state whose arrays are NumPy's: those of sessions, and of bodies."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: Any):
+        self._state = state
+
+    def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
+        """The array a variable holds, or the stream of an operation."""
+        return self._state.get(variable, default)
+
+    def __getitem__(self, variable: Any) -> Any:
+        return self.get(variable)
+
+    def on_device(self, variables: list) -> list:
+        """The arrays that variables hold."""
+        return [self._state.get(variable, interpret.MISSING) for variable in variables]
+
+    def has_all(self, arrays: list) -> bool:
+        """Whether these are values: a variable of a session may have none."""
+        return not any([array is interpret.MISSING for array in arrays])
+
+    def give_away(self, variables: list) -> list[bool]:
+        """Which variables may be written where they are: none."""
+        return [False] * len(variables)
+
+    def keep(self, variable: Any, array: Any) -> None:
+        """Nothing: the array is there."""
+
+    def replace(self, variables: list, arrays: list) -> None:
+        """Let variables have new values."""
+        for variable, array in zip(variables, arrays):
+            self._state[variable] = np.array(array)
+
+
+class DeviceState(NumpyState):
+    """A program's state whose arrays may be those of a device."""
+
+    __slots__ = ()
+
+    def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
+        """What a device has of a variable, or the array it holds; the stream of an operation."""
+        if type(variable) is Node:
+            return self._state.get(variable, default)
+        return self._state.on_device([variable])[0]
+
+    def on_device(self, variables: list) -> list:
+        """What a device has of variables' values, or the arrays where there is nothing."""
+        return self._state.on_device(variables)
+
+    def has_all(self, arrays: list) -> bool:
+        """Whether these are values: variables outside of sessions always have one."""
+        return True
+
+    def give_away(self, variables: list) -> list[bool]:
+        """Which variables may be written where they are."""
+        return self._state.give_away(variables)
+
+    def keep(self, variable: Any, array: Any) -> None:
+        """Let a variable be what it was, which a device now has elsewhere."""
+        self._state.keep(variable, array)
+
+    def replace(self, variables: list, arrays: list) -> None:
+        """Let variables have values that the device has."""
+        self._state.replace(variables, arrays)
+
+
+def nearest(state: Any) -> NumpyState:
+    """A state as a program sees it: with arrays of a device where it has some."""
+    return DeviceState(state) if hasattr(state, "on_device") else NumpyState(state)

@@ -1,0 +1,83 @@
+"""Tensors of which a device has the elements, until somebody looks at them.
+
+Such a tensor is an `EagerTensor` with `_resident`, an array of a device, and no `_array`: that is
+fetched when it is first asked for.  The methods that do so are given to the class with the first
+tensor of a device, since a class with `__getattr__` is slower in all it is asked for: who has no
+device does not pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.core.dtypes import DType, of_numpy
+from talweg.eager.tensor import EagerTensor, wrap
+
+_new = object.__new__
+_array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
+_resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"].__get__
+
+
+def resident(array: Any) -> EagerTensor:
+    """An EagerTensor of which a device has the elements; of NumPy's array, one around that."""
+    if isinstance(array, (np.ndarray, np.generic)):
+        return wrap(array)
+    if not hasattr(EagerTensor, "__getattr__"):
+        _let_devices_keep()
+    tensor = _new(EagerTensor)
+    tensor._resident = array
+    return tensor
+
+
+def nearest(tensor: EagerTensor) -> Any:
+    """The device's array of a tensor, or, if there is none, NumPy's."""
+    try:
+        return _resident_of(tensor)
+    except AttributeError:
+        return tensor._array
+
+
+def _fetched(self: EagerTensor, name: str) -> Any:
+    """The elements; of other attributes an AttributeError."""
+    if name == "_array":
+        found = np.asarray(_resident_of(self))
+        self._array = found = found if found.ndim else found[()]
+        return found
+    if name[:2] == "__":  # NumPy asks for many
+        raise AttributeError(name)
+    return object.__getattribute__(self, name)  # which says what is not there
+
+
+def _known(self: EagerTensor) -> Any:
+    """What tells shape and dtype, without fetching anything."""
+    try:
+        return _array_of(self)
+    except AttributeError:
+        return _resident_of(self)
+
+
+def _dims(self: EagerTensor) -> tuple:
+    return _known(self).shape
+
+
+def _ndim(self: EagerTensor) -> int:
+    return _known(self).ndim
+
+
+def _dtype(self: EagerTensor) -> DType:
+    return of_numpy(_known(self).dtype)
+
+
+def _nbytes(self: EagerTensor) -> int:
+    """Bytes the elements take."""
+    return _known(self).nbytes
+
+
+def _let_devices_keep() -> None:
+    """Let eager tensors be without an array."""
+    for name, read in (("dims", _dims), ("ndim", _ndim), ("dtype", _dtype), ("nbytes", _nbytes)):
+        setattr(EagerTensor, name, property(read))
+    EagerTensor.__getattr__ = _fetched  # type: ignore[method-assign]
