@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.kinds import CompositeTensor as CompositeTensor
+from talweg.api.internal.composites import CompositeTensor as CompositeTensor
 EagerTensor: Any
 from talweg.graph.function_graph import FunctionGraph as _FunctionGraph_as_FuncGraph
 FuncGraph = _FunctionGraph_as_FuncGraph

@@ -61,6 +61,16 @@ class Hooks:
             ...
 
         @staticmethod
+        def parts_of_components(spec: Any) -> list[Any]:
+            """The specs of the tensors of a library's spec.  `api.internal.composites`"""
+            ...
+
+        @staticmethod
+        def value_of_components(spec: Any, parts: Any) -> Any:
+            """The value of a library's spec, of its tensors.  `api.internal.composites`"""
+            ...
+
+        @staticmethod
         def exported(name: str) -> Any:
             """A public function by its name.  `api.autograph`"""
             ...

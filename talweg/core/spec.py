@@ -20,6 +20,13 @@ class TypeSpec:
 
     __slots__ = ("__weakref__",)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let specs that libraries define by TensorFlow's private protocol be as ours are."""
+        super().__init_subclass__(**options)
+        if hasattr(cls, "_component_specs") and not hasattr(cls, "part_specs"):
+            named: Any = cls
+            named.part_specs, named.with_parts = _component_parts, _of_components
+
     def __init__(self) -> None:
         if type(self) is TypeSpec:
             raise type_error("TW104", "TypeSpec is abstract", "a subclass, such as tf.TensorSpec")
@@ -127,6 +134,16 @@ class TypeSpec:
     def __repr__(self) -> str:
         parts = ", ".join(map(repr, self._serialize()))
         return f"{type(self).__name__}({parts})"
+
+
+def _component_parts(self: Any) -> list:
+    """The specs of the tensors, of a spec that has `_component_specs`."""
+    return hooks.parts_of_components(self)
+
+
+def _of_components(self: Any, parts: Any) -> Any:
+    """The value made of its tensors, of a spec that has `_from_components`."""
+    return hooks.value_of_components(self, parts)
 
 
 def _plain(spec: TypeSpec) -> tuple:

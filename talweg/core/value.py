@@ -275,7 +275,18 @@ def add_operators(cls: type) -> None:
 
 
 add_operators(Tensor)
-Tensor.OVERLOADABLE_OPERATORS = OVERLOADABLE  # type: ignore[attr-defined]
+
+
+def _truth(self: Any) -> bool:
+    """The truth of what libraries make a tensor of: subclasses of `Tensor` know their own."""
+    found = hooks.convert_to_tensor(self)
+    return True if found is self else bool(found)
+
+
+_named: Any = Tensor  # names of Python 2 that libraries still ask for
+_named.OVERLOADABLE_OPERATORS = OVERLOADABLE
+_named.__div__, _named.__rdiv__ = Tensor.__truediv__, Tensor.__rtruediv__
+_named.__bool__ = _named.__nonzero__ = _truth
 add_habits(Tensor, refuse_items)
 
 

@@ -212,7 +212,7 @@ def with_leaves(value: Any, leaves: Iterator) -> Any:
 
 def _described(value: Any) -> Any:
     """A value of a field as its spec has it."""
-    if hasattr(value, "_type_spec"):
+    if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
         return value._type_spec
     if isinstance(value, ImmutableDict):
         return SpecDict({key: _described(item) for key, item in value.items()})

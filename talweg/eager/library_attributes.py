@@ -17,6 +17,11 @@ class LibraryTrackable(Trackable):
     _in_graph_mode = False  # its values are its own; those of a session's variables are not
 
     @property
+    def _type_spec(self) -> Any:
+        """The spec of a variable: shape, dtype and trainability."""
+        return hooks.exported("type_spec_from_value")(self)
+
+    @property
     def op(self) -> Any:
         """The operation that reads it in a graph; None while operations run at once."""
         if dispatch.context.base is None:

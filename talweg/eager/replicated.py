@@ -119,7 +119,7 @@ class Mirrored(Several):
 
 
 def _spec_of(value: Any) -> Any:
-    spec = getattr(value, "_type_spec", None)
+    spec = None if hasattr(value, "handle_read") else getattr(value, "_type_spec", None)
     if spec is not None:
         return spec
     return TensorSpec.from_tensor(convert_to_tensor(value))

@@ -237,7 +237,12 @@ def dims_of(value: Any) -> tuple | None:
 
 def is_tensor_key(key: Any) -> bool:
     """Whether a part of a key stands for a tensor."""
-    return type(key) is tuple and len(key) == 2 and hasattr(key[0], "is_differentiable")
+    return (
+        type(key) is tuple
+        and len(key) == 2
+        and hasattr(key[0], "is_differentiable")
+        and (key[1] is None or type(key[1]) is tuple)  # else it is a dtype among the arguments
+    )
 
 
 def tensor_keys(key: Any) -> list:

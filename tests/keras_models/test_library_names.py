@@ -258,3 +258,65 @@ def test_a_mean_of_rows_knows_the_inner_size_in_a_graph():
 
     rows = tf.RaggedTensor.from_row_lengths(tf.reshape(tf.range(12.0), [3, 4]), [2, 1])
     assert mean(rows).numpy().tolist() == [[2, 3, 4, 5], [8, 9, 10, 11]]
+
+
+def test_a_dtype_may_stand_between_tensors():
+    @tf.function
+    def cast(a=None, b=None, output_dtype=None, seed=None):
+        return tf.cast(b, output_dtype)
+
+    found = cast(a=None, b=tf.constant(2.7), output_dtype=tf.int32, seed=tf.constant([1, 2]))
+    assert found.dtype is tf.int32 and int(found) == 2
+
+
+class Interval(tf.__internal__.CompositeTensor):
+    """A value of a library, by TensorFlow's private protocol."""
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    @property
+    def _type_spec(self):
+        return IntervalSpec(tf.TensorSpec(self.low.shape, self.low.dtype))
+
+
+class IntervalSpec(tf.TypeSpec):
+    def __init__(self, part):
+        self._part = part
+
+    @property
+    def value_type(self):
+        return Interval
+
+    @property
+    def _component_specs(self):
+        return {"low": self._part, "high": self._part}
+
+    def _to_components(self, value):
+        return {"low": value.low, "high": value.high}
+
+    def _from_components(self, components):
+        return Interval(components["low"], components["high"])
+
+    def _serialize(self):
+        return (self._part,)
+
+
+def test_values_of_libraries_that_are_made_of_tensors():
+    interval = Interval(tf.constant(1.0), tf.constant(3.0))
+    assert len(tf.nest.flatten(interval, expand_composites=True)) == 2
+
+    @tf.function
+    def widened(x):
+        return Interval(x.low - 1.0, x.high + 1.0)
+
+    found = widened(interval)
+    assert type(found) is Interval and float(found.high) == 4.0
+    assert widened.experimental_get_tracing_count() == 1
+    widened(Interval(tf.constant(2.0), tf.constant(3.0)))
+    assert widened.experimental_get_tracing_count() == 1
+
+
+def test_the_derivative_of_a_gamma_number_broadcasts():
+    found = tf.raw_ops.RandomGammaGrad(alpha=tf.constant(1.0), sample=tf.constant([2.0, 3.0]))
+    assert found.numpy().tolist() == pytest.approx([1.6316915, 1.9379117], rel=1e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import contextlib
 from collections.abc import Callable
 from typing import Any
@@ -14,26 +13,13 @@ from talweg.api.export import export, export_value
 from talweg.core import dispatch
 from talweg.core.errors import NeedsStaticError, type_error
 from talweg.core.tracking import AutoTrackable, Trackable, no_automatic_dependency_tracking
-from talweg.core.value import IndexedSlices, Operators, Tensor
-from talweg.eager.composite import SparseTensor
-from talweg.eager.extension import ExtensionType
-from talweg.eager.ragged import RaggedTensor
-from talweg.eager.replicated import Several
+from talweg.core.value import Operators, Tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 from talweg.graph.contents import elements
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol, constant_of
-
-
-@export("__internal__.CompositeTensor")
-class CompositeTensor(abc.ABC):  # noqa: B024 -- known by registration
-    """What is made of several tensors: sparse, ragged, slices; and variables."""
-
-
-for _kind in (SparseTensor, RaggedTensor, IndexedSlices, Variable, ExtensionType, Several):
-    CompositeTensor.register(_kind)
 
 export_value(EagerTensor, "__internal__.EagerTensor")
 export_value(FunctionGraph, "__internal__.FuncGraph")

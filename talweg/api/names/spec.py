@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from talweg.api.export import look_up
@@ -9,6 +10,21 @@ from talweg.core.errors import value_error
 from talweg.eager.extension import REGISTERED
 
 NAMES = ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec", "TensorArraySpec", "NoneTensorSpec")
+
+
+BY_CLASS: dict[type, str] = {}  # specs that libraries registered
+
+
+def register(name: str) -> Callable[[type], type]:
+    """A decorator that registers a class of specs; ValueError if the name is taken."""
+
+    def decorate(cls: type) -> type:
+        if name in REGISTERED and REGISTERED[name] is not cls:
+            raise value_error("TW104", f"Name {name} has already been registered")
+        REGISTERED[name], BY_CLASS[cls] = cls, name
+        return cls
+
+    return decorate
 
 
 def get_name(cls: type) -> str:

@@ -21,6 +21,7 @@ def at(place: str, *names: str) -> dict[str, str]:
 MODULES = {
     "python.eager.context": CONTEXT,
     "python.util.deprecation": "talweg.api.private.deprecation",
+    "python.util.object_identity": "talweg.api.private.object_identity",
     "python.util.tf_decorator": "talweg.api.private.decorators",
     "python.util.tf_export": "talweg.api.private.exporting",
     "python.util.tf_inspect": "talweg.api.private.inspection",
@@ -28,6 +29,23 @@ MODULES = {
     "python.framework.test_util": "talweg.api.private.testing",
     "python.platform.tf_logging": "talweg.api.private.logging_levels",
 }
+AUTOGRAPH = (  # diastatic-malt is TensorFlow's AutoGraph as a package of its own
+    "converters.break_statements",
+    "converters.continue_statements",
+    "converters.return_statements",
+    "core.converter",
+    "pyct.anno",
+    "pyct.common_transformers.anf",
+    "pyct.inspect_utils",
+    "pyct.loader",
+    "pyct.naming",
+    "pyct.parser",
+    "pyct.qual_names",
+    "pyct.static_analysis.activity",
+    "pyct.templates",
+    "pyct.transformer",
+)
+MODULES.update({f"python.autograph.{name}": f"malt.{name}" for name in AUTOGRAPH})
 # Private module -> its names -> what they hold.
 CONTENTS: dict[str, dict[str, Any]] = {
     "python.framework.ops": {
@@ -57,7 +75,11 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "enable_op_determinism",
         "disable_op_determinism",
     ),
-    "python.framework.type_spec_registry": at("talweg.api.names.spec", "get_name", "lookup"),
+    "python.framework.type_spec_registry": {
+        **at("talweg.api.names.spec", "get_name", "lookup", "register"),
+        "_NAME_TO_TYPE_SPEC": "talweg.eager.extension:REGISTERED",
+        "_TYPE_SPEC_TO_NAME": "talweg.api.names.spec:BY_CLASS",
+    },
     "python.framework.smart_cond": {
         "smart_cond": "__internal__.smart_cond.smart_cond",
         "smart_constant_value": "talweg.api.internal.kinds:smart_constant_value",
@@ -75,6 +97,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.data.experimental.ops.distribute": at(
         "talweg.pipeline.batch_size", "compute_batch_size"
     ),
+    "python.data.ops.iterator_ops": at("talweg.pipeline.iterators", "OwnedIterator"),
     "python.data.util.structure": at("talweg.core.spec", "NoneTensorSpec"),
     "python.data.util.nest": {
         name: f"nest.{name}" for name in ("flatten", "map_structure", "pack_sequence_as")
@@ -101,11 +124,21 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.ops.resource_variable_ops": {
         "BaseResourceVariable": "Variable",
         "ResourceVariable": "Variable",
+        "VariableSpec": "talweg.eager.variable_spec:VariableSpec",
     },
+    "python.ops.linalg.linear_operator_addition": at(FRAMEWORK, "add_operators"),
+    "python.ops.linalg.linear_operator": at(FRAMEWORK, "make_composite_tensor"),
+    "python.ops.parallel_for.control_flow_ops": {
+        "vectorized_map": "vectorized_map",
+        "pfor": f"{FRAMEWORK}:pfor",
+    },
+    "python.ops.control_flow_case": {"case": "case", "_case_helper": f"{FRAMEWORK}:case_helper"},
+    "python.util.variable_utils": at(FRAMEWORK, "convert_variables_to_tensors"),
     "python.ops.variable_scope": {
         "_get_default_variable_store": "talweg.compat_v1.variable_store:current_store",
         "with_variable_store": "talweg.compat_v1.variable_store:with_variable_store",
     },
+    "python.ops.random_ops": at(FRAMEWORK, "parameterized_truncated_normal"),
     "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
     "python.saved_model.save": at("talweg.interop.saved_model.saving", "save_and_return_nodes"),
     "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),

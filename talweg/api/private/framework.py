@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from talweg.api.array.passing import get_static_value
 from talweg.api.debugging.assertions import assert_equal
 from talweg.api.export import look_up
 from talweg.api.scopes import control_dependencies
+from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape, as_shape, unknown_shape
 from talweg.core.value import Tensor
@@ -88,6 +90,77 @@ def assert_splits_match(nested_splits_lists: Any) -> list:
         for splits in nested_splits_lists[1:]
         for a, b in zip(first, splits)
     ]
+
+
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normal numbers between two bounds, each batch with parameters of its own."""
+    first, second = look_up("compat.v1.random.get_seed")(seed)
+    return look_up("raw_ops.ParameterizedTruncatedNormal")(
+        shape=shape,
+        means=convert_to_tensor(means, dtype),
+        stdevs=convert_to_tensor(stddevs, dtype),
+        minvals=convert_to_tensor(minvals, dtype),
+        maxvals=convert_to_tensor(maxvals, dtype),
+        seed=first or 0,
+        seed2=second or 0,
+    )
+
+
+def add_operators(
+    operators: Any, operator_name: str | None = None, addition_tiers: Any = None
+) -> list:
+    """A list of one linear operator, the sum of several: diagonal if all are, else a matrix."""
+    first, *rest = list(operators)
+    if not rest:
+        return [first]
+    true_of_all = {
+        name: all([getattr(op, name) for op in (first, *rest)]) or None
+        for name in ("is_self_adjoint", "is_positive_definite")
+    }
+    diagonal = look_up("linalg.LinearOperatorDiag")
+    if all([isinstance(op, diagonal) for op in (first, *rest)]):
+        return [diagonal(sum([op.diag_part() for op in rest], first.diag_part()), **true_of_all)]
+    dense = sum([op.to_dense() for op in rest], first.to_dense())
+    return [look_up("linalg.LinearOperatorFullMatrix")(dense, **true_of_all)]
+
+
+def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
+    """A class of linear operators: they consist of their tensors without further ado."""
+    return cls
+
+
+def pfor(
+    loop_fn: Any, iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
+) -> Any:
+    """What a function gives for 0, 1, ... `iters` - 1, stacked, all at once."""
+    count = look_up("range")(iters)
+    return look_up("vectorized_map")(loop_fn, count, fallback_to_while_loop)
+
+
+def case_helper(
+    cond_fn: Any,
+    pred_fn_pairs: Any,
+    default: Any,
+    exclusive: bool,
+    name: str | None,
+    allow_python_preds: bool = False,
+    **cond_kwargs: Any,
+) -> Any:
+    """`tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    function = default if default is not None else pairs.pop()[1]
+    for pred, chosen in reversed(pairs):
+        function = functools.partial(cond_fn, pred, chosen, function, **cond_kwargs)
+    return function()
 
 
 def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:

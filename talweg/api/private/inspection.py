@@ -36,6 +36,9 @@ def getfullargspec(obj: Any) -> inspect.FullArgSpec:
     for known in decorators:
         if known.decorator_argspec is not None:
             return known.decorator_argspec
+    own = getattr(target, "in_eager_mode", None)  # functions of talweg's: what is wrapped
+    if inspect.isfunction(own):
+        return inspect.getfullargspec(own)._replace(annotations={})
     return inspect.getfullargspec(target)
 
 

@@ -114,9 +114,11 @@ def found_in(module_name: str, name: str) -> Any:
         own = importlib.import_module(MODULES[module_name])
         if hasattr(own, name):
             return getattr(own, name)
-    if is_of_operations(module_name) and name in operations():
+    public = public_names().get(module_name, {}).get(name)
+    # `array_ops` and its like take all names of their operations over
+    if public is None and module_name.startswith("python.ops.") and name in operations():
         return by_position(look_up(f"raw_ops.{operations()[name]}"))
-    return look_up(public_names().get(module_name, {}).get(name) or f"{module_name}.{name}")
+    return look_up(public or f"{module_name}.{name}")
 
 
 recognised: list[bool] = []

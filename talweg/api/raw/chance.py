@@ -20,6 +20,7 @@ from talweg.api.raw.operands import of_array, scalar_of, variable_of
 from talweg.api.tensors import cast
 from talweg.core import dispatch
 from talweg.core.dtypes import int32, int64
+from talweg.core.hooks import hooks
 from talweg.eager import randomness
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import special
@@ -110,6 +111,8 @@ def unforeseeable(shape: Any, dtype: Any) -> Any:
 
 def gamma_grad(alpha: Any, sample: Any) -> Any:
     """The derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
+    shape = look_up("broadcast_dynamic_shape")(*[look_up("shape")(x) for x in (alpha, sample)])
+    alpha, sample = hooks.broadcast_to(alpha, shape), hooks.broadcast_to(sample, shape)
     by_alpha = special.igamma_by_a(alpha, sample, order=1)
     logarithm = (alpha - 1) * look_up("math.log")(sample) - sample - special.lgamma(alpha)
     return -by_alpha / look_up("exp")(logarithm)

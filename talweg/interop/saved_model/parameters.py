@@ -50,7 +50,9 @@ def _spec_of(value: Any) -> Any:
     if value is None or not hasattr(value, "dtype"):
         return value
     return (
-        value._type_spec if hasattr(value, "_type_spec") else TensorSpec(value.shape, value.dtype)
+        value._type_spec
+        if hasattr(value, "_type_spec") and not hasattr(value, "handle_read")
+        else TensorSpec(value.shape, value.dtype)
     )
 
 
