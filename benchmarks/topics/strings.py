@@ -20,6 +20,8 @@ WORK = (
     "split_at",
     "to_hash_bucket_fast",
     "lookup",
+    "regex_replace",
+    "regex_full_match",
 )
 
 
@@ -50,6 +52,8 @@ class Strings:
             "split_at": lambda: tf.strings.split(texts, " ").flat_values,
             "to_hash_bucket_fast": lambda: tf.strings.to_hash_bucket_fast(texts, 1000),
             "lookup": lambda: table.lookup(digits),
+            "regex_replace": lambda: tf.strings.regex_replace(texts, "[0-9]+", "#"),
+            "regex_full_match": lambda: tf.strings.regex_full_match(texts, "Word[0-9]+ and .*"),
         }[work]
         if made().dtype != tf.string:
             return made

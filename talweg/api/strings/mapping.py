@@ -15,7 +15,15 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels.strings.native import StringKernel
-from talweg.prims.strings.mapping import Rule, characters, check_unit, part, substring, text_map
+from talweg.prims.strings.mapping import (
+    ArrayKernel,
+    Rule,
+    characters,
+    check_unit,
+    part,
+    substring,
+    text_map,
+)
 
 
 def mapped(x: Any, rule: Rule) -> Any:
@@ -32,7 +40,7 @@ def rule_of(
     arguments: tuple,
     op: str,
     dtype: DType = string,
-    kernel: StringKernel | None = None,
+    kernel: ArrayKernel | None = None,
     **attributes: Any,
 ) -> Rule:
     """A rule that TensorFlow has as an operation of this type."""

@@ -44,11 +44,13 @@ def regex_replace(
             )
             return x.with_flat_values(found)  # type: ignore
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
-    regex.compiled(_encoded(pattern))
+    written, everywhere = regex.Rewrite(_encoded(rewrite)), bool(replace_global)
+    kernel = regex.compiled(_encoded(pattern)).replacement_kernel(written, everywhere)
     rule = rule_of(
         _replaced,
-        (_encoded(pattern), regex.Rewrite(_encoded(rewrite)), bool(replace_global)),
+        (_encoded(pattern), written, everywhere),
         "StaticRegexReplace",
+        kernel=kernel,
         pattern=pattern,
         rewrite=rewrite,
         replace_global=replace_global,
@@ -77,6 +79,8 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
             matches = patterns.regex_full_match(x.flat_values, operand)
             return x.with_flat_values(matches)  # type: ignore
         return patterns.regex_full_match(x, operand)
-    regex.compiled(_encoded(pattern))
-    rule = rule_of(_matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, pattern=pattern)
+    kernel = regex.compiled(_encoded(pattern)).match_kernel()
+    rule = rule_of(
+        _matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, kernel, pattern=pattern
+    )
     return mapped(x, rule)

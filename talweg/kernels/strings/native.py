@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.kernels.native import engine, translate
-from talweg.kernels.strings import native_tables, native_text, native_words
+from talweg.kernels.strings import native_patterns, native_tables, native_text, native_words
 
 MANY = 20_000  # elements, in one call or several, that are worth compiling for
 SOME = 16  # that are worth a call of what is compiled
@@ -49,7 +49,7 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
         "increase": (_address(ctypes.pythonapi.Py_IncRef), 1),
         "decrease": (_address(ctypes.pythonapi.Py_DecRef), 1),
     }
-    homes = (native_text, native_words, native_tables)
+    homes = (native_text, native_words, native_tables, native_patterns)
     kernel = next(getattr(home, name) for home in homes if hasattr(home, name))
     module = translate.NativeModule(outside, {"each": kernel})
     try:
@@ -62,7 +62,8 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
     return ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(found[driver])
 
 
-def _worthwhile(name: str, count: int) -> bool:
+def worthwhile(name: str, count: int) -> bool:
+    """Whether a kernel has seen enough elements to be compiled for, and has some now."""
     seen = _seen[name] = min(_seen.get(name, 0) + count, MANY)
     return seen == MANY and count >= SOME
 
@@ -82,7 +83,7 @@ def run(
     slow: what is done to an element that the code leaves; at_once: whatever has been seen before.
     """
     count = x.size
-    if not at_once and not _worthwhile(name, count):
+    if not at_once and not worthwhile(name, count):
         return None
     call = _compiled(driver, name)
     if call is None:

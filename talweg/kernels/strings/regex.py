@@ -6,17 +6,20 @@ What runs a pattern:
             width, one repetition at the end), on text of ASCII; the same in Python and RE2
     RE2     anything else, where the package google-re2 is installed
     Pike's  machine (`pike.py`) otherwise: Python, slow, and still linear
+
+Where there are many strings machine code runs an automaton (`automaton.py`), if there is one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from talweg.core.errors import invalid
 from talweg.kernels.strings import pike, regex_syntax
+from talweg.kernels.strings.automaton import Automaton, MatchKernel, ReplacementKernel
 from talweg.kernels.strings.regex_syntax import Branch, Characters, Group, Node, Repeat
 
 _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
@@ -67,8 +70,31 @@ class Rewrite:
 class Pattern:
     """A compiled pattern: `search(text, start)` gives the spans of match and groups, or None."""
 
-    def __init__(self, groups: int, search: Callable, full: Callable, quick: Any):
+    def __init__(
+        self, groups: int, search: Callable, full: Callable, quick: Any, parsed: Any = None
+    ):
         self.groups, self.search, self.full, self.quick = groups, search, full, quick
+        self._parsed = parsed
+
+    @cached_property
+    def ordered(self) -> Automaton | None:
+        """The automaton for the first match of a text; None if the pattern has none."""
+        return _automaton(self._parsed, True)
+
+    @cached_property
+    def unordered(self) -> Automaton | None:
+        """The automaton for whole texts; None if the pattern has none."""
+        return _automaton(self._parsed, False)
+
+    def match_kernel(self) -> MatchKernel:
+        """What answers for many strings whether they are matches."""
+        return MatchKernel(lambda: self.unordered)
+
+    def replacement_kernel(self, rewrite: Rewrite, everywhere: bool) -> ReplacementKernel | None:
+        """What replaces in many strings; None where groups matter."""
+        if rewrite.constant is None or rewrite.broken:
+            return None
+        return ReplacementKernel(lambda: self.ordered, rewrite.constant, everywhere)
 
     def matches(self, text: bytes) -> bool:
         """Whether all of the text is a match."""
@@ -82,7 +108,7 @@ class Pattern:
             return text
         if self.quick is not None and text.isascii():
             plain = rewrite.constant
-            written = (lambda m: rewrite.of(m.group)) if plain is None else lambda _: plain
+            written = (lambda m: rewrite.of(m.group)) if plain is None else _escaped(plain)
             return self.quick.sub(written, text, 0 if everywhere else 1)
         found, place, last = [], 0, -1
         while place <= len(text):
@@ -102,6 +128,20 @@ class Pattern:
                 break
         found.append(text[place:])
         return b"".join(found)
+
+
+def _automaton(parsed: Any, ordered: bool) -> Automaton | None:
+    if parsed is None:
+        return None
+    try:
+        return Automaton(*parsed, ordered)
+    except ValueError:  # it would be large, or asks what is around a place
+        return None
+
+
+def _escaped(text: bytes) -> bytes:
+    """A text as what Python's `re` is to write, character by character."""
+    return text.replace(b"\\", b"\\\\")
 
 
 def _part(text: bytes, span: tuple[int, int]) -> bytes:
@@ -125,7 +165,8 @@ def compiled(pattern: bytes) -> Pattern:
     parsed = _parsed(pattern)
     quick = None if isinstance(parsed, str) else _quick(parsed[0])
     engine = _by_re2(pattern) or _by_machine(pattern, parsed)
-    return Pattern(engine[0], engine[1], engine[2], quick)
+    plain = parsed if pattern.isascii() and not isinstance(parsed, str) else None
+    return Pattern(engine[0], engine[1], engine[2], quick, plain)
 
 
 def _by_re2(pattern: bytes) -> tuple | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,15 @@ from talweg.core.dtypes import DType, int32, string
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Sample
 from talweg.core.shapes import broadcast_dims
-from talweg.kernels.strings.native import SOME, StringKernel
+from talweg.kernels.strings.native import SOME
+
+
+class ArrayKernel(Protocol):
+    """What does many elements at once: a `StringKernel`, or a kernel of a pattern."""
+
+    def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
+        """The results for an array; None where Python is to give them."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Rule:
     form: tuple | None = dataclasses.field(default=None, compare=False)
     table: Any = dataclasses.field(default=None, compare=False)
     whole: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
-    kernel: StringKernel | None = dataclasses.field(default=None, compare=False)
+    kernel: ArrayKernel | None = dataclasses.field(default=None, compare=False)
 
     def __call__(self, array: Any) -> np.ndarray:
         """The rule on each element of an array."""
