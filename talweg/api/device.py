@@ -114,6 +114,16 @@ def device_spec(given: Any) -> Any:
     return DeviceSpec.from_string(given.to_string() if hasattr(given, "to_string") else given)
 
 
+class Placed:
+    """An operation as functions that choose devices see it: with that of the blocks further in."""
+
+    def __init__(self, operation: Any, device: str):
+        self._operation, self.device = operation, device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_operation"], name)
+
+
 @implement_hook("device_for")
 def device_for(scopes: tuple, made: Any) -> str:
     """The device of an operation made inside `scopes`, inner ones before outer ones."""
@@ -122,9 +132,11 @@ def device_for(scopes: tuple, made: Any) -> str:
         if given is None:
             break
         if callable(given):
-            text = given(made)
-            return text.to_string() if hasattr(text, "to_string") else str(text or "")
-        found = given.make_merged_spec(found)
+            text = given(Placed(made, found.to_string()))
+            text = text.to_string() if hasattr(text, "to_string") else str(text or "")
+            found = DeviceSpec.from_string(text)
+        else:
+            found = given.make_merged_spec(found)
     return found.to_string()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, uint64
@@ -44,6 +44,14 @@ def lifted(graph: Any) -> Iterator[None]:
     """Build in `graph` itself, outside of bodies and control dependencies, inside the block."""
     with graph.as_default(), graph.control_dependencies(None):
         yield
+
+
+class VariableOperation(NamedTuple):
+    """What a function that chooses devices is told of a variable."""
+
+    name: str
+    type: str = "VarHandleOp"
+    device: str = ""
 
 
 class GraphVariable(Variable):
@@ -94,6 +102,9 @@ class GraphVariable(Variable):
         self.use_resource = use_resource is not False
         self._shared = graph.unique_name(name or "Variable")
         self._name = f"{self._shared}:0"
+        self._device = ""
+        if graph.device_scopes:
+            self._device = hooks.device_for(graph.device_scopes, VariableOperation(self._shared))
         with lifted(graph):
             tensor = self._first_value(graph, initial_value, dtype)
             self._shape = self._shape_for(tensor, shape, validate_shape)
@@ -191,7 +202,8 @@ class GraphVariable(Variable):
 
     @property
     def device(self) -> str:
-        return ""
+        """The device asked for; '' if none was."""
+        return self._device
 
     @property
     def op(self) -> Any:

@@ -78,6 +78,11 @@ class Coordinator:
         with self._lock:
             self._threads.append(thread)
 
+    def forget_thread(self, thread: Any) -> None:
+        """Have `join` not wait for a thread that nobody can end."""
+        with self._lock:
+            self._threads = [known for known in self._threads if known is not thread]
+
     def join(
         self,
         threads: Any = None,

@@ -7,13 +7,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from talweg.api.export import export, look_up
 from talweg.api.summary.events import has_messages
 from talweg.compat_v1.messages import RunMetadata, RunOptions
 from talweg.compat_v1.session import Session
-from talweg.compat_v1.train.checkpoints import get_checkpoint_state
 from talweg.compat_v1.train.coordinator import Coordinator
 from talweg.compat_v1.train.hooks import (
     CheckpointSaverHook,
@@ -22,12 +19,12 @@ from talweg.compat_v1.train.hooks import (
     SessionRunValues,
 )
 from talweg.compat_v1.train.saver import Saver
+from talweg.compat_v1.train.session_manager import SessionManager
 from talweg.compat_v1.train.summary_hooks import StepCounterHook, SummarySaverHook
 from talweg.core.errors import (
     AbortedError,
     OutOfRangeError,
     UnavailableError,
-    compose,
     type_error,
     value_error,
 )
@@ -88,6 +85,15 @@ class Scaffold:
         look_up("compat.v1.get_default_graph")().finalize()
         return self
 
+    def session_manager(self) -> SessionManager:
+        """What makes sessions by its operations."""
+        return SessionManager(
+            self.local_init_op,
+            self.ready_op,
+            self.ready_for_local_init_op,
+            local_init_feed_dict=self.local_init_feed_dict,
+        )
+
 
 @export("compat.v1.train.SessionCreator")
 class SessionCreator:
@@ -117,36 +123,42 @@ class ChiefSessionCreator(SessionCreator):
     def create_session(self) -> Session:
         """The session, ready."""
         scaffold = self._scaffold.finalize()
-        session = Session(config=self._config)
-        state = get_checkpoint_state(self._folder) if self._folder and not self._path else None
-        path = self._path or (None if state is None else state.model_checkpoint_path)
-        if path is not None:
-            scaffold.saver.restore(session, path)
-            if state is not None:
-                scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
-        else:
-            session.run(scaffold.init_op, feed_dict=scaffold.init_feed_dict)
-            if scaffold.init_fn is not None:
-                scaffold.init_fn(scaffold, session)
-        self._check(session, scaffold.ready_for_local_init_op, "local_init", path)
-        session.run(scaffold.local_init_op, feed_dict=scaffold.local_init_feed_dict)
-        self._check(session, scaffold.ready_op, "use", path)
-        return session
-
-    def _check(self, session: Session, ready: Any, purpose: str, path: str | None) -> None:
-        """RuntimeError if the operation says that variables have no value."""
-        absent = session.run(ready)
-        if not np.size(absent):
-            return
-        names = ", ".join(np.ravel(absent).astype(str))
-        source = "Init operations did" if path is None else f"The checkpoint {path} did"
-        raise RuntimeError(
-            compose(
-                "TW505",
-                f"{source} not make model ready for {purpose}: {names} have no value",
-                hint="Scaffold(init_op=tf.global_variables_initializer())",
-            )
+        own = scaffold.init_fn
+        return scaffold.session_manager().prepare_session(
+            "",
+            scaffold.init_op,
+            scaffold.saver,
+            None if self._path else self._folder,
+            self._path,
+            config=self._config,
+            init_feed_dict=scaffold.init_feed_dict,
+            init_fn=None if own is None else lambda session: own(scaffold, session),
         )
+
+
+@export("compat.v1.train.WorkerSessionCreator")
+class WorkerSessionCreator(SessionCreator):
+    """Makes a session once another process has given the variables values: here, none does.
+
+    So it waits until the variables have values, at most max_wait_secs (DeadlineExceededError).
+    """
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        max_wait_secs: float = 30 * 60,
+    ):
+        self._scaffold, self._config = scaffold or Scaffold(), config
+        self._most = max_wait_secs
+
+    def create_session(self) -> Session:
+        """The session, ready."""
+        manager = self._scaffold.finalize().session_manager()
+        found = manager.wait_for_session("", self._config, self._most)
+        assert found is not None
+        return found
 
 
 @export("compat.v1.train.MonitoredSession")

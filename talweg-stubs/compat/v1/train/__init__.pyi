@@ -55,6 +55,7 @@ SequenceExample: Any
 from talweg.api.distribute.elsewhere import Server as Server
 ServerDef: Any
 from talweg.compat_v1.train.monitored import SessionCreator as SessionCreator
+from talweg.compat_v1.train.session_manager import SessionManager as SessionManager
 from talweg.compat_v1.train.hooks import SessionRunArgs as SessionRunArgs
 from talweg.compat_v1.train.hooks import SessionRunContext as SessionRunContext
 from talweg.compat_v1.train.hooks import SessionRunHook as SessionRunHook
@@ -63,8 +64,12 @@ from talweg.compat_v1.train.monitored import SingularMonitoredSession as Singula
 from talweg.compat_v1.train.summary_hooks import StepCounterHook as StepCounterHook
 from talweg.compat_v1.train.hooks import StopAtStepHook as StopAtStepHook
 from talweg.compat_v1.train.summary_hooks import SummarySaverHook as SummarySaverHook
+from talweg.compat_v1.train.supervisor import Supervisor as Supervisor
+from talweg.compat_v1.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
+from talweg.compat_v1.train.monitored import WorkerSessionCreator as WorkerSessionCreator
 from talweg.compat_v1.train.queue_runner import add_queue_runner as add_queue_runner
 from talweg.compat_v1.global_steps import assert_global_step as assert_global_step
+from talweg.compat_v1.train.supervisor import basic_train_loop as basic_train_loop
 from talweg.compat_v1.train.input import batch as batch
 from talweg.compat_v1.train.input import batch_join as batch_join
 from talweg.compat_v1.train.checkpoints import checkpoint_exists as checkpoint_exists
@@ -103,6 +108,7 @@ piecewise_constant_decay = _piecewise_constant_as_piecewise_constant_decay
 from talweg.compat_v1.train.schedules import polynomial_decay as polynomial_decay
 from talweg.compat_v1.train.input import range_input_producer as range_input_producer
 from talweg.compat_v1.train.checkpoints import remove_checkpoint as remove_checkpoint
+from talweg.compat_v1.train.replica_devices import replica_device_setter as replica_device_setter
 from talweg.compat_v1.train.input import shuffle_batch as shuffle_batch
 from talweg.compat_v1.train.input import shuffle_batch_join as shuffle_batch_join
 from talweg.compat_v1.train.input import slice_input_producer as slice_input_producer
