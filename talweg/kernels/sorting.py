@@ -15,6 +15,7 @@ PLACE = np.int64(0xFFFFFFFF)
 SIGN = np.int32(0x7FFFFFFF)
 NAN = np.float32(np.nan)
 WIDEST = 1 << 31  # what an integer may span to be packed
+BYTE = 256
 SPARSE = 4  # times as many possible numbers as elements are worth a table
 
 
@@ -25,6 +26,10 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
     """
     if x.dtype.kind == "V":
         x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
+    if x.dtype.kind in "iu" and x.dtype.itemsize > 1 and x.size > BYTE:
+        low = x.min()
+        if x.max() - float(low) < BYTE:
+            x = _above(x, int(low)).astype(np.uint8)  # a radix sort of one digit
     packed = _packed(x, descending)
     if packed is not None:
         packed.sort(-1)
@@ -36,14 +41,27 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
 
 def first_places(x: np.ndarray, count: int, descending: bool) -> np.ndarray:
     """The first `count` places of `stable_order(x, descending)` in each row."""
-    packed = None if 2 * count > x.shape[-1] else _packed(x, descending)
-    if packed is None:
-        return stable_order(x, descending)[..., :count]
-    if count:
-        packed.partition(count - 1, -1)
-    packed = np.ascontiguousarray(packed[..., :count])
-    packed.sort(-1)
-    return packed & PLACE
+    found = None
+    if 0 < 2 * count <= x.shape[-1] and x.dtype.kind in "iuf" and x.shape[-1] > FEW:
+        found = _up_to_the_last(x, count, descending)
+    return stable_order(x, descending)[..., :count] if found is None else found
+
+
+def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray | None:
+    """`first_places`, of the elements up to the last that is chosen; None where many are equal."""
+    size = x.shape[-1]
+    last = size - count if descending else count - 1
+    bound = np.partition(x, last, -1)[..., last : last + 1]
+    places = np.flatnonzero(~(x < bound) if descending else ~(x > bound))
+    rows = x.size // size
+    if places.size == rows * count:
+        places = places.reshape(*x.shape[:-1], count) % size
+    elif rows == 1 and 2 * places.size <= size:
+        places = places.reshape(*x.shape[:-1], places.size)
+    else:  # ties, or NaN
+        return None
+    order = stable_order(np.take_along_axis(x, places, -1), descending)[..., :count]
+    return np.take_along_axis(places, order, -1)
 
 
 def _packed(x: np.ndarray, descending: bool) -> np.ndarray | None:
