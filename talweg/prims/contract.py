@@ -15,6 +15,7 @@ from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
 from talweg.kernels.products import matrix_product
 from talweg.prims.complex import conj
+from talweg.prims.indexing import in_float32
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.reduce import reduce_sum, sum_like
 
@@ -115,6 +116,9 @@ class matmul:
     def batch(size, batched, x, y):
         rank = max(len(x.dims) - batched[0], len(y.dims) - batched[1])
         return matmul(*(_aligned(size, v, b, rank) for v, b in zip((x, y), batched)))
+
+    def expand(t, x, y):
+        return in_float32(t, "matmul", (x, y), 0, {})
 
     memory = "library"
     call = "matmul"

@@ -22,6 +22,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
 from talweg.kernels import convolution as convolutions
 from talweg.kernels import window as windows
+from talweg.prims.indexing import in_float32
 from talweg.prims.layout import batch_to_front, reshape, transpose
 
 CONVOLVED = FLOATING | {int32}
@@ -232,6 +233,9 @@ class convolution:
         z = convolution(_inside(x, 1, -1), w, groups=groups * size, **params)
         return _outside(z, size, 1, -1)
 
+    def expand(t, x, w, **params):
+        return in_float32(t, "convolution", (x, w), 0, params)
+
     memory = "window"
     call = "convolution"
     xla = "convolution"
@@ -303,6 +307,9 @@ class convolution_input_gradient:
         x = convolution_input_gradient(g, w, groups=groups * size, **params)
         return _outside(x, size, 1, -1)
 
+    def expand(t, g, w, **params):
+        return in_float32(t, "convolution_input_gradient", (g, w), 0, params)
+
     memory = "window"
     call = "convolution"
     xla = "convolution_input_gradient"
@@ -370,6 +377,9 @@ class convolution_filter_gradient:
         x, g = _inside(x, 1, -1), _inside(g, 1, -1)
         w = convolution_filter_gradient(x, g, groups=groups * size, **params)
         return _outside(w, size, 1, -1)
+
+    def expand(t, x, g, **params):
+        return in_float32(t, "convolution_filter_gradient", (x, g), 0, params)
 
     memory = "window"
     call = "convolution"
