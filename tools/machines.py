@@ -101,10 +101,10 @@ MACHINES = {
         {"OPENBLAS_CORETYPE": "Prescott", "TALWEG_CPU": "x86-64"},
     ),
     "skylakex": Machine(
-        "AVX-512 in NumPy and BLAS",
-        ("avx512f", "avx512vl"),
+        "AVX-512",
+        ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
         None,
-        {"OPENBLAS_CORETYPE": "SkylakeX", "TALWEG_CPU": "x86-64-v3"},
+        {"OPENBLAS_CORETYPE": "SkylakeX", "TALWEG_CPU": "x86-64-v4"},
     ),
     "threads1": Machine("one thread", (), None, {"TALWEG_THREADS": "1"}, COMPILED),
     "threads2": Machine("two threads", (), None, {"TALWEG_THREADS": "2"}, COMPILED),

@@ -126,7 +126,7 @@ def check_environment() -> None:
 
 
 OTHERS = ("TALWEG_PROGRAM", "TALWEG_BENCH_", "TALWEG_ALL_CASES", "TALWEG_RECORDED_")  # of tools
-CPUS = ("native", "x86-64", "x86-64-v2", "x86-64-v3")
+CPUS = ("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 debug = Setting(
     "debug",

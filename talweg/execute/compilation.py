@@ -17,6 +17,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret
+from talweg.execute.llvm.link.jit import vector_bytes
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.execute.llvm.runtime.thread_pool import wanted
 from talweg.execute.manifest import Manifest, executable_of
@@ -49,7 +50,7 @@ def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) 
         straight = straightened(program, avals, state, same, stages)
         clock.append(time.perf_counter())
         with part("lower"):
-            lowered = build(straight, threads=wanted())
+            lowered = build(straight, threads=wanted(), vector_bytes=vector_bytes())
             straight.forget()
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
@@ -98,7 +99,7 @@ def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> 
         straight.outputs = list(result) if prim.multiple else [result]
     optimize(straight)
     with part("lower"):
-        lowered = build(straight, prim.name, threads or wanted())
+        lowered = build(straight, prim.name, threads or wanted(), vector_bytes())
         straight.forget()
     if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
         return False

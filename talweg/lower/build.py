@@ -27,17 +27,21 @@ from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, Host, If, Kernel, LoopProgram, Store, const, load
+from talweg.lower.ir.registers import lowering_for
 from talweg.lower.lowered import Lowered
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.prims import arithmetic, reduce
 from talweg.prims.state import ROW_RULES
 
 
-def build(straight: StaticProgram, name: str = "program", threads: int = 2) -> Lowered:
-    """The loop program of a static program, for as many threads."""
+def build(
+    straight: StaticProgram, name: str = "program", threads: int = 2, vector_bytes: int = 32
+) -> Lowered:
+    """The loop program of a static program, for as many threads and vectors of so many bytes."""
     builder = LoweringBuilder(straight, name)
     builder.threads = threads
-    return builder.build()
+    with lowering_for(vector_bytes):
+        return builder.build()
 
 
 class LoweringBuilder:

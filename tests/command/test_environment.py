@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("TALWEG_THREADS", "abc", "is not a number of at least 0"),
         ("TALWEG_THREADS", "-1", "is not a number of at least 0"),
         ("TALWEG_STRICT", "maybe", "is not 0 or 1"),
-        ("TALWEG_CPU", "x86-64-v9", "did you mean 'x86-64-v3'?"),
+        ("TALWEG_CPU", "x86-64-v9", "did you mean 'x86-64-v4'?"),
         ("TALWEG_NOTHING_LIKE_IT", "1", "talweg settings"),
     ],
 )

@@ -172,6 +172,13 @@ def test_levels_decide_features_and_vectors():
     with settings.cpu("native"):
         assert choose(able) == ("znver4", flat, 32, True)
         assert choose({"sse2": True}).vector_bytes == 16
+        wide = dict.fromkeys(processor.LEVELS["x86-64-v4"].features, True)
+        assert choose(wide).vector_bytes == 32  # Skylake slows down
+        assert choose({**wide, "avx512vbmi2": True}).vector_bytes == 64
+    with settings.cpu("x86-64-v4"):
+        assert choose(wide) == ("x86-64-v4", "", 64, True)
+        with pytest.raises(ValueError, match="avx512bw"):
+            choose(able)
     with settings.cpu("x86-64-v2"):
         assert choose(able) == ("x86-64-v2", "", 16, False)
         with pytest.raises(ValueError, match="sse4.1"):

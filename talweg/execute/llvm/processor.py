@@ -33,10 +33,12 @@ class Level(NamedTuple):
 
 _V2 = ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 LEVELS = {
     "x86-64": Level("x86-64", (), 16),
     "x86-64-v2": Level("x86-64-v2", _V2, 16),
     "x86-64-v3": Level("x86-64-v3", _V3, 32),
+    "x86-64-v4": Level("x86-64-v4", _V4, 64),
 }
 
 
@@ -77,7 +79,13 @@ def chosen(host: str, triple: str, able: dict[str, bool], flat: str) -> Processo
 
 
 def width(able: dict[str, bool]) -> int:
-    """Bytes of AVX registers; those of AVX-512 are not used (some cores slow down)."""
+    """Bytes of vector registers.
+
+    The first cores with AVX-512 (Skylake, Cascade Lake) slow down where its registers are used;
+    later ones (from Ice Lake and Zen 4 on, which have VBMI2) do not.
+    """
+    if all(able.get(feature, False) for feature in (*_V4, "avx512vbmi2")):
+        return 64
     return 32 if able.get("avx", False) else 16
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters, is_depthwise
 from talweg.lower.convolution.direct import DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES, panels_of
+from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
@@ -30,6 +30,7 @@ from talweg.lower.convolution.winograd_selection import choose, choose_filters
 from talweg.lower.fusion.loop_nests import guarded
 from talweg.lower.ir.index import Index, flat
 from talweg.lower.ir.loops import Expr, Repeat
+from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
 
@@ -57,7 +58,7 @@ def _note(blocks: list, node: Any) -> None:
 
 def lanes_of(value: Value) -> int:
     """The numbers of a vector."""
-    return VECTOR_BYTES // value.dtype.size
+    return registers().lanes(value.dtype.size)
 
 
 def _forward(builder: Any, equation: Equation, name: str) -> list:

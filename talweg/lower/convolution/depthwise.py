@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, zeros
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Kernel, Store, Tile, Update, load
+from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Value
 
 HEIGHT = 4  # results of a tile
@@ -39,7 +39,7 @@ class Depthwise(PaddedInput):
         rows[0] = Axis("d0", self.rows)
         body: list[Any] = self.copying()
         for first, count, width in blocks_of(
-            self.windows.groups, 2 * VECTOR_BYTES // self.value.dtype.size
+            self.windows.groups, 2 * registers().lanes(self.value.dtype.size)
         ):
             block = Axis("c", count)
             group = Index.of(block) * width + first
@@ -127,7 +127,7 @@ class DepthwiseFilters(PaddedInput):
         """The kernel that sums, and the one that adds up the sums of all chunks."""
         value, windows = self.value, self.windows
         body: list[Any] = self.copying()
-        for first, count, width in blocks_of(windows.groups, VECTOR_BYTES // value.dtype.size):
+        for first, count, width in blocks_of(windows.groups, registers().lanes(value.dtype.size)):
             block = Axis("c", count)
             group = Index.of(block) * width + first
             own: list[Any] = []

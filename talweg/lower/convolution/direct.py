@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES, FilterPanels, widths
+from talweg.lower.convolution.filter_panels import FilterPanels, widths
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, rows_of_block
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Tile, Update, When, load, within
+from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Value
 
 LARGE = 256 << 10  # bytes of filters that do not stay in the second cache beside other things
-TALLEST = {1: 12, 2: 6, 3: 4}  # results of a tile, by the vectors of a panel
 UNROLLED = 16  # products of a result up to which there are no loops for them
 RUN = 4  # products next to each other that are too few for a loop, or for a tile of filters
 
@@ -30,7 +30,7 @@ class DirectConvolution(PaddedInput):
 
     def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
         super().__init__(builder, windows, source, value, _parts(windows, value.dtype.size))
-        lanes = VECTOR_BYTES // value.dtype.size
+        lanes = registers().lanes(value.dtype.size)
         tallest = [self._tallest(width) for _, _, width in widths(windows.width, lanes)]
         columns, heights = windows.lines[-1].outs, self._heights()
         together = [self._together(columns, heights, most) for most in tallest]
@@ -80,7 +80,7 @@ class DirectConvolution(PaddedInput):
 
     def _tallest(self, width: int) -> int:
         """How many results a tile for a panel of that width has at most."""
-        most = TALLEST.get(width // (VECTOR_BYTES // self.value.dtype.size), 12)
+        most = registers().rows(width // registers().lanes(self.value.dtype.size))
         if 0 < self.windows.reduced <= UNROLLED:
             return most * 2 // 3  # leave registers for what neighbours share
         return most
@@ -244,5 +244,5 @@ def _parts(windows: Windows, size: int) -> int:
     blocks = windows.lines[0].outs // rows_of_block(windows, size)
     if filters <= LARGE and windows.batch * blocks >= TASKS:
         return 1
-    panels = sum([count for _, count, _ in widths(windows.width, VECTOR_BYTES // size)])
+    panels = sum([count for _, count, _ in widths(windows.width, registers().lanes(size))])
     return windows.groups * panels

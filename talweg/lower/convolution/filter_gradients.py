@@ -15,14 +15,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from talweg.lower.convolution.direct import RUN, TALLEST
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES, widths
+from talweg.lower.convolution.direct import RUN
+from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, divisors, shares
 from talweg.lower.convolution.padding import TASKS, padded_copy, zeros
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
+from talweg.lower.ir.registers import registers
 from talweg.lower.ir.rewrite import substitute
 from talweg.passes.specialize.program import Value
 
@@ -57,7 +58,7 @@ class FilterGradient:
     def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
         self.builder, self.windows, self.value = builder, windows, value
         self.x, self.g = x, g
-        self.lanes = VECTOR_BYTES // value.dtype.size
+        self.lanes = registers().lanes(value.dtype.size)
         fitting = [n for n in LAYERS if windows.depth % n == 0]
         self.layer = windows.channels if windows.groups == 1 else windows.depth
         if fitting and windows.depth > WIDEST:
@@ -229,7 +230,7 @@ class FilterGradient:
         layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
         run, merged = self.run
         outer = taps[: len(taps) - merged]
-        heights = shares(run, TALLEST.get(-(-panel.width // self.lanes), 12))
+        heights = shares(run, registers().rows(-(-panel.width // self.lanes)))
         straight = not merged or (self.neighbours and merged == 1)
         start = 0
         inner: list[Any] = []

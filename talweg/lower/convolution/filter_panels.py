@@ -9,8 +9,7 @@ from talweg.lower.convolution.geometry import Windows
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Kernel, Store, within
-
-VECTOR_BYTES = 32  # of a register: the tiles are made for this many
+from talweg.lower.ir.registers import registers
 
 
 class FilterPanels(NamedTuple):
@@ -55,7 +54,7 @@ def panels_of(
     channel, guard)` is the filter's element, with taps in the filter's own order.
     """
     found, loops = [], []
-    for first, count, width in widths(windows.width, VECTOR_BYTES // dtype.size):
+    for first, count, width in widths(windows.width, registers().lanes(dtype.size)):
         shape = (windows.groups, count, windows.reduced, width)
         buffer = builder.new("panels", dtype, shape, "temporary")
         panels = FilterPanels(first, count, width, min(windows.width - first, width), buffer)

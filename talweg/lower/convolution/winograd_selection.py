@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from talweg.core import settings
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES, widths
+from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, divisors, shares
 from talweg.lower.convolution.winograd_transforms import PAIRS, TAPS, WinogradTransform, form_of
+from talweg.lower.ir.registers import registers
 
 GAIN = 0.9  # of the cost of plain products: what Winograd's must stay below
 PLAIN, PRODUCTS = 0.93, 0.9  # of the best speed
@@ -23,7 +24,6 @@ NEAR, FAR = 256 << 10, 4 << 20  # bytes that stay in the second cache, and in th
 STREAM = 3.0  # bytes a cycle from there
 LIMIT = 8 << 20  # bytes of a block's transformed tiles and results
 SHARED_LIMIT = 32 << 20  # the same where all threads share it
-TALL = 6  # rows of a tile of registers
 SLOWER = ((3 << 17, 1.0), (3 << 19, 1.8), (1 << 62, 2.8))  # transforms, by bytes of a block
 
 
@@ -55,7 +55,7 @@ class WinogradSizes(NamedTuple):
     @property
     def lanes(self) -> int:
         """Of a vector."""
-        return VECTOR_BYTES // self.size
+        return registers().lanes(self.size)
 
     @property
     def columns(self) -> int:
@@ -93,7 +93,8 @@ class WinogradSizes(NamedTuple):
         nbytes = self.filters(form)
         each = SPREAD if nbytes <= FAR else SPREAD_FAR
         found = windows.depth * self.columns / self.lanes * form.products * each
-        slots = sum([max(height, TALL - 2) for height in shares(tiles, TALL)])
+        tall = registers().rows(2)
+        slots = sum([max(height, tall - 2) for height in shares(tiles, tall)])
         products = slots * form.products * windows.depth * self.columns
         cost = products / (2 * self.lanes * PRODUCTS)
         if nbytes > NEAR:

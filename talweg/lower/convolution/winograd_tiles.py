@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from talweg.lower.convolution.direct import TALLEST
-from talweg.lower.convolution.filter_panels import VECTOR_BYTES, widths
+from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import padded_copy
 from talweg.lower.convolution.winograd_selection import WinogradBlocking
@@ -18,6 +17,7 @@ from talweg.lower.convolution.winograd_transforms import Matrix, WinogradTransfo
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, load
+from talweg.lower.ir.registers import registers
 from talweg.lower.matmul.register_tiles import TileRun, runs
 
 LINE = 64  # bytes
@@ -38,7 +38,7 @@ def panels_of(channels: int, size: int) -> list[TilePanels]:
     """Panels of as many vectors as tiles of registers are wide."""
     return [
         TilePanels(first, count, width, min(width, channels - first))
-        for first, count, width in widths(channels, VECTOR_BYTES // size)
+        for first, count, width in widths(channels, registers().lanes(size))
     ]
 
 
@@ -51,8 +51,8 @@ def layers_of(channels: int) -> list[TilePanels]:
 
 def rows_of(panels: TilePanels, rows: int, size: int) -> list[TileRun]:
     """How many rows each tile of registers has that is as wide as the panels, for so many rows."""
-    vectors = -(-panels.width * size // VECTOR_BYTES)
-    return runs(shares(rows, TALLEST[vectors]))
+    vectors = -(-panels.width // registers().lanes(size))
+    return runs(shares(rows, registers().rows(vectors)))
 
 
 def apart(count: int, size: int) -> int:

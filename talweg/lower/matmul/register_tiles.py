@@ -2,10 +2,10 @@
 
 y is copied into panels of two vectors of columns, row below row, so that it is read in one stretch
 (Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication").  A tile of 6 rows
-of a panel stays in registers while k goes by: 2 loads of the panel and 6 of x, each the same number
-in all lanes, for 12 products.  Rows are cut in blocks, and a long k in parts, so that a block of x
-and a panel stay in the second cache.  What is computed from the result is computed from the
-registers.
+of a panel, or 12 where there are 32 registers, stays in registers while k goes by: 2 loads of the
+panel and 6 of x, each the same number in all lanes, for 12 products.  Rows are cut in blocks, and a
+long k in parts, so that a block of x and a panel stay in the second cache.  What is computed from
+the result is computed from the registers.
 
 Threads share the blocks and panels of a product, after having made the copies together; or, where
 there are many products, these, and each copies for itself.  Of a y that a loop around does not
@@ -22,10 +22,9 @@ from talweg.lower.convolution.geometry import divisors, shares
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
+from talweg.lower.ir.registers import registers
 from talweg.lower.matmul.operands import MatrixOperand, Product
 
-VECTOR_BYTES = 32  # of a register: tiles are made for this many
-TALLEST = 6  # rows of a tile of two vectors: 12 registers
 PART = 1024  # products in a row; that a panel is longer than the first cache does no harm
 CHUNK = 8  # rows that are copied together
 FAR = 256  # columns of a transposed x from which its rows are copied, too
@@ -84,7 +83,7 @@ class TiledProduct:
     def __init__(self, builder: Any, product: Product):
         self.builder, self.product = builder, product
         self.value, self.dtype = product.value, product.value.dtype
-        self.panels = panels_of(product.n, VECTOR_BYTES // self.dtype.size)
+        self.panels = panels_of(product.n, registers().lanes(self.dtype.size))
         self.columns = sum([one.count * one.width for one in self.panels])
         count, threads = product.count, builder.threads
         work = count * product.rows * product.n * product.k
@@ -92,7 +91,7 @@ class TiledProduct:
         self.shared = few and work >= SHARED_WORK  # each product by all threads
         self.blocks = self._blocks()
         self.height = product.rows // self.blocks
-        self.heights = runs(shares(self.height, TALLEST))
+        self.heights = runs(shares(self.height, registers().rows(2)))
         self.parts = self._parts()
         self.right: Any = None  # the copy of y
         self.left: Copy | None = None  # that of x, if there is one
@@ -105,7 +104,7 @@ class TiledProduct:
         least = -(-product.rows * row // BLOCK_BYTES)
         panels = sum([one.count for one in self.panels])
         if self.shared and product.count * panels < 2 * threads:
-            least = max(least, min(2 * threads, product.rows // (2 * TALLEST)))
+            least = max(least, min(2 * threads, product.rows // (2 * registers().rows(2))))
         fitting = [d for d in divisors(product.rows) if least <= d <= 3 * least]
         return min(fitting, default=1)
 

@@ -1,0 +1,50 @@
+"""The vector registers of the processor that code is made for, as tiles of results fill them.
+
+A tile stays in registers while products are added to it: as many rows as leave room for the vectors
+of a panel and a broadcast number (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
+multiplication", 4).  Products of 1024 x 1024 on one core with AVX-512 (GFLOP/s; BLAS reaches 150):
+tiles of 6 x 2 vectors of 32 bytes 98, 6 x 2 of 64 bytes 125, 12 x 2 of 64 bytes 155, 14 x 2 147
+(`python -m benchmarks compiled.product compiled.transformer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class RegisterFile(NamedTuple):
+    """Vectors of so many bytes, and how many rows a tile of 1, 2 or 3 of them has."""
+
+    vector_bytes: int
+    tallest: dict[int, int]
+
+    def lanes(self, size: int) -> int:
+        """How many numbers of `size` bytes are in a vector."""
+        return self.vector_bytes // size
+
+    def rows(self, vectors: int) -> int:
+        """How many rows a tile has at most that is so many vectors wide."""
+        return self.tallest.get(vectors, self.tallest[1])
+
+
+SIXTEEN = RegisterFile(32, {1: 12, 2: 6, 3: 4})  # AVX2; for vectors of 16 bytes tiles are cut
+THIRTY_TWO = RegisterFile(64, {1: 24, 2: 12, 3: 8})  # AVX-512
+_present: ContextVar[RegisterFile] = ContextVar("registers", default=SIXTEEN)
+
+
+def registers() -> RegisterFile:
+    """The registers that the program which is lowered now is for."""
+    return _present.get()
+
+
+@contextmanager
+def lowering_for(vector_bytes: int) -> Iterator[None]:
+    """Lower, inside the block, for vectors of so many bytes."""
+    token = _present.set(THIRTY_TWO if vector_bytes >= THIRTY_TWO.vector_bytes else SIXTEEN)
+    try:
+        yield
+    finally:
+        _present.reset(token)
