@@ -73,6 +73,21 @@ def test_a_failed_step_leaves_donated_variables_as_they_were():
         np.testing.assert_array_equal(held, before)
 
 
+def test_numbers_of_64_bits_that_are_copied_keep_them():
+    held = tf.Variable(np.array([2**40, 3]))
+
+    @tf.function
+    def step():
+        held.assign_add([1, 1])
+
+    step()
+    before = held.value()
+    step()
+    assert held.dtype == tf.int64
+    np.testing.assert_array_equal(before, [2**40 + 1, 4])
+    np.testing.assert_array_equal(held, [2**40 + 2, 5])
+
+
 def test_a_variable_given_as_argument_too():
     held = tf.Variable(X)
 

@@ -106,4 +106,5 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def copy(array: Any) -> Any:
     """A copy of an array, on its device."""
-    return numpy.copy(array)
+    with wide():
+        return numpy.copy(array)
