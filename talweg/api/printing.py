@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.export import export, look_up
+from talweg.api.export import export
+from talweg.core.dtypes import of_numpy
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.variable import Variable
 from talweg.graph import structure
+from talweg.kernels.strings.numbers import format_of
 from talweg.trace.host import acts_later, later
 
 _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
@@ -35,11 +37,18 @@ def _float(value: Any) -> str:
     return text
 
 
-def element(value: Any, quoted: bool = False) -> str:
-    """One element of a tensor."""
+_ESCAPES = {ord(c): "\\" + letter for c, letter in zip("\n\r\t\"'\\", "nrt\"'\\")}
+_ESCAPES |= {code: f"\\{code:03o}" for code in (*range(32), 127) if code not in _ESCAPES}
+
+
+def element(value: Any, quoted: bool = False, errors: str = "backslashreplace") -> str:
+    """One element of a tensor; quoted strings are escaped as in C.
+
+    errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`.
+    """
     if isinstance(value, bytes):
-        text = value.decode("utf-8", "backslashreplace")
-        return f'"{text}"' if quoted else text
+        text = value.decode("utf-8", errors)
+        return f'"{text.translate(_ESCAPES)}"' if quoted else text
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if value.dtype.kind == "c":
@@ -51,24 +60,35 @@ def element(value: Any, quoted: bool = False) -> str:
     return _float(np.float32(value))
 
 
-def array_text(array: Any, summarize: int) -> str:
-    """An array in brackets, with `summarize` elements at either end of each axis."""
+def array_text(array: Any, summarize: int, quoted: bool = False, errors: str = "") -> str:
+    """An array in brackets, with `summarize` elements at either end of each axis.
+
+    quoted: whether a scalar string is, too.
+    """
     array = np.asarray(array)
+    errors = errors or "backslashreplace"
     if array.ndim == 0:
-        return element(array[()])
-    return _nested(array, summarize, 1)
+        is_text = isinstance(array[()], bytes)
+        hidden = summarize == 0 and (quoted or not is_text)
+        return "..." if hidden else element(array[()], quoted, errors)
+    return _nested(array, summarize, 1, errors)
 
 
-def _nested(array: np.ndarray, summarize: int, depth: int) -> str:
+def _nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
     size = len(array)
     places = list(range(size))
     if summarize >= 0 and size > 2 * summarize:
         places = [*places[:summarize], -1, *places[size - summarize :]]
     if array.ndim == 1:
-        parts = ["..." if i < 0 else element(array[i], quoted=True) for i in places]
-        return "[" + " ".join(parts) + "]"
-    parts = ["..." if i < 0 else _nested(array[i], summarize, depth + 1) for i in places]
-    return "[" + ("\n" * (array.ndim - 1) + " " * depth).join(parts) + "]"
+        parts = ["..." if i < 0 else element(array[i], True, errors) for i in places]
+        between = " "
+    else:
+        parts = [
+            "..." if i < 0 else _nested(array[i], summarize, depth + 1, errors) for i in places
+        ]
+        between = "\n" * (array.ndim - 1) + " " * depth
+    first = between if summarize == 0 and size else ""  # nothing stands before the dots
+    return "[" + first + between.join(parts) + "]"
 
 
 class _Place:
@@ -81,30 +101,44 @@ class _Place:
         return "\0" + chr(self.number)
 
 
-def _text(value: Any, summarize: int) -> str | None:
+def _text(value: Any, summarize: int, quoted: bool = False) -> str | None:
     """A tensor as text; None for other values."""
     if isinstance(value, (Tensor, Variable)):
-        return array_text(np.asarray(value.numpy()), summarize)
+        return array_text(np.asarray(value.numpy()), summarize, quoted)
     if isinstance(value, SparseTensor):
         parts = ("indices", "values", "dense_shape")
         texts = [array_text(getattr(value, part).numpy(), summarize) for part in parts]
         return "'SparseTensor(indices={}, values={}, shape={})'".format(*texts)
     if isinstance(value, RaggedTensor):
-        words = value.with_flat_values(look_up("strings.as_string")(value.flat_values))
-        return _rows(words.to_list(), summarize, value.dtype.name == "string")
+        parts = [np.asarray(part.numpy()) for part in value._flat_components()]
+        return rows_text(*parts, summarize=summarize)
     return None
 
 
-def _rows(rows: Any, summarize: int, quoted: bool) -> str:
-    """Nested lists of words in brackets, with `summarize` at either end of each list."""
-    if isinstance(rows, bytes):
-        text = rows.decode("utf-8", "backslashreplace")
-        return f"'{text}'" if quoted else text
-    shown = list(rows)
-    if summarize >= 0 and len(rows) > 2 * summarize:
-        shown = [*rows[:summarize], b"...", *rows[len(rows) - summarize :]]
-    texts = [_rows(row, summarize, quoted and row != b"...") for row in shown]
-    return "[" + ", ".join(texts) + "]"
+def rows_text(
+    values: np.ndarray, *splits: np.ndarray, summarize: int, errors: str = "backslashreplace"
+) -> str:
+    """The values and splits of a ragged tensor, the outermost first, as nested lists."""
+    write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
+
+    def shown(value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            return _listed([shown(part) for part in value], summarize)
+        if isinstance(value, bytes):
+            text = value.decode("utf-8", errors)
+            return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return write(value).decode()
+
+    rows = [shown(part) for part in values]
+    for ends in reversed(splits):
+        rows = [_listed(rows[start:end], summarize) for start, end in zip(ends, ends[1:])]
+    return _listed(rows, summarize)
+
+
+def _listed(parts: list[str], summarize: int) -> str:
+    if 0 <= summarize < len(parts) / 2:
+        parts = [*parts[:summarize], "...", *parts[len(parts) - summarize :]]
+    return "[" + ", ".join(parts) + "]"
 
 
 def describe(value: Any, summarize: int) -> str:
@@ -115,7 +149,7 @@ def describe(value: Any, summarize: int) -> str:
         text = _text(value, summarize)
         return repr(value) if text is None else text
     leaves = structure.flatten(value)
-    texts = [_text(leaf, summarize) for leaf in leaves]
+    texts = [_text(leaf, summarize, quoted=True) for leaf in leaves]
     places = [_Place(i) if text is not None else leaves[i] for i, text in enumerate(texts)]
     shown = pprint.pformat(structure.pack(value, places))
     return re.sub("\0(.)", lambda found: str(texts[ord(found[1])]), shown, flags=re.DOTALL)

@@ -169,7 +169,7 @@ def part_of(leaf: Any) -> Any:
 
 
 def _with_part(leaf: Any, part: Any) -> Any:
-    """What `_part` is undone by."""
+    """What `part_of` is undone by."""
     return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
 
 

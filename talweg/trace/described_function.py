@@ -140,6 +140,11 @@ class DescribedFunction:
         """The dtypes of the results, in their structure."""
         return structure.map_leaves(dtype_or_none, self.output_specs)
 
+    @property
+    def inference_fn(self) -> Any:
+        """What runs without a tape: this function itself, which knows by its callers."""
+        return self
+
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Arguments, results and captures, a line each."""
         lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]

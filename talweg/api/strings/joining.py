@@ -10,15 +10,14 @@ import numpy as np
 from talweg.api.arguments import integer, integers, tensor
 from talweg.api.array.shapes import expand_dims, reshape
 from talweg.api.export import export
-from talweg.api.printing import array_text, element
+from talweg.api.printing import array_text, rows_text
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
 from talweg.api.ragged.reducing import along_rows
 from talweg.api.strings.splitting import convert
-from talweg.core.dtypes import of_numpy, string
+from talweg.core.dtypes import string
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager import ragged_rows
-from talweg.kernels.strings.numbers import format_of
 from talweg.prims.strings import joining as prims
 
 
@@ -215,33 +214,10 @@ def ngrams(
 
 def _shown(arrays: tuple, count: int) -> str:
     """A tensor, or the values and splits of a ragged one, as text."""
-    array = np.asarray(arrays[0])
-    if len(arrays) > 1:
-        return _rows_shown(*[np.asarray(part) for part in arrays], count=count)
-    return element(array[()], quoted=True) if array.ndim == 0 else array_text(array, count)
-
-
-def _rows_shown(values: np.ndarray, *splits: np.ndarray, count: int) -> str:
-    write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
-    rows: list = [_nested(part, write, count) for part in values]
-    for ends in reversed(splits):
-        rows = [_listed(rows[start:end], count) for start, end in zip(ends, ends[1:])]
-    return _listed(rows, count)
-
-
-def _nested(value: Any, write: Any, count: int) -> str:
-    if isinstance(value, np.ndarray):
-        return _listed([_nested(part, write, count) for part in value], count)
-    if isinstance(value, bytes):
-        text = value.decode(errors="replace")
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return write(value).decode()
-
-
-def _listed(parts: list, count: int) -> str:
-    if 0 <= count < len(parts) / 2:
-        parts = [*parts[:count], "...", *parts[len(parts) - count :]]
-    return "[" + ", ".join(parts) + "]"
+    parts = [np.asarray(part) for part in arrays]
+    if len(parts) > 1:
+        return rows_text(*parts, summarize=count, errors="surrogateescape")
+    return array_text(parts[0], count, quoted=True, errors="surrogateescape")
 
 
 @export("strings.format")

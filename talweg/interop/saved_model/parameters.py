@@ -47,13 +47,9 @@ def output_signature(trace: ConcreteFunction) -> Any:
 
 
 def _spec_of(value: Any) -> Any:
-    if value is None or not hasattr(value, "dtype"):
-        return value
-    return (
-        value._type_spec
-        if hasattr(value, "_type_spec") and not hasattr(value, "handle_read")
-        else TensorSpec(value.shape, value.dtype)
-    )
+    if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
+        return value._type_spec
+    return TensorSpec(value.shape, value.dtype) if hasattr(value, "dtype") else value
 
 
 def function_spec(message: Any, signature: inspect.Signature | None, specs: Any) -> None:

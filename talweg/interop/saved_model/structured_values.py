@@ -17,7 +17,9 @@ from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
+from talweg.eager import extension
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.extension_spec import ExtensionTypeSpec
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.interop.graph_def.tensor_protos import array_to_proto, make_ndarray, shape_from_proto
@@ -29,7 +31,7 @@ CLASSES = {
     2: "IndexedSlicesSpec",
     3: "RaggedTensorSpec",
     4: "TensorArraySpec",
-    8: "OptionalSpec",
+    7: "OptionalSpec",
 }
 
 
@@ -74,7 +76,9 @@ def _write_spec(spec: TensorSpec, message: Any) -> None:
         message.name = spec.name
 
 
-REGISTERED = 12  # of TypeSpecProto's classes: the spec is known by its name
+# Of TypeSpecProto's classes: the spec is known by its name, that of an extension type by the name
+# which its class gives itself.
+REGISTERED, EXTENSION_TYPE = 12, 13
 
 
 def _write_type_spec(spec: TypeSpec, message: Any) -> None:
@@ -83,6 +87,9 @@ def _write_type_spec(spec: TypeSpec, message: Any) -> None:
         message.type_spec_class_name = spec.registered_name
         _write(spec.registered_state(), message.type_state)
         message.num_flat_components = len(spec.part_specs())
+        return
+    if isinstance(spec, ExtensionTypeSpec):
+        _write_extension_type(spec, message)
         return
     name = type(spec).__name__
     number = next((number for number, known in CLASSES.items() if known == name), None)
@@ -93,6 +100,21 @@ def _write_type_spec(spec: TypeSpec, message: Any) -> None:
     _write(spec._serialize(), message.type_state)
     parts = getattr(spec, "part_specs", None)
     message.num_flat_components = 1 if parts is None else len(parts())
+
+
+def _write_extension_type(spec: ExtensionTypeSpec, message: Any) -> None:
+    name = next((name for name, known in extension.REGISTERED.items() if known is type(spec)), None)
+    if name is None:
+        kind = spec.value_type.__name__
+        raise value_error(
+            "TW509",
+            f"{spec!r} has no form in a saved model, since {kind} has no name there",
+            f'__name__ = "package.{kind}" in the class {kind}',
+        )
+    message.type_spec_class = EXTENSION_TYPE
+    message.type_spec_class_name = name
+    _write(spec._serialize(), message.type_state)
+    message.num_flat_components = len(spec.part_specs())
 
 
 def _write_container(value: Any, message: Any) -> None:
@@ -144,6 +166,16 @@ def _read_type_spec(message: Any) -> Any:
     registered = message.type_spec_class_name
     if message.type_spec_class == REGISTERED and registered.startswith("tf.linalg.LinearOperator"):
         return LinearOperatorSpec.from_registered(registered, read(message.type_state))
+    if message.type_spec_class == EXTENSION_TYPE:
+        known: Any = extension.REGISTERED.get(registered)
+        if known is None:
+            kind = registered.removesuffix(".Spec")
+            raise value_error(
+                "TW509",
+                f"a saved model has an extension type that calls itself {kind!r}",
+                f'its class, with __name__ = "{kind}", defined before the model is loaded',
+            )
+        return known._deserialize(read(message.type_state))
     name = CLASSES.get(message.type_spec_class)
     if name is None:
         raise value_error(

@@ -241,7 +241,8 @@ class string_format:
         parts = [tuple([next(given) for _ in range(count)]) for count in groups]
         texts = [*[shown(part, summarize) for part in parts], ""]
         pieces = zip(template.split(placeholder), texts)
-        return np.array("".join([piece for pair in pieces for piece in pair]).encode(), object)
+        text = "".join([piece for pair in pieces for piece in pair])
+        return np.array(text.encode("utf-8", "surrogateescape"), object)
 
     samples = (
         Sample(
