@@ -475,7 +475,38 @@ def structured_outputs_of_signatures(tf, np):
     ]
 
 
+def numbers_as_predicates(tf, np):
+    def chosen(p):
+        return tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(2))
+
+    given = {"three": 3, "none": 0, "half": 0.5, "tensor": tf.constant(2), "one": tf.constant([7])}
+    return [
+        answers({name: lambda p=p: chosen(p) for name, p in given.items()}),
+        answers({name: lambda p=p: tf.function(chosen)(p) for name, p in given.items()}),
+    ]
+
+
+def calls_that_leave_python_values_out(tf, np):
+    @tf.function
+    def f(x, n, k=3):
+        return x * n * k
+
+    c, x = f.get_concrete_function(tf.constant(1.0), 2), tf.constant(3.0)
+    return answers(
+        {
+            "both": lambda: c(x),
+            "default": lambda: c(x, 2),
+            "by name": lambda: c(x=x, n=2),
+            "all": lambda: c(x, 2, 3),
+            "another": lambda: c(x, 5),
+            "another default": lambda: c(x, 2, 4),
+        }
+    )
+
+
 PROGRAMS = [
+    numbers_as_predicates,
+    calls_that_leave_python_values_out,
     sequences_as_arguments,
     initializers_of_eager_variables,
     lookups_of_ragged_ids,

@@ -403,7 +403,20 @@ def static_errors_of_dropout_and_hessians(tf, np):
     ]
 
 
+def closed_monitored_sessions(tf, np):
+    tf.train.get_or_create_global_step()
+    a = tf.constant(1.0)
+    closed = []
+    for kind in (tf.train.MonitoredSession, tf.train.SingularMonitoredSession):
+        session = kind()
+        session.run(a)
+        session.close()
+        closed.append(session)
+    return [raised(lambda s=s: s.run(a)) for s in closed] + [s.should_stop() for s in closed]
+
+
 PROGRAMS = [
+    closed_monitored_sessions,
     theoretical_and_numeric_gradients,
     sparse_lookups_by_position,
     partitioned_variables,
