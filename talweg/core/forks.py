@@ -7,6 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 
+class Ancestry:
+    """How many forks lie between the first process and this one."""
+
+    generation = 0
+
+
+ancestry = Ancestry()
+
+
 def around(lock: Any) -> None:
     """Take a lock before a fork, so that it is free in the child, and nothing half done."""
     if hasattr(os, "register_at_fork"):
@@ -19,3 +28,10 @@ def in_child(function: Callable[[], None]) -> None:
     """Call a function in each forked child."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
+
+
+def _forked() -> None:
+    ancestry.generation += 1
+
+
+in_child(_forked)

@@ -153,18 +153,31 @@ class Compiled:
         arrays = []
         for variable, shared in self._writes:
             arrays.append(exclusive(state, variable, shared))
-        outputs = self._enter(inputs, arrays)
-        if type(outputs) is not list:
-            if self._is_for_others(arguments, state):
-                self._put_back(state)
-                return None
-            outputs = self.executable.settle(outputs, inputs, arrays)
-        if self._guard and not outputs.pop():
+        outputs: Any = None
+        try:
+            outputs = self._enter(inputs, arrays)
+            if type(outputs) is not list:
+                if self._is_for_others(arguments, state):
+                    self._put_back(state)
+                    return None
+                outputs = self.executable.settle(outputs, inputs, arrays)
+            failed = self._guard and not outputs.pop()
+            if not failed:
+                for variable, array in zip(self._written, arrays):
+                    state[variable] = array
+        except BaseException:  # a signal's handler: what was written must not be half there
+            if type(outputs) is list or outputs is None and self.executable.layout.is_done():
+                self._end_writing(state, arrays)
+            raise
+        if failed:
             self._put_back(state)
             return interpret.run(program, arguments, state)
+        return outputs
+
+    def _end_writing(self, state: Any, arrays: list) -> None:
+        """Let all variables have their new values, those that were written already once more."""
         for variable, array in zip(self._written, arrays):
             state[variable] = array
-        return outputs
 
     def _put_back(self, state: Any) -> None:
         """Let variables have their values again that were to be written in place."""
@@ -186,14 +199,20 @@ class Compiled:
             inputs += drawing.begin()
         inputs += [state[variable] for variable in self._read]
         arrays = [exclusive(state, variable, shared) for variable, shared in self._writes]
+        outputs: Any = None
         try:
             outputs = self.executable(inputs, arrays)
+            failed = self._guard and not outputs.pop()
+            blocks = [outputs.pop() for _ in self._drawn]
+            if not failed:
+                for variable, array in zip(self._written, arrays):
+                    state[variable] = array
         except BaseException:
-            if drawing is not None:
+            if outputs is not None or self.executable.layout.is_done():
+                self._end_writing(state, arrays)
+            elif drawing is not None:
                 drawing.undo()
             raise
-        failed = self._guard and not outputs.pop()
-        blocks = [outputs.pop() for _ in self._drawn]
         if failed:
             self._put_back(state)
             if drawing is not None:
@@ -201,8 +220,6 @@ class Compiled:
             return interpret.run(program, arguments, state)
         if self._exports is not None:
             outputs = self._exports.joined(outputs)
-        for variable, array in zip(self._written, arrays):
-            state[variable] = array
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosted is not None and self.hosted.writes:

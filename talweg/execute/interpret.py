@@ -103,10 +103,21 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
     except Exception:
         _keep_writes(program, values, state)
         raise
+    try:
+        for variable, slot in program.writes.items():
+            if type(variable) is not Node or getattr(state, "reserve", None) is None:
+                state[variable] = values[slot]
+    except BaseException:  # a signal's handler: what is written must not be half there
+        _write(program, values, state)
+        raise
+    return [values[slot] for slot in program.outputs]
+
+
+def _write(program: Program, values: list, state: Any) -> None:
+    """Let `state` have what the program has written."""
     for variable, slot in program.writes.items():
         if type(variable) is not Node or getattr(state, "reserve", None) is None:
             state[variable] = values[slot]
-    return [values[slot] for slot in program.outputs]
 
 
 def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:

@@ -24,6 +24,7 @@ from talweg.graph.walk import postorder
 from talweg.passes.functionalize import program_of
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
+from talweg.pipeline.parallel import check_wanted
 from talweg.pipeline.run import IterationRun
 from talweg.pipeline.vectorized import Vectorized
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
@@ -156,6 +157,7 @@ def _executing(program: Any, state: Any) -> Callable[..., list]:
 
     def run(arrays: list, state: Any = state) -> list:
         nonlocal calls, seconds, execute
+        check_wanted()
         if calls >= TRIALS:
             return execute(program, arrays, state)
         calls += 1

@@ -19,6 +19,7 @@ from talweg.core.errors import (
     compose,
     value_error,
 )
+from talweg.core.forks import ancestry
 from talweg.core.spec import TypeSpec
 from talweg.core.tracebacks import pass_out
 from talweg.core.tracking import Trackable
@@ -33,13 +34,21 @@ from talweg.prims.host import host_call
 class Cursor:
     """A place in a dataset, for one user or several threads."""
 
-    __slots__ = ("__weakref__", "_ahead", "_lock", "_step", "layout", "taken")
+    __slots__ = ("__weakref__", "_ahead", "_generation", "_own_lock", "_step", "layout", "taken")
 
     def __init__(self, step: Next, layout: ElementLayout):
         self._step, self.layout = step, layout
         self._ahead: list = []
-        self._lock = threading.RLock()
+        self._own_lock = threading.RLock()
+        self._generation = ancestry.generation
         self.taken = 0  # elements given so far
+
+    @property
+    def _lock(self) -> Any:
+        """Its lock, which is free in a forked child."""
+        if self._generation != ancestry.generation:
+            self._own_lock, self._generation = threading.RLock(), ancestry.generation
+        return self._own_lock
 
     def next(self) -> tuple:
         """The next element; raises End."""

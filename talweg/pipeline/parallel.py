@@ -2,6 +2,9 @@
 
 A worker holds what it works on and a `Channel`, never the iterator; the iterator holds the channel
 through a `Holder`, and when that goes, for whatever reason, the workers are told to stop.
+
+A forked child has none of its parent's threads.  Calls that were under way are made anew there; an
+iterator that a thread was reading ahead of cannot go on, since nobody knows how far it had come.
 """
 
 from __future__ import annotations
@@ -9,10 +12,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from talweg.core import dispatch
+from talweg.core.errors import FailedPreconditionError, compose
+from talweg.core.forks import ancestry
 from talweg.pipeline.run import End, Next
 
 AUTOTUNE = -1
@@ -31,6 +36,7 @@ class Channel:
         self.changed = threading.Condition()
         self.waiting = 0  # threads that wait for a change
         self.stopped = False
+        self.generation = ancestry.generation
 
     def put(self, result: tuple) -> bool:
         """Add a result when there is room; False once nobody wants any."""
@@ -50,6 +56,17 @@ class Channel:
     def get(self) -> tuple:
         """The next result, when it is there."""
         results = self.results
+        if self.generation != ancestry.generation:
+            raise FailedPreconditionError(
+                None,
+                None,
+                compose(
+                    "TW502",
+                    "this iterator was begun before the process forked, and a thread that only "
+                    "the parent has was reading ahead of it",
+                    "an iterator that is made in the forked process: iter(dataset)",
+                ),
+            )
         while True:
             try:
                 found = results.popleft()
@@ -70,11 +87,34 @@ class Channel:
                 self.changed.notify_all()
 
     def stop(self) -> None:
-        """Let the workers end."""
+        """Let the workers end; a forked child has none, and perhaps their locks."""
+        if self.generation != ancestry.generation:
+            self.stopped = True
+            return
         with self.changed:
             self.stopped = True
             self.results.clear()
             self.changed.notify_all()
+
+
+class UnwantedError(BaseException):
+    """Nobody wants what a worker is computing."""
+
+
+class _Worker(threading.local):
+    """The channel that a thread is a worker of."""
+
+    channel: Channel | None = None
+
+
+_worker = _Worker()
+
+
+def check_wanted() -> None:
+    """In a worker, between two of the elements that it needs for one: end if nobody wants that."""
+    channel = _worker.channel
+    if channel is not None and channel.stopped:
+        raise UnwantedError
 
 
 class Holder:
@@ -126,6 +166,7 @@ def in_background(source: Next, size: int, waits: bool) -> Next:
 def _fetch(source: Next, channel: Channel) -> None:
     """A worker: element after element, until the end or until nobody wants any."""
     dispatch.context.base, dispatch.context.recorders = None, ()
+    _worker.channel = channel
     while True:
         try:
             result = (source(), None)
@@ -151,20 +192,37 @@ class Pool:
         self.changed = threading.Condition()
         self.stopped = False
         self.threads = 0
+        self.generation = ancestry.generation
 
     def submit(self, flat: tuple) -> Task:
         """A call, to be made when a thread is free."""
         task = Task(flat)
+        self._add(task)
+        return task
+
+    def make_anew(self, tasks: Iterable[Task]) -> None:
+        """In a forked child: have threads, and make the calls that were not done."""
+        if self.generation == ancestry.generation:
+            return
+        self.generation, self.threads = ancestry.generation, 0
+        self.tasks, self.changed = deque(), threading.Condition()
+        for task in tasks:
+            if not (task.done.is_set() or task.error is not None):
+                task.done = threading.Event()
+                self._add(task)
+
+    def _add(self, task: Task) -> None:
         with self.changed:
             self.tasks.append(task)
             if self.threads < self.count:
                 self.threads += 1
                 _thread("talweg-map", _work, self)
             self.changed.notify()
-        return task
 
     def stop(self) -> None:
-        """Let the threads end."""
+        """Let the threads end; a forked child has none, and perhaps their locks."""
+        if self.generation != ancestry.generation:
+            return
         with self.changed:
             self.stopped = True
             self.tasks.clear()
@@ -215,8 +273,10 @@ def in_parallel(source: Next, call: Callable[[tuple], tuple], count: int) -> Nex
 
     def step() -> tuple:
         nonlocal holder, ended
+        check_wanted()
         if holder is None:
             holder = Holder(Pool(call, count))
+        holder.channel.make_anew(under_way)
         while ended is None and len(under_way) < count:
             try:
                 under_way.append(holder.channel.submit(source()))

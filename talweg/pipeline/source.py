@@ -16,6 +16,7 @@ from talweg.eager.tensor import EagerTensor
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.order import Seeds, draws
+from talweg.pipeline.parallel import check_wanted
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.slices import count_rows, row_of, row_spec, static_count
 from talweg.pipeline.stage import (
@@ -281,6 +282,7 @@ class FromGenerator(Stage):
             if source is None:
                 args = [_argument(run.array(arg)) for arg in self.args]
                 source = _begun(self.generator, args)
+            check_wanted()
             try:
                 value = _outside(next, source)
             except StopIteration:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from talweg.execute.llvm.codegen.program import emit
 from talweg.execute.llvm.link import code
+from talweg.execute.llvm.runtime.thread_pool_ir import FRAME_BYTES
 from talweg.execute.llvm.vector_math.library import VectorMathLibrary
 from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.ir.loops import Buffer, LoopProgram
@@ -28,7 +29,7 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, c
 _BARRIER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _NEXT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)
-_FAILED = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+_POLL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
 class Guarded:
@@ -67,14 +68,15 @@ class Machine:
         self.text = emit(program, vector_bytes, VectorMathLibrary())
         self.hosts: list[Any] = []
         self.barrier: threading.Barrier | None = None
-        self.failed = False
+        self.pool = np.zeros(FRAME_BYTES // 8, np.int64)  # its first number: all leave
+        self.polls = 0
         self.taken: dict[int, int] = {}  # pieces of loops since the last barrier
         self.lock = threading.Lock()
         callbacks = {
             "talweg_barrier": _BARRIER(self._wait),
             "talweg_next": _NEXT(self._next),
             "talweg_host": _HOST(self._host),
-            "talweg_failed": _FAILED(lambda pool: self.failed),
+            "talweg_poll": _POLL(self._poll),
         }
         self.callbacks = {**callbacks, **(symbols or {})}
         addresses = {
@@ -98,8 +100,11 @@ class Machine:
         try:
             self.hosts[number]()
         except ArithmeticError:
-            self.failed = True
-        return self.failed
+            self.pool[0] = 1
+        return int(self.pool[0])
+
+    def _poll(self, pool: Any, effort: int) -> None:
+        self.polls += 1
 
     def run(self, arrays: dict, threads: int = 1) -> dict[str, NDArray]:
         """The outputs and states, by name."""
@@ -119,16 +124,17 @@ class Machine:
         places = [self._place(buffer, memory) for buffer in self.program.buffers]
         pointers = (ctypes.c_void_p * max(1, len(places)))(*[p.ctypes.data for p in places])
         self.places = dict(zip(self.program.buffers, places))
-        self.failed = False
+        self.pool[...] = 0
         self.taken.clear()
         self.barrier = threading.Barrier(threads, self.taken.clear)
+        pool = self.pool.ctypes.data
         others = [
-            threading.Thread(target=self.function, args=(pointers, number, threads, None))
+            threading.Thread(target=self.function, args=(pointers, number, threads, pool))
             for number in range(1, threads)
         ]
         for other in others:
             other.start()
-        self.function(pointers, 0, threads, None)
+        self.function(pointers, 0, threads, pool)
         for other in others:
             other.join()
         for held in memory.values():

@@ -135,7 +135,7 @@ class _CostCounter:
             elif kind is Tile:
                 self.runs[statement] = times
             elif kind is Update:
-                self.runs[statement.tile] = max(times, self.runs[statement.tile])
+                self.runs[statement.tile] = max(times, self.runs.get(statement.tile, 1))
                 if statement.op is not None:
                     self.flops += times
             elif kind is Store:

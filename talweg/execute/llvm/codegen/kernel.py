@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from talweg.execute.llvm.codegen import interrupts
 from talweg.execute.llvm.codegen.access_analysis import AccessAnalysis, AccessFacts, roots_of
 from talweg.execute.llvm.codegen.builder import IRBuilder, IRScope, IRValue
 from talweg.execute.llvm.codegen.index import Along, Indices
@@ -56,12 +57,19 @@ class KernelEmitter:
         self.rows: list[Axis] = []  # of the loops around, one turn after the other
         self.waits = False  # threads wait for each other within the kernel
         self.pieces = 0  # loops cut in pieces since the threads last waited
+        self.asks = False  # whether it may be given up for a signal
+        self.effort = 0.0  # of what does not count itself
+        self.leaves = False  # somewhere it returns before its end
 
-    def function(self, kernel: Kernel, turns: Sequence[Axis] = ()) -> tuple[str, list[Buffer]]:
+    def function(
+        self, kernel: Kernel, turns: Sequence[Axis] = (), asks: bool = False
+    ) -> tuple[str, list[Buffer]]:
         """The function's text after its name, and the buffers it has pointers to as parameters.
 
-        `turns` are the axes of the repeats around the kernel, parameters before these.
+        `turns` are the axes of the repeats around the kernel, parameters before these.  `asks`:
+        whether it may be given up for a signal.
         """
+        self.asks = asks
         for number, axis in enumerate(turns):
             self.indices.axes[axis] = Along(IRValue(f"%turn{number}"))
         self.top(kernel.body)
@@ -77,7 +85,31 @@ class KernelEmitter:
             parameters.append(f"ptr {alias}{text}")
         lines = "\n".join(self.code.scopes[0].lines)
         head = f"({', '.join(parameters)}) #0 {{"
-        return f"{head}\nentry:\n{lines}\n  ret void\n}}\n", buffers
+        gone = "\nleave:\n  ret void" if self.leaves else ""
+        return f"{head}\nentry:\n{lines}\n  ret void{gone}\n}}\n", buffers
+
+    def leave_if(self, flag: str) -> None:
+        """Return from the kernel where a flag holds."""
+        number = self.code.fresh()
+        self.code.line(f"br i1 {flag}, label %leave, label %stay{number}")
+        self.code.scopes[-1].lines.append(f"stay{number}:")
+        self.leaves = True
+
+    def ask(self, counter: IRValue, each: float) -> None:
+        """In a loop whose turns take so much: count, and leave for a signal."""
+        code, number = self.code, self.code.fresh()
+        turns = interrupts.turns_between(each)
+        if turns > 1:
+            code.line(f"%ask{number} = and i64 {counter.text}, {turns - 1}")
+            code.line(f"%due{number} = icmp eq i64 %ask{number}, 0")
+            code.line(f"br i1 %due{number}, label %look{number}, label %on{number}")
+            code.scopes[-1].lines.append(f"look{number}:")
+        given = f"ptr %pool, i64 %thread, i64 {int(turns * each)}"
+        code.line(f"%leave{number} = call i1 @talweg_leave({given})")
+        self.leave_if(f"%leave{number}")
+        if turns > 1:
+            code.line(f"br label %on{number}")
+            code.scopes[-1].lines.append(f"on{number}:")
 
     def forget(self) -> None:
         """Let the parts go, which refer to each other."""
@@ -97,7 +129,10 @@ class KernelEmitter:
             facts = self.finder.of(statement)
             effects = facts.effects
             if facts.writes & (reads | writes) or facts.reads & writes:
-                self.code.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
+                number = self.code.fresh()
+                wait = "call i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads)"
+                self.code.line(f"%wait{number} = {wait}")
+                self.leave_if(f"%wait{number}")
                 self.code.changed(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
                 self.pieces = 0
@@ -190,11 +225,25 @@ class KernelEmitter:
                 self.run(statement.body)
             return
 
+        each = self.each(statement) if len(self.code.scopes) == 1 else 0.0
+
         def body(counter: IRValue) -> None:
             axes[axis] = Along(counter)
+            if each:
+                self.ask(counter, each)
             self.turn(statement)
 
         self.counted(IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body)
+
+    def each(self, loop: For) -> float:
+        """What a turn of a loop takes if it is to look for signals, else 0."""
+        if not self.asks:
+            return 0.0
+        effort = interrupts.effort(loop)
+        if effort > interrupts.OFTEN:
+            return effort / loop.axis.extent
+        self.effort += effort
+        return 0.0
 
     def turn(self, loop: For) -> None:
         """The statements of a loop, for the present value of its axis."""
@@ -299,7 +348,11 @@ class KernelEmitter:
             return
         facts = self.finder.of(statement)
         code = self.code
-        size = piece(statement, total)
+        work = cost(Kernel("loop", [statement]))
+        effort = work.flops + work.bytes_moved
+        counts = self.asks and effort > interrupts.OFTEN
+        self.effort += 0.0 if counts else effort
+        size = piece(work.flops / total, total)
         if size and self.pieces < LOOPS:
             begin, end, following = self.pieces_of(total, size)
         else:
@@ -309,6 +362,8 @@ class KernelEmitter:
 
         def turns() -> None:
             def body(counter: IRValue) -> None:
+                if counts:
+                    self.ask(counter, effort / total)
                 self.split(nest, counter)
                 self.turn(nest[-1])
 
@@ -442,12 +497,12 @@ class KernelEmitter:
         return None, self.values.evaluate(roots) if roots else {}
 
 
-def piece(statement: For, total: int) -> int:
+def piece(work: float, total: int) -> int:
     """How many iterations a thread takes at a time; 0: an equal part of them, once and for all.
 
-    Threads are not equally fast, for other processes or machines may share their cores.
+    `work`: the operations of one.  Threads are not equally fast, for other processes or machines
+    may share their cores.
     """
-    work = cost(Kernel("loop", [statement])).flops / total
     size = max(-(-total // PIECES), math.ceil(PIECE_WORK / max(work, 1.0)))
     return size if total >= FEWEST_PIECES * size else 0
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from talweg.execute.llvm.codegen import interrupts
 from talweg.execute.llvm.codegen.kernel import KernelEmitter
 from talweg.execute.llvm.codegen.stacks import Stacks
 from talweg.lower.ir.index import Axis
@@ -28,21 +29,26 @@ from talweg.lower.ir.loops import (
     stacks,
 )
 
+TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
 DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
 declare i64 @talweg_next(ptr, i64)
 declare i32 @talweg_host(ptr, i64)
-declare i32 @talweg_failed(ptr)
+declare void @talweg_poll(ptr, i64)
 declare ptr @talweg_move(ptr, ptr, i64)
 declare ptr @talweg_set(ptr, i32, i64)"""
-WAIT = """define internal void @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
+WAIT = """
+; wait for the others; whether to leave
+define internal i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
   %many = icmp ugt i64 %threads, 1
   br i1 %many, label %yes, label %no
 yes:
   call void @talweg_barrier(ptr %pool, i64 %thread, i64 %threads)
   br label %no
 no:
-  ret void
+  %failed = load atomic i32, ptr %pool acquire, align 4
+  %leave = icmp ne i32 %failed, 0
+  ret i1 %leave
 }
 """
 NEXT = """
@@ -115,6 +121,9 @@ class ProgramEmitter:
         self.count = self.hosts = 0
         self.places = [self.numbers[stack] for stack in stacks(program)]
         self.pending = False  # thread 0 has run something the others have not waited for
+        self.asks = True  # whether it may be given up for a signal: no variable was written
+        self.asked = False  # whether it may be since the threads last waited
+        self.effort = 0.0  # of kernels since that was last counted
 
     @property
     def stacks(self) -> Stacks:
@@ -149,16 +158,19 @@ class ProgramEmitter:
         """The function @run."""
         body, counters = "\n".join(self.lines), "\n".join(self.counters)
         head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
-        return f"{head}  %first = icmp eq i64 %thread, 0\n{counters}\n{body}\n  ret void\n}}"
+        first = "  %first = icmp eq i64 %thread, 0"
+        return f"{head}{first}\n{counters}\n{body}\n  ret void\nleave:\n  ret void\n}}"
 
     def module(self, functions: dict[str, str], linkage: str, more: list[str]) -> str:
         """The whole module of some kernels, and of more text."""
+        texts = [*functions, *more]
         parts = [
             DECLARATIONS,
             *self.declared.values(),
             *[f"define {linkage}void @{name}{text}" for text, name in functions.items()],
             WAIT,
             NEXT if any("@talweg_piece" in text for text in functions) else "",
+            interrupts.leave_text() if any("@talweg_leave" in text for text in texts) else "",
             *more,
             "attributes #0 = { noinline nounwind }",
             self.library.text() if self.library is not None else "",
@@ -180,13 +192,34 @@ class ProgramEmitter:
             self.barrier()
 
     def barrier(self) -> None:
-        """All threads wait for each other."""
-        self.line("call void @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
-        self.pending = False
+        """All threads wait for each other, and leave if that is to be."""
+        number = self.fresh()
+        self.line(f"%w{number} = call i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
+        self.leave_if(f"%w{number}")
+        self.pending = self.asked = False
+
+    def leave_if(self, flag: str) -> None:
+        """Return where a flag holds."""
+        number = self.fresh()
+        self.line(f"br i1 {flag}, label %leave, label %stay{number}")
+        self.lines.append(f"stay{number}:")
+
+    def ask(self) -> None:
+        """Count what was done since the last time; see to signals, and leave if that is to be."""
+        if self.asks and self.effort:
+            number, given = self.fresh(), f"ptr %pool, i64 %thread, i64 {int(self.effort) + 1}"
+            self.line(f"%l{number} = call i1 @talweg_leave({given})")
+            self.leave_if(f"%l{number}")
+            self.asked = True
+            self.effort = 0.0
 
     def blocks(self, blocks: list) -> None:
         """Blocks in order."""
         for block in blocks:
+            if self.asks and interrupts.writes_state(block):
+                if self.asked:
+                    self.barrier()
+                self.asks = False
             kind = type(block)
             if kind is Kernel:
                 self.kernel(block)
@@ -211,7 +244,8 @@ class ProgramEmitter:
         if parallel:
             self.wait()
         emitter = KernelEmitter(self.library, self.declared, self.vector_bytes)
-        text, buffers = emitter.function(kernel, list(self.turns))
+        text, buffers = emitter.function(kernel, list(self.turns), self.asks)
+        asked, self.effort = "@talweg_leave" in text, self.effort + emitter.effort
         emitter.forget()
         name = self.function(text)
         number = self.fresh()
@@ -226,7 +260,9 @@ class ProgramEmitter:
             self.line(f"br label %done{number}")
             self.lines.append(f"done{number}:")
         self.pending = True
-        if parallel:
+        if self.effort > interrupts.OFTEN:
+            self.ask()
+        if parallel or asked or self.asked:
             self.barrier()
 
     def pointer(self, buffer: Buffer) -> str:
@@ -257,12 +293,6 @@ class ProgramEmitter:
         self.line(f"br label %done{number}")
         self.lines.append(f"done{number}:")
         self.barrier()
-        self.line(f"%f{number} = call i32 @talweg_failed(ptr %pool)")
-        self.line(f"%g{number} = icmp ne i32 %f{number}, 0")
-        self.line(f"br i1 %g{number}, label %leave{number}, label %stay{number}")
-        self.lines.append(f"leave{number}:")
-        self.line("ret void")
-        self.lines.append(f"stay{number}:")
 
     def value(self, buffer: Buffer, kind: str) -> str:
         """The one element of a buffer, the same for all threads."""
@@ -294,9 +324,12 @@ class ProgramEmitter:
             self.line(f"%t{number} = icmp ne i8 {flag}, 0")
             self.line(f"br i1 %t{number}, label %body{number}, label %after{number}")
             self.lines.append(f"body{number}:")
+        before, self.effort = self.effort, TURN
         self.turns[block.axis] = turn
         self.blocks(block.body)
         del self.turns[block.axis]
+        self.ask()
+        self.effort = before
         if not again:
             self.wait()
         self.line(f"%n{number} = add i64 {turn}, 1")
@@ -311,11 +344,14 @@ class ProgramEmitter:
         number, last = self.fresh(), len(block.bodies) - 1
         cases = " ".join([f"i32 {case}, label %case{number}_{case}" for case in range(last)])
         self.line(f"switch i32 {choice}, label %case{number}_{last} [{cases}]")
+        asked = self.asked
         for case, body in enumerate(block.bodies):
             self.lines.append(f"case{number}_{case}:")
             self.blocks(body)
             self.wait()
+            asked = asked or self.asked
             self.line(f"br label %after{number}")
+        self.asked = asked
         self.lines.append(f"after{number}:")
 
 

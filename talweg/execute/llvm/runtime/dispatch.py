@@ -144,6 +144,10 @@ class CallLayout:
             self.handler = result_memory.capsule()
         self.set("handler", 0 if self.handler is None else id(self.handler))
 
+    def is_done(self) -> bool:
+        """Whether the last run came to its end."""
+        return bool(self.memory[entry_stub.PROGRAM["done"] // 8])
+
     def set(self, name: str, value: int) -> None:
         """Set one of the fields."""
         self.memory[entry_stub.PROGRAM[name] // 8] = value

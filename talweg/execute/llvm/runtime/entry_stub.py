@@ -30,6 +30,7 @@ PROGRAM = {  # name -> offset in bytes: what the entry knows of a program
     "list": 64,  # the type
     "none": 72,
     "false": 80,
+    "done": 128,  # i64: whether the last run came to its end
     "handler": 120,  # what NumPy has results made by (`result_memory.py`); 0: as otherwise
 }
 VALUE = {  # of an array
@@ -43,7 +44,7 @@ VALUE = {  # of an array
 VALUE_BYTES = 48
 PART = {"place": 0, "whole": 8, "offset": 16}  # buffers[place] = buffers[whole] + offset
 PART_BYTES = 24
-PROGRAM_BYTES = 128
+PROGRAM_BYTES = 136
 ARRAY = {"type": 8, "data": 16, "ndim": 24, "dims": 32, "descr": 56, "flags": 64}
 SCALAR = {"number": 16}  # of a NumPy scalar: the number itself
 
@@ -391,6 +392,8 @@ entry:
   %two = icmp eq i64 %count, 2
   br i1 %two, label %lists, label %decline
 lists:
+  %done.at = getelementptr i8, ptr %program, i64 $program.done$
+  store i64 0, ptr %done.at, align 8
   %inputs = call i64 @number(ptr %program, i64 $program.inputs$)
   %states = call i64 @number(ptr %program, i64 $program.states$)
   %all = add i64 %inputs, %states
@@ -456,6 +459,7 @@ judge:
   br i1 %host.failed, label %fail, label %success
 success:
   store i64 0, ptr %busy.at, align 8
+  store i64 1, ptr %done.at, align 8
   ret ptr %result
 fail:
   call void @Py_DecRef(ptr %result)

@@ -255,7 +255,7 @@ def compiled(
 ) -> code.LoadedCode:
     """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
     symbols = routines.addresses(called)
-    for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_failed"):
+    for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_poll"):
         symbols[name] = the_team().addresses[name]
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else key_of_code(key)

@@ -101,8 +101,14 @@ class HostCalls:
         self.thread = 0
         self.views: dict[Buffer, tuple] = {}  # the last ones, and where they are
 
-    def __call__(self, number: int) -> bool:
-        """Run a block, or see to a stack, of which numbers are below zero; whether it failed."""
+    def __call__(self, number: int | BaseException) -> bool:
+        """Run a block, or see to a stack, of which numbers are below zero; whether it failed.
+
+        Instead of a number: what a signal's handler has raised meanwhile.
+        """
+        if not isinstance(number, int):
+            self.error, self.thread = number, threading.get_ident()
+            return True
         block = self.blocks[number] if number >= 0 else None
         try:
             if block is None:

@@ -103,6 +103,7 @@ class ThreadPool:
     def reset(self) -> None:
         """Forget all threads: there are none yet, or the fork has not brought them along."""
         self.memory[...] = 0
+        self.field("main", np.int64)[0] = threading.main_thread().ident or 0
         self.threads = []
         self.locks = []
         self._lock_for(0)

@@ -11,7 +11,8 @@ How they wait is in `thread_pool_wait.py`, what they do in `thread_pool_jobs.py`
 * `talweg_worker(team, index, seen)`: wait for jobs and take part in them, until there is none;
 * `talweg_take`, `talweg_give`: hold the team, so that no job begins; `talweg_end`: the workers end;
 * `talweg_spin(times)`: look so often, to know how long it takes;
-* `talweg_host(frame, number)`: call Python; `talweg_failed(frame)`: whether such a call failed.
+* `talweg_host(frame, number)`: call Python; the frame's first number says whether that failed;
+* `talweg_poll(frame, effort)`: see to signals (`interrupts.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from talweg.execute.llvm.runtime import thread_pool_jobs, thread_pool_wait
+from talweg.execute.llvm.runtime import interrupts, thread_pool_jobs, thread_pool_wait
 
 CACHE_LINE = 64
 CORES = 1024  # bits in a set of cores
@@ -52,6 +53,7 @@ TEAM, SLOTS = laid_out(  # what is written often has a line for itself; then the
         ("late", 4),  # how many short programs ran alone since workers were last roused
         ("patient", 4),  # after how many they are roused again
         ("stays", 4),  # 1 while the thread that began the job keeps to its core
+        ("main", 8),  # i64: the thread in which Python sees to signals
     ],
     [("sequence", 4)],  # number of the job
     [("arrived", 4)],  # threads at the barrier
@@ -77,7 +79,7 @@ SLOT = {
     "idle": 32,  # the same for a worker without a job
 }
 FRAME = {
-    "failed": 0,  # i32: a host call raised
+    "failed": 0,  # i32: a host call raised, or a signal's handler: all leave
     "team": 8,
     "run": 16,  # the program's @run
     "buffers": 24,  # ptr to the pointers of all buffers
@@ -88,16 +90,21 @@ FRAME = {
     "held": 64,  # ptr to the arguments of the call that runs
     "blas": 72,  # i64: whether the program calls BLAS
     "waits": 80,  # i64: whether it is worth it to wait for workers who sleep
+    "shared": 88,  # i64: whether several threads run it at present
+    "work": 128,  # i64: what was done since signals were last thought of; thread 0's alone
+    "due": 136,  # i64: from when on, in milliseconds, they are seen to; 0: not known yet
 }
-FRAME_BYTES = 88
+FRAME_BYTES = 192
 PYTHON = [
     *["PyThread_acquire_lock", "PyThread_release_lock", "PyGILState_Ensure", "PyGILState_Release"],
     *["PyObject_CallFunction", "PyObject_IsTrue", "Py_DecRef", "PyErr_Clear"],
+    *["PyThread_get_thread_ident", "PyErr_CheckSignals", "PyErr_Fetch"],
+    *["PyErr_NormalizeException", "PyException_SetTraceback"],
 ]
 EXPORTS = [
     *["talweg_launch", "talweg_barrier", "talweg_worker", "talweg_take", "talweg_give"],
     "talweg_next",
-    *["talweg_end", "talweg_spin", "talweg_host", "talweg_failed"],
+    *["talweg_end", "talweg_spin", "talweg_host", "talweg_poll"],
 ]
 
 
@@ -114,12 +121,15 @@ def pause() -> str:
 def text() -> str:
     """The module."""
     scheduler = thread_pool_jobs.LINUX if sys.platform == "linux" else thread_pool_jobs.OTHERS
+    clock = interrupts.WINDOWS if sys.platform == "win32" else interrupts.POSIX
     parts = [
         _DECLARATIONS,
         scheduler,
+        clock,
         thread_pool_wait.WAITING,
         thread_pool_jobs.JOBS,
         thread_pool_jobs.HOST,
+        interrupts.POLL,
     ]
     found = "\n".join(parts).replace("$PAUSE", pause())
     for prefix, table in (("team", TEAM), ("slot", SLOT), ("frame", FRAME)):
@@ -133,6 +143,9 @@ def text() -> str:
         "$AFRESH": thread_pool_wait.TRY_AFRESH,
         "$FEWEST": thread_pool_wait.FEWEST_SPINS,
         "$RARELY": thread_pool_jobs.RARELY,
+        "$EVERY": interrupts.EVERY,
+        "$LONG": interrupts.LONG,
+        "$MONOTONIC": 6 if sys.platform == "darwin" else 1,
     }
     for name, number in numbers.items():
         found = found.replace(name, str(number))
@@ -148,6 +161,11 @@ declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare i32 @PyObject_IsTrue(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
+declare i64 @PyThread_get_thread_ident()
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_NormalizeException(ptr, ptr, ptr)
+declare i32 @PyException_SetTraceback(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i32 @llvm.umin.i32(i32, i32)

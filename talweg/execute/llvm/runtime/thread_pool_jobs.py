@@ -186,6 +186,12 @@ done:
 }
 
 define private void @launch(ptr %frame) {
+  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+  store i64 0, ptr %shared.at, align 8
+  %work.at = getelementptr i8, ptr %frame, i64 $frame.work$
+  store i64 0, ptr %work.at, align 8
+  %due.at = getelementptr i8, ptr %frame, i64 $frame.due$
+  store i64 0, ptr %due.at, align 8
   %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
   %team = load ptr, ptr %team.at, align 8
   %run.at = getelementptr i8, ptr %frame, i64 $frame.run$
@@ -249,6 +255,9 @@ begin:
   %used.at = getelementptr i8, ptr %team, i64 $team.threads$
   store i64 %used, ptr %used.at, align 8
   call void @forget_taken(ptr %team)
+  store i64 1, ptr %shared.at, align 8
+  %arrived.at = getelementptr i8, ptr %team, i64 $team.arrived$
+  store atomic i32 0, ptr %arrived.at monotonic, align 4
   %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
   store atomic i32 0, ptr %finished.at monotonic, align 4
   %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
@@ -336,17 +345,32 @@ define void @talweg_end(ptr %team) {
 HOST = """
 @format = private unnamed_addr constant [2 x i8] c"n\\00"
 
-define i32 @talweg_failed(ptr %frame) {
-  %failed = load atomic i32, ptr %frame acquire, align 4
-  ret i32 %failed
+; have all threads leave the program: nobody waits at a barrier any more
+define private void @abandon(ptr %frame) {
+  store atomic i32 1, ptr %frame release, align 4
+  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+  %shared = load i64, ptr %shared.at, align 8
+  %many = icmp ne i64 %shared, 0
+  br i1 %many, label %release, label %done
+release:                                          ; thread 0 has not arrived, so no phase ends now
+  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
+  %team = load ptr, ptr %team.at, align 8
+  %phase.at = getelementptr i8, ptr %team, i64 $team.phase$
+  %before = atomicrmw add ptr %phase.at, i32 1 seq_cst
+  %threads.at = getelementptr i8, ptr %team, i64 $team.threads$
+  %threads = load i64, ptr %threads.at, align 8
+  call void @wake_others(ptr %team, i64 0, i64 %threads)
+  br label %done
+done:
+  ret void
 }
 
 define i32 @talweg_host(ptr %frame, i64 %number) {
   %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
   %team = load ptr, ptr %team.at, align 8
-  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
-  %job = load atomic ptr, ptr %job.at monotonic, align 8
-  %shared = icmp eq ptr %job, %frame
+  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+  %many = load i64, ptr %shared.at, align 8
+  %shared = icmp ne i64 %many, 0
   br i1 %shared, label %free, label %enter
 free:                                             ; threads that are begun here may run anywhere
   call void @roam(ptr %team)
@@ -358,8 +382,8 @@ enter:
   %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %host, ptr @format, i64 %number)
   %raised = icmp eq ptr %result, null
   br i1 %raised, label %clear, label %judge
-clear:
-  call void @PyErr_Clear()
+clear:                                            ; a signal's handler, before the call began
+  call void @keep_error(ptr %frame)
   br label %fail
 judge:
   %truth = call i32 @PyObject_IsTrue(ptr %result)
@@ -367,7 +391,7 @@ judge:
   %failed = icmp ne i32 %truth, 0
   br i1 %failed, label %fail, label %leave
 fail:
-  store atomic i32 1, ptr %frame release, align 4
+  call void @abandon(ptr %frame)
   br label %leave
 leave:
   %code = phi i32 [0, %judge], [1, %fail]

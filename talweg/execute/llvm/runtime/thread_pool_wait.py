@@ -194,6 +194,12 @@ define void @talweg_barrier(ptr %frame, i64 %thread, i64 %threads) {
   %phase.at = getelementptr i8, ptr %team, i64 $team.phase$
   %arrived.at = getelementptr i8, ptr %team, i64 $team.arrived$
   %phase = load atomic i32, ptr %phase.at acquire, align 4
+  %failed = load atomic i32, ptr %frame acquire, align 4
+  %leave = icmp ne i32 %failed, 0
+  br i1 %leave, label %left, label %arrive
+left:                                             ; `abandon` lets nobody wait any more
+  ret void
+arrive:
   %before = atomicrmw add ptr %arrived.at, i32 1 acq_rel
   %here = add i32 %before, 1
   %all = trunc i64 %threads to i32

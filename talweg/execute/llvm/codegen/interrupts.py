@@ -1,0 +1,80 @@
+"""Where compiled code thinks of signals, and leaves (`runtime/interrupts.py`).
+
+Until a program writes its first variable it may be given up at any time.  So up to there, thread 0
+counts what is done, in the compiler's own estimate of operations and bytes: between kernels, in
+each turn of a repeat, and in the long loops of a kernel.  Where that is more than `OFTEN` it calls
+`talweg_poll`.  Variables are written by the last kernels, which do not take long; from the first of
+them on nothing is asked, so a program that was given up has changed none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.execute.llvm.runtime import thread_pool_ir
+from talweg.lower.ir.cost import cost
+from talweg.lower.ir.loops import Buffer, Host, If, Kernel, Repeat
+from talweg.lower.ir.visitors import all_statements, root_of, written
+
+OFTEN = 20_000_000  # operations and bytes: from one millisecond to fifty
+LOOP = 50_000  # so many between two looks at the count in a loop
+
+LEAVE = """
+; count what was done; whether to leave
+define internal i1 @talweg_leave(ptr %pool, i64 %thread, i64 %effort) #0 {
+  %first = icmp eq i64 %thread, 0
+  br i1 %first, label %count, label %look
+count:
+  %work.at = getelementptr i8, ptr %pool, i64 $frame.work$
+  %before = load i64, ptr %work.at, align 8
+  %now = add i64 %before, %effort
+  %much = icmp ugt i64 %now, $OFTEN
+  %kept = select i1 %much, i64 0, i64 %now
+  store i64 %kept, ptr %work.at, align 8
+  br i1 %much, label %ask, label %look
+ask:
+  call void @talweg_poll(ptr %pool, i64 %now)
+  br label %look
+look:
+  %failed = load atomic i32, ptr %pool acquire, align 4
+  %leave = icmp ne i32 %failed, 0
+  ret i1 %leave
+}
+"""
+
+
+def leave_text() -> str:
+    """The function that code asks."""
+    place = str(thread_pool_ir.FRAME["work"])
+    return LEAVE.replace("$frame.work$", place).replace("$OFTEN", str(OFTEN))
+
+
+def effort(statement: Any) -> float:
+    """Operations and bytes of a statement, once."""
+    found = cost(Kernel("part", [statement]))
+    return found.flops + found.bytes_moved
+
+
+def turns_between(each: float) -> int:
+    """After how many turns of a loop it looks: a power of two."""
+    turns = 1
+    while turns * each < LOOP and turns < LOOP:
+        turns *= 2
+    return turns
+
+
+def writes_state(block: Any) -> bool:
+    """Whether a block writes a variable."""
+    kind = type(block)
+    if kind is Kernel:
+        return any(
+            [_is_state(thing) for one in all_statements(block.body) for thing in written(one)]
+        )
+    if kind is Host:
+        return any(map(_is_state, block.outputs))
+    inner = [block.body] if kind is Repeat else block.bodies if kind is If else []
+    return any([writes_state(one) for blocks in inner for one in blocks])
+
+
+def _is_state(thing: Any) -> bool:
+    return type(thing) is Buffer and root_of(thing).kind == "state"
