@@ -91,10 +91,10 @@ FRAME = {
     "blas": 72,  # i64: whether the program calls BLAS
     "waits": 80,  # i64: whether it is worth it to wait for workers who sleep
     "shared": 88,  # i64: whether several threads run it at present
-    "work": 128,  # i64: what was done since signals were last thought of; thread 0's alone
-    "due": 136,  # i64: from when on, in milliseconds, they are seen to; 0: not known yet
+    "work": 96,  # i64: what was done since signals were last thought of; thread 0's alone
+    "due": 104,  # i64: from when on, in milliseconds, they are seen to; 0: not known yet
 }
-FRAME_BYTES = 192
+FRAME_BYTES = 128
 PYTHON = [
     *["PyThread_acquire_lock", "PyThread_release_lock", "PyGILState_Ensure", "PyGILState_Release"],
     *["PyObject_CallFunction", "PyObject_IsTrue", "Py_DecRef", "PyErr_Clear"],
