@@ -21,10 +21,12 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from talweg.core import settings
+from talweg.core.errors import ResourceExhaustedError, compose
 from talweg.core.provenance import ROOT
 
 T = TypeVar("T")
 
+_WRAPPERS = ("call", "call_in_graph", "__call__")  # say nothing of what was called
 STANDARD = os.path.dirname(os.__file__) + os.sep
 SITE = f"{os.sep}site-packages{os.sep}"
 LIBRARIES = tuple(f"{SITE}{name}{os.sep}" for name in ("numpy", "scipy", "llvmlite", "malt"))
@@ -76,6 +78,11 @@ def is_expected(error: BaseException) -> bool:
     return type(error).__name__ != "InternalError" and bool(_CODE.search(str(error)))
 
 
+def is_own_or_called(frames: list[TracebackType]) -> bool:
+    """Whether an error comes from talweg or what it calls, not from a function of the user's."""
+    return not users(frames)
+
+
 def frames_of(trace: TracebackType | None) -> list[TracebackType]:
     """The entries of a traceback, outermost first."""
     found = []
@@ -102,6 +109,11 @@ def pass_out(error: Exception) -> None:
     if caller is not None and is_own(caller.f_code.co_filename):
         return  # a boundary farther out will do it
     frames = frames_of(error.__traceback__)
+    if isinstance(error, MemoryError) and is_own_or_called(frames):
+        names = [frame.tb_frame.f_code.co_name for frame in frames]
+        name = next((name for name in names if name not in _WRAPPERS), "talweg")
+        text = compose("TW209", f"{name}: not enough memory: {error}".removesuffix(": "))
+        raise ResourceExhaustedError(None, None, text) from None
     if type(error) is TypeError and not users(frames):
         name_argument(error, frames[0].tb_frame)
     is_ours = any([cls.__name__ == "InternalError" for cls in type(error).__mro__])

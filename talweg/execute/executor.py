@@ -222,8 +222,6 @@ class Tier:
                 program, arguments, state, anew or settings.executor.get() == "llvm"
             )
         except (MemoryError, ResourceExhaustedError) as error:
-            if settings.executor.get() in AT_ONCE:
-                raise
             return _refused(program, error)
         except faults.CompilerFaultError as error:
             if faults.is_raised():

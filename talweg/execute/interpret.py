@@ -15,7 +15,13 @@ import numpy as np
 
 from talweg.core.dim_walks import atoms_of, evaluate
 from talweg.core.dims import Atom, Dim
-from talweg.core.errors import FailedPreconditionError, NotFoundError, OpError, compose
+from talweg.core.errors import (
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    compose,
+)
 from talweg.core.provenance import describe
 from talweg.execute.call import check, sort_out
 from talweg.execute.donation import UNSHARED, OwnedValues, exclusive, to_write
@@ -100,6 +106,8 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         _run_steps(program, values, state, watch)
         if watch is not None:
             watch.end()
+    except ResourceExhaustedError:
+        raise  # and nothing has changed, as in compiled programs
     except Exception:
         _keep_writes(program, values, state)
         raise

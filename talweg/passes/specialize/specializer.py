@@ -344,6 +344,8 @@ class _Specializer:
         if taken.content is None or taken.content:
             state = apply(advanced, [state, taken], {}, step.node)
         self.values[step.out] = state
+        if params["blocks"] >= 1 << 62:
+            raise SpecializationError(Reason.SIZE_REFUSED, params["blocks"])
         blocks = constant(np.uint64(params["blocks"]))
         self.values[after] = apply(arithmetic.add, [taken, blocks], {}, step.node)
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.execute.llvm.codegen.builder import IRValue
 from talweg.execute.llvm.runtime import thread_pool_ir
 from talweg.lower.ir.cost import cost
-from talweg.lower.ir.loops import Buffer, Host, If, Kernel, Repeat
+from talweg.lower.ir.loops import Buffer, For, Host, If, Kernel, Repeat
 from talweg.lower.ir.visitors import all_statements, root_of, written
 
 OFTEN = 20_000_000  # operations and bytes: from one millisecond to fifty
@@ -49,12 +50,6 @@ def leave_text() -> str:
     return LEAVE.replace("$frame.work$", place).replace("$OFTEN", str(OFTEN))
 
 
-def effort(statement: Any) -> float:
-    """Operations and bytes of a statement, once."""
-    found = cost(Kernel("part", [statement]))
-    return found.flops + found.bytes_moved
-
-
 def turns_between(each: float) -> int:
     """After how many turns of a loop it looks: a power of two."""
     turns = 1
@@ -78,3 +73,45 @@ def writes_state(block: Any) -> bool:
 
 def _is_state(thing: Any) -> bool:
     return type(thing) is Buffer and root_of(thing).kind == "state"
+
+
+# -- in kernels
+
+
+def leave_if(emitter: Any, flag: str) -> None:
+    """Return from a kernel where a flag holds."""
+    code = emitter.code
+    number = code.fresh()
+    code.line(f"br i1 {flag}, label %leave, label %stay{number}")
+    code.scopes[-1].lines.append(f"stay{number}:")
+    emitter.leaves = True
+
+
+def ask(emitter: Any, counter: IRValue, each: float) -> None:
+    """In a loop whose turns take so much: count, and leave for a signal."""
+    code = emitter.code
+    number, lines = code.fresh(), code.scopes[-1].lines
+    turns = turns_between(each)
+    if turns > 1:
+        code.line(f"%ask{number} = and i64 {counter.text}, {turns - 1}")
+        code.line(f"%due{number} = icmp eq i64 %ask{number}, 0")
+        code.line(f"br i1 %due{number}, label %look{number}, label %on{number}")
+        lines.append(f"look{number}:")
+    given = f"ptr %pool, i64 %thread, i64 {int(turns * each)}"
+    code.line(f"%leave{number} = call i1 @talweg_leave({given})")
+    leave_if(emitter, f"%leave{number}")
+    if turns > 1:
+        code.line(f"br label %on{number}")
+        lines.append(f"on{number}:")
+
+
+def each_turn(emitter: Any, loop: For) -> float:
+    """What a turn of a loop takes if it is to look for signals, else 0."""
+    if not emitter.asks:
+        return 0.0
+    found = cost(Kernel("loop", [loop]))
+    effort = found.flops + found.bytes_moved
+    if effort > OFTEN:
+        return effort / loop.axis.extent
+    emitter.effort += effort
+    return 0.0

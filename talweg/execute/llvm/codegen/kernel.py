@@ -88,29 +88,6 @@ class KernelEmitter:
         gone = "\nleave:\n  ret void" if self.leaves else ""
         return f"{head}\nentry:\n{lines}\n  ret void{gone}\n}}\n", buffers
 
-    def leave_if(self, flag: str) -> None:
-        """Return from the kernel where a flag holds."""
-        number = self.code.fresh()
-        self.code.line(f"br i1 {flag}, label %leave, label %stay{number}")
-        self.code.scopes[-1].lines.append(f"stay{number}:")
-        self.leaves = True
-
-    def ask(self, counter: IRValue, each: float) -> None:
-        """In a loop whose turns take so much: count, and leave for a signal."""
-        code, number = self.code, self.code.fresh()
-        turns = interrupts.turns_between(each)
-        if turns > 1:
-            code.line(f"%ask{number} = and i64 {counter.text}, {turns - 1}")
-            code.line(f"%due{number} = icmp eq i64 %ask{number}, 0")
-            code.line(f"br i1 %due{number}, label %look{number}, label %on{number}")
-            code.scopes[-1].lines.append(f"look{number}:")
-        given = f"ptr %pool, i64 %thread, i64 {int(turns * each)}"
-        code.line(f"%leave{number} = call i1 @talweg_leave({given})")
-        self.leave_if(f"%leave{number}")
-        if turns > 1:
-            code.line(f"br label %on{number}")
-            code.scopes[-1].lines.append(f"on{number}:")
-
     def forget(self) -> None:
         """Let the parts go, which refer to each other."""
         vars(self).clear()
@@ -132,7 +109,7 @@ class KernelEmitter:
                 number = self.code.fresh()
                 wait = "call i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads)"
                 self.code.line(f"%wait{number} = {wait}")
-                self.leave_if(f"%wait{number}")
+                interrupts.leave_if(self, f"%wait{number}")
                 self.code.changed(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
                 self.pieces = 0
@@ -225,25 +202,15 @@ class KernelEmitter:
                 self.run(statement.body)
             return
 
-        each = self.each(statement) if len(self.code.scopes) == 1 else 0.0
+        each = interrupts.each_turn(self, statement) if len(self.code.scopes) == 1 else 0.0
 
         def body(counter: IRValue) -> None:
             axes[axis] = Along(counter)
             if each:
-                self.ask(counter, each)
+                interrupts.ask(self, counter, each)
             self.turn(statement)
 
         self.counted(IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body)
-
-    def each(self, loop: For) -> float:
-        """What a turn of a loop takes if it is to look for signals, else 0."""
-        if not self.asks:
-            return 0.0
-        effort = interrupts.effort(loop)
-        if effort > interrupts.OFTEN:
-            return effort / loop.axis.extent
-        self.effort += effort
-        return 0.0
 
     def turn(self, loop: For) -> None:
         """The statements of a loop, for the present value of its axis."""
@@ -363,7 +330,7 @@ class KernelEmitter:
         def turns() -> None:
             def body(counter: IRValue) -> None:
                 if counts:
-                    self.ask(counter, effort / total)
+                    interrupts.ask(self, counter, effort / total)
                 self.split(nest, counter)
                 self.turn(nest[-1])
 

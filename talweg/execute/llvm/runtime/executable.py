@@ -208,9 +208,12 @@ class Executable:
     def _new(self, buffer: Buffer) -> NDArray:
         """An array for a result."""
         shape, dtype = buffer.shape, buffer.dtype.numpy_dtype
-        if self.layout.handler is None:
-            return np.empty(shape, dtype)
-        return result_memory.empty(shape, dtype, dispatch.set_handler())
+        try:
+            if self.layout.handler is None:
+                return np.empty(shape, dtype)
+            return result_memory.empty(shape, dtype, dispatch.set_handler())
+        except ValueError:  # more than there are addresses
+            raise MemoryError from None
 
     def _free_frame(self) -> ExecutionContext:
         """A frame that is not in use, and is now."""

@@ -1,0 +1,106 @@
+"""Want of memory: ResourceExhaustedError that names the operation; variables are unchanged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import talweg as tf
+from talweg.core import settings
+
+HUGE = 2**31 - 1
+LARGE = {  # what no memory holds
+    "zeros": lambda: tf.zeros([HUGE, HUGE]),
+    "fill": lambda: tf.fill([HUGE, HUGE], 1.0),
+    "random_normal": lambda: tf.random.normal([HUGE, HUGE]),
+    "integers": lambda: tf.random.uniform([HUGE, HUGE], maxval=5, dtype=tf.int32),
+    "range": lambda: tf.range(2**60),
+    "repeat": lambda: tf.repeat(tf.ones([2]), 2**60),
+    "one_hot": lambda: tf.one_hot([1, 2], 2**60),
+    "eye": lambda: tf.eye(HUGE),
+    "pad": lambda: tf.pad(tf.ones([2]), [[2**60, 0]]),
+    "scatter": lambda: tf.scatter_nd([[0]], [1.0], [2**60]),
+    "segments": lambda: tf.math.unsorted_segment_sum([1.0], [0], 2**60),
+    "resize": lambda: tf.image.resize(tf.ones([1, 2, 2, 1]), [2**30, 2**30]),
+    "strings": lambda: tf.fill([HUGE, HUGE], "a"),
+}
+
+
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+@pytest.mark.parametrize("name", LARGE)
+def test_sizes_that_no_memory_holds(name, executor):
+    v = tf.Variable(1.0)
+
+    def f(x):
+        v.assign_add(x)
+        return LARGE[name]()
+
+    if executor == "eager":
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            LARGE[name]()
+        return
+    with settings.executor(executor), pytest.raises(tf.errors.ResourceExhaustedError):
+        tf.function(f)(1.0)
+    assert float(v) == 1.0
+
+
+PROGRAM = """
+    import resource, sys
+    import talweg as tf
+    from talweg.core import settings
+
+    n = 1500
+    SMALL = {
+        "svd": lambda x: tf.linalg.svd(x),
+        "qr": lambda x: tf.linalg.qr(x),
+        "eigh": lambda x: tf.linalg.eigh(x),
+        "cholesky": lambda x: tf.linalg.cholesky(x),
+        "inv": lambda x: tf.linalg.inv(x),
+        "matmul": lambda x: x @ x,
+        "sort": lambda x: tf.sort(x),
+        "top_k": lambda x: tf.math.top_k(x, 700),
+        "fft": lambda x: tf.signal.fft2d(tf.cast(x, tf.complex64)),
+        "unique": lambda x: tf.unique(tf.reshape(x, [-1])),
+        "concat": lambda x: tf.concat([x] * 9, 0),
+        "normal": lambda x: tf.random.normal([n, n]) + x,
+        "shuffle": lambda x: tf.random.shuffle(x),
+    }
+    v, x = tf.Variable(tf.zeros([3])), tf.eye(n)
+    settings.executor.set("auto" if sys.argv[1] == "eager" else sys.argv[1])
+    def step(of, x):
+        v.assign_add(tf.ones([3]))
+        return of(x)
+
+    tf.function(step)(lambda x: tf.linalg.svd(tf.sin(x) @ x), tf.eye(400))  # loads what it needs
+    v.assign(tf.zeros([3]))
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
+
+    for name, of in SMALL.items():
+        try:
+            if sys.argv[1] == "eager":
+                of(x)
+            else:
+                tf.function(step)(of, x)
+            print(name, "has enough")
+            v.assign(tf.zeros([3]))
+        except tf.errors.ResourceExhaustedError as error:
+            assert "memory" in str(error), error
+        except MemoryError:
+            print(name, "gave a MemoryError")
+        assert float(tf.reduce_sum(v)) == 0, name
+"""
+
+
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+def test_kernels_without_memory(executor, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    found = subprocess.run(
+        [sys.executable, path, executor], capture_output=True, text=True, timeout=300
+    )
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
