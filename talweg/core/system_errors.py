@@ -11,7 +11,8 @@ from talweg.core.errors import OpError, compose
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _CLASSES = {
     errno.ENOENT: errors.NotFoundError,
-    errno.ENOTDIR: errors.NotFoundError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENAMETOOLONG: errors.InvalidArgumentError,
     errno.EEXIST: errors.AlreadyExistsError,
     errno.EACCES: errors.PermissionDeniedError,
     errno.EPERM: errors.PermissionDeniedError,

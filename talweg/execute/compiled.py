@@ -166,13 +166,18 @@ class Compiled:
                 for variable, array in zip(self._written, arrays):
                     state[variable] = array
         except BaseException:  # a signal's handler: what was written must not be half there
-            if type(outputs) is list or outputs is None and self.executable.layout.is_done():
+            if type(outputs) is list or outputs is None and self._is_done():
                 self._end_writing(state, arrays)
             raise
         if failed:
             self._put_back(state)
             return interpret.run(program, arguments, state)
         return outputs
+
+    def _is_done(self) -> bool:
+        """Whether machine code has come to its end, though a signal took what it gave."""
+        layout = getattr(self.executable, "layout", None)
+        return layout is not None and layout.is_done()
 
     def _end_writing(self, state: Any, arrays: list) -> None:
         """Let all variables have their new values, those that were written already once more."""
@@ -208,7 +213,7 @@ class Compiled:
                 for variable, array in zip(self._written, arrays):
                     state[variable] = array
         except BaseException:
-            if outputs is not None or self.executable.layout.is_done():
+            if outputs is not None or self._is_done():
                 self._end_writing(state, arrays)
             elif drawing is not None:
                 drawing.undo()

@@ -14,8 +14,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
+from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.system_errors import from_system
 
 try:
@@ -24,7 +25,30 @@ except ImportError:  # Windows: an open file cannot be deleted there
     fcntl = None
 
 SUFFIX = ".part"
+T = TypeVar("T", str, bytes)
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h>, <sys/stdio.h>
+
+
+def checked_name(path: T) -> T:
+    """The name of a file; InvalidArgumentError for one that no file has."""
+    if ("\0" in path) if isinstance(path, str) else (b"\0" in path):
+        raise invalid("TW209", f"{path!r} has a zero byte in it, as no name of a file has")
+    return path
+
+
+def make_folder(path: str | bytes) -> None:
+    """Have a folder, and all above it; the present one for an empty name.
+
+    FailedPreconditionError where something on the way is a file, ..., each with the name.
+    """
+    try:
+        os.makedirs(checked_name(path) or ".", exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        name = os.fsdecode(error.filename or path)
+        text = compose("TW209", f"{os.fsdecode(path)}: {name} is not a directory")
+        raise FailedPreconditionError(None, None, text) from None
+    except OSError as error:
+        raise from_system(error, os.fsdecode(path)) from None
 
 
 def write_file(path: str, parts: Iterable[Any], durable: bool = True) -> None:
@@ -47,7 +71,7 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
     folder.  What stood under the name stays there until it is replaced.
     """
     temporary = ""
-    if os.path.islink(path):
+    if os.path.islink(checked_name(path)):
         path = os.path.realpath(path)
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # /dev/null, a pipe, a folder
@@ -139,11 +163,11 @@ def partial_folder(path: str) -> Iterator[str]:
     change places in one step where the system can do that (Linux, macOS); elsewhere a process that
     is killed between two steps leaves the old folder as `.NAME.XXXX.part.old`.
     """
-    path = os.path.realpath(path)
+    path = os.path.realpath(checked_name(path))
     parent, name = os.path.split(path)
     part = ""
     try:
-        os.makedirs(parent, exist_ok=True)
+        make_folder(parent)
         sweep(path)
         part = tempfile.mkdtemp(SUFFIX, f".{name}.", parent)
         with _locked(part) if fcntl is not None else contextlib.nullcontext():
@@ -154,7 +178,7 @@ def partial_folder(path: str) -> Iterator[str]:
             _exchange(part, path)
         sync_folder(parent)
     except OSError as error:
-        raise from_system(error) from None
+        raise from_system(error, path) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

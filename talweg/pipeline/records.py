@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from talweg.core.errors import DataLossError, InvalidArgumentError, compose
 from talweg.core.system_errors import from_system
 from talweg.formats.checksum import crc32c, masked
+from talweg.formats.files import checked_name
 
 BLOCK = 1 << 18  # bytes read at once
 HEAD = struct.Struct("<QI")
@@ -65,6 +66,7 @@ class RecordReader:
             raise unknown_compression(compression)
         self.path = path
         try:
+            path = checked_name(path)
             file: Any = open(path, "rb", 0 if kind else BLOCK)  # noqa: SIM115 -- closed by `close`
         except OSError as error:
             raise from_system(error, path) from None
@@ -168,6 +170,7 @@ class RecordFile:
             raise unknown_compression(compression)
         self._path = path
         try:
+            path = checked_name(path)
             self._file: Any = open(path, "wb")  # noqa: SIM115 -- closed by `close`
         except OSError as error:
             raise from_system(error, path) from None

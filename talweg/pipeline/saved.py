@@ -60,8 +60,8 @@ class FileCache(PassOn):
         def first() -> tuple:
             nonlocal step
             if step is None:
-                index = Path(f"{self.path}.index")
-                step = self._reading() if index.exists() else self._writing(run)
+                is_whole = os.path.exists(f"{self.path}.index")
+                step = self._reading() if is_whole else self._writing(run)
             return step()
 
         return first
@@ -128,7 +128,7 @@ def _held_lock(path: str) -> BinaryIO:
     """
     try:
         known = os.path.exists(path)
-        held = open(path, "ab")  # noqa: SIM115 -- closed by who holds it
+        held = open(files.checked_name(path), "ab")  # noqa: SIM115 -- closed by who holds it
     except OSError as error:
         raise from_system(error, path) from None
     if files.try_lock(held) or not known:
@@ -197,13 +197,13 @@ def save(
             which = 0 if choose is None else int(choose(flat)[0])
             if which not in shards:
                 place = folder / SHARD.format(which)
-                _make_folder(place)
+                files.make_folder(str(place))
                 shards[which] = RecordFile(str(place / "00000000.snapshot"), compression)
             shards[which].write(encoded(layout, flat))
             count += 1
         for file in shards.values():
             file.close(durable=True)
-        _make_folder(folder)
+        files.make_folder(str(folder))
     except BaseException:
         for file in shards.values():
             with contextlib.suppress(OpError):
@@ -220,19 +220,12 @@ def save(
     _write_json(Path(path) / ABOUT, about)
 
 
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise from_system(error) from None
-
-
 def about(path: str) -> dict:
     """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
     file = Path(path) / ABOUT
     try:
         found = json.loads(file.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
         raise NotFoundError(None, None, text) from None
     except OSError as error:

@@ -22,6 +22,7 @@ import numpy as np
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import OpError
 from talweg.core.system_errors import from_system
+from talweg.formats.files import make_folder
 from talweg.pipeline.records import record_of
 
 LOGGER = logging.getLogger("talweg")
@@ -99,10 +100,7 @@ class EventFile:
     def __init__(
         self, logdir: Any, max_queue: int = 10, flush_seconds: float = 120.0, suffix: str = ""
     ):
-        try:
-            Path(os.fsdecode(logdir)).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise from_system(error) from None
+        make_folder(os.fsdecode(logdir))
         now = time.time()
         place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         name = f"events.out.tfevents.{int(now):010d}.{place}{suffix}"

@@ -15,6 +15,7 @@ from talweg.api.summary.events import has_messages, messages
 from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.saver import Saver
 from talweg.core.errors import value_error
+from talweg.formats.files import make_folder
 
 _log = logging.getLogger("talweg")
 
@@ -258,7 +259,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         saver = self._saver or self._scaffold.saver
-        os.makedirs(self._folder, exist_ok=True)
+        make_folder(self._folder)
         saver.save(session, self._path, step, write_meta_graph=self._save_graph_def)
         if self._writer is not None:
             kind = messages().SessionLog

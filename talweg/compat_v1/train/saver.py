@@ -348,7 +348,7 @@ def _make_folder(path: str) -> None:
     if folder and not os.path.isdir(folder):
         try:
             os.mkdir(folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, FileExistsError):
             raise value_error(
                 "TW507", f"Parent directory of {path} doesn't exist, can't save."
             ) from None

@@ -100,16 +100,16 @@ def _content(prefix: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except IsADirectoryError:
+        raise damaged(f"{path} is a folder") from None
+    except PermissionError:
+        raise _forbidden(path) from None
+    except (OSError, ValueError):
         raise not_found(
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
             f"{prefix}",
             "the path that saver.save returned, or tf.train.latest_checkpoint(folder)",
         ) from None
-    except IsADirectoryError:
-        raise damaged(f"{path} is a folder") from None
-    except PermissionError:
-        raise _forbidden(path) from None
 
 
 def _check_sum(name: str, entry: BundleEntry, checksum: int) -> None:

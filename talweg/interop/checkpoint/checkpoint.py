@@ -23,6 +23,7 @@ from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle
 from talweg.formats.bundle.writer import write_bundle
+from talweg.formats.files import make_folder
 from talweg.graph.function_graph import FunctionGraph
 from talweg.interop.checkpoint import object_graph as messages
 from talweg.interop.checkpoint.object_graph import Attribute, SavedObject
@@ -187,7 +188,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def _write_files(self, path: str, tensors: dict, options: CheckpointOptions | None) -> None:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        make_folder(os.path.dirname(path))
         write_bundle(path, tensors)
         if options is not None:
             options.written(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
-from talweg.formats.files import write_file
+from talweg.formats.files import make_folder, write_file
 from talweg.interop.graph_def.messages import text_format
 
 
@@ -43,6 +43,5 @@ def write_message(message: Any, path: str, as_text: bool) -> None:
         data = text_format.MessageToString(message).encode()
     else:
         data = message.SerializeToString(deterministic=True)
-    folder = os.path.dirname(path) or "."
-    os.makedirs(folder, exist_ok=True)
+    make_folder(os.path.dirname(path))
     write_file(path, [data])

@@ -108,12 +108,7 @@ class write_file:
 
     def numpy(filename, contents):
         path = data_of(filename)
-        try:
-            folder = os.path.dirname(path)
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise from_system(error) from None
+        files.make_folder(os.path.dirname(path))
         files.write_file(os.fsdecode(path), [data_of(contents)], durable=False)
         return np.True_
 

@@ -1,0 +1,134 @@
+"""Paths that cannot be read or written: TensorFlow's error class, with the path."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import talweg as tf
+
+v1 = tf.compat.v1
+e = tf.errors
+
+
+def checkpoint(path):
+    tf.train.Checkpoint(a=tf.Variable(1.0)).write(path)
+
+
+def managed(path):
+    tf.train.CheckpointManager(tf.train.Checkpoint(a=tf.Variable(1.0)), path, 2).save()
+
+
+def saved_model(path):
+    module = tf.Module()
+    module.v = tf.Variable(1.0)
+    tf.saved_model.save(module, path)
+
+
+def records(path):
+    with tf.io.TFRecordWriter(path) as writer:
+        writer.write(b"x")
+
+
+def summaries(path):
+    with tf.summary.create_file_writer(path).as_default():
+        tf.summary.scalar("x", 1.0, step=0)
+
+
+def file(path):
+    with tf.io.gfile.GFile(path, "w") as found:
+        found.write("x")
+
+
+WRITERS = {
+    "checkpoint": checkpoint,
+    "manager": managed,
+    "saved model": saved_model,
+    "records": records,
+    "summaries": summaries,
+    "dataset": lambda path: tf.data.Dataset.range(3).save(path),
+    "cache": lambda path: list(tf.data.Dataset.range(3).cache(path)),
+    "write_file": lambda path: tf.io.write_file(path, b"x"),
+    "write_graph": lambda path: tf.io.write_graph(tf.Graph(), path, "g.pb", as_text=False),
+    "gfile": file,
+}
+READERS = {
+    "records": lambda path: list(tf.data.TFRecordDataset(path)),
+    "ZLIB": lambda path: list(tf.data.TFRecordDataset(path, "ZLIB")),
+    "lines": lambda path: list(tf.data.TextLineDataset(path)),
+    "fixed": lambda path: list(tf.data.FixedLengthRecordDataset(path, 3)),
+    "csv": lambda path: list(tf.data.experimental.CsvDataset(path, [1.0])),
+    "read_file": tf.io.read_file,
+    "events": lambda path: list(v1.train.summary_iterator(path)),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_writers(kind, tmp_path):
+    (tmp_path / "file").write_text("x")
+    write = WRITERS[kind]
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(e.FailedPreconditionError, match="file"):
+        write(f"{tmp_path}/file/x")
+    with pytest.raises(e.NotFoundError, match="/proc/x"):
+        write("/proc/x/y" if kind in ("checkpoint", "cache", "records", "gfile") else "/proc/x")
+    with pytest.raises(e.InvalidArgumentError, match="nnnn"):
+        write(f"{tmp_path}/{'n' * 300}")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_readers(kind, tmp_path):
+    read = READERS[kind]
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(e.FailedPreconditionError, match=str(tmp_path)):
+        read(str(tmp_path))
+    with pytest.raises(e.FailedPreconditionError, match="file/x"):
+        read(f"{tmp_path}/file/x")
+    with pytest.raises(e.NotFoundError, match="nobody"):
+        read(f"{tmp_path}/nobody")
+    with pytest.raises(e.InvalidArgumentError, match="nnnn"):
+        read(f"{tmp_path}/{'n' * 300}")
+
+
+@pytest.mark.parametrize("read", ["read", "restore"])
+def test_checkpoints_that_are_not_there(read, tmp_path):
+    (tmp_path / "file").write_text("x")
+    checkpoint = tf.train.Checkpoint(a=tf.Variable(1.0))
+    for name in ("nobody", "file/x", "n" * 300):
+        with pytest.raises(e.NotFoundError, match=name[:30]):
+            getattr(checkpoint, read)(f"{tmp_path}/{name}")
+        with pytest.raises(e.NotFoundError, match=name[:30]):
+            tf.train.list_variables(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("run", "../x"),
+        ("run", "/etc"),
+        ("run", ".."),
+        ("run", ""),
+        ("shards", [-1]),
+        ("count", 2**70),
+        ("compression", "X"),
+        ("spec", {"x": 1}),
+    ],
+)
+def test_specs_of_datasets_that_are_made_up(field, value, tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    path = tmp_path / "dataset_spec.json"
+    if not path.exists():
+        pytest.fail("the format has changed: what stands in it is to be tested anew")
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(e.DataLossError, match=field):
+        list(tf.data.Dataset.load(str(tmp_path)))
+
+
+def test_garbage_instead_of_compressed_records(tmp_path):
+    (tmp_path / "z").write_bytes(b"garbage" * 9)
+    for compression in ("ZLIB", "GZIP"):
+        with pytest.raises(e.DataLossError, match="z"):
+            list(tf.data.TFRecordDataset(f"{tmp_path}/z", compression))
