@@ -1,9 +1,12 @@
 """Damage files at random, as `tests/faults` does, with fresh seeds, for as long as is wanted.
 
-    ./run probe [--minutes 10] [--seed N] [--only png,gif]
+    ./run probe [--minutes 10] [--seed N] [--only png,indices]
+    ./run probe --long [...]    the same step very often (`tools/long_runs.py`)
 
-Every input that ends in something else than a value or TensorFlow's error is printed with its seed;
-a table of what was run stands at the end.  The exit status is 1 if there was such an input.
+Besides files there are `indices`, programs with hostile indices whose arrays lie beside forbidden
+pages, and `threads`, rounds of `tests/threads/storms.py`.  Every input that ends in something else
+than a value or TensorFlow's error is printed with its seed; a table of what was run stands at the
+end.  The exit status is 1 if there was such an input.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from talweg.command.bench import progress  # noqa: E402
-from tests.faults.damaged import FORMATS, mutate  # noqa: E402 -- found from here on
+from tests.faults import hostile_indices  # noqa: E402 -- found from here on
+from tests.faults.damaged import FORMATS, mutate  # noqa: E402
+from tests.threads import storms  # noqa: E402
+from tools import long_runs  # noqa: E402
 
 ROUND = 200  # inputs of a format in a row
 SLOW = 5.0  # seconds that no input may take
@@ -63,6 +69,35 @@ def probe(name: str, seed: int, count: Count) -> None:
                 print(f"== {name}, seed {seed}: {seconds:.1f} s for {data!r}")
 
 
+def probe_indices(name: str, seed: int, count: Count) -> None:
+    """Programs with hostile indices, in forked children: each kind in one of the executors."""
+    executors = hostile_indices.EXECUTORS
+    for number, kind in enumerate(hostile_indices.KINDS):
+        executor, start = executors[(seed + number) % len(executors)], time.perf_counter()
+        found = hostile_indices.run_in_child(kind, executor, ROUND // 10, seed)
+        count.inputs += ROUND // 10
+        count.values += 0 if found else ROUND // 10
+        count.seconds += time.perf_counter() - start
+        if found:
+            count.faults[kind] += 1
+            print(f"== {name}: {kind}, {executor}, seed {seed}: {found}")
+
+
+def probe_threads(name: str, seed: int, count: Count) -> None:
+    """A round of one kind of storm."""
+    kinds = list(storms.STORMS)
+    kind = kinds[seed % len(kinds)]
+    faults, seconds = storms.rounds(kind, 2)
+    count.inputs, count.seconds = count.inputs + 2, count.seconds + seconds
+    count.values += 2 - faults
+    if faults:
+        count.faults[kind] += faults
+        print(f"== {name}: {kind}")
+
+
+PROBES = {**dict.fromkeys(FORMATS, probe), "indices": probe_indices, "threads": probe_threads}
+
+
 def table(counts: dict[str, Count]) -> str:
     """The counts as a table in Markdown."""
     lines = [
@@ -77,15 +112,17 @@ def table(counts: dict[str, Count]) -> str:
 
 def main() -> int:
     """Run; the exit status."""
+    if "--long" in sys.argv:
+        return long_runs.main([word for word in sys.argv[1:] if word != "--long"])
     parser = argparse.ArgumentParser("./run probe", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="", help="formats, with commas between them")
     options = parser.parse_args()
-    names = [name.strip() for name in options.only.split(",") if name.strip()] or list(FORMATS)
-    unknown = [name for name in names if name not in FORMATS]
+    names = [name.strip() for name in options.only.split(",") if name.strip()] or list(PROBES)
+    unknown = [name for name in names if name not in PROBES]
     if unknown:
-        parser.error(f"no format is called {', '.join(unknown)}; there are {', '.join(FORMATS)}")
+        parser.error(f"no format is called {', '.join(unknown)}; there are {', '.join(PROBES)}")
     warnings.simplefilter("ignore")  # Pillow's, of damaged pictures
     counts = {name: Count() for name in names}
     end, seed = time.monotonic() + 60 * options.minutes, options.seed
@@ -95,7 +132,7 @@ def main() -> int:
             for name in names:
                 if time.monotonic() > end:
                     break
-                probe(name, seed, counts[name])
+                PROBES[name](name, seed, counts[name])
             seed += 1
     print(table(counts))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

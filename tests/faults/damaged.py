@@ -172,6 +172,32 @@ def saved_dataset(name: str) -> Format:
     return Format(make, read, (*RIGHT, tf.errors.NotFoundError))
 
 
+def cache(name: str) -> Format:
+    """A file of a dataset's cache."""
+
+    def cached(folder: Path) -> Any:
+        return tf.data.Dataset.from_tensor_slices(([1, 2], ["a", "b"])).cache(f"{folder}/cache")
+
+    def make(folder: Path) -> bytes:
+        list(cached(folder))
+        return (folder / name).read_bytes()
+
+    def read(data: bytes, folder: Path) -> Any:
+        (folder / name).write_bytes(data)
+        return list(cached(folder).as_numpy_iterator())
+
+    return Format(make, read)
+
+
+def events(folder: Path) -> bytes:
+    with tf.summary.create_file_writer(str(folder / "logs")).as_default():
+        for step in range(3):
+            tf.summary.scalar("x", step / 2, step=step)
+            tf.summary.text("y", "some text", step=step)
+    (path,) = (folder / "logs").iterdir()
+    return path.read_bytes()
+
+
 def graph_def(_: Path) -> bytes:
     with tf.Graph().as_default() as graph:
         x = v1.placeholder(tf.float32, [None, 2], "x")
@@ -270,6 +296,11 @@ FORMATS = {
     ),
     "saved dataset": saved_dataset("*.snapshot"),
     "saved dataset's spec": saved_dataset("dataset_spec.json"),
+    "dataset cache": cache("cache.data-00000-of-00001"),
+    "dataset cache's index": cache("cache.index"),
+    "event file": Format(
+        events, in_file("events", lambda path: list(v1.train.summary_iterator(path)))
+    ),
     "GraphDef": Format(
         graph_def, import_graph, (*RIGHT, tf.errors.NotFoundError, ValueError, KeyError, TypeError)
     ),

@@ -7,6 +7,7 @@ writes, by the kernel's limit.  The next write sweeps up what it left.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 
 CHANGES = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
 SIZES = (0, 1, 100, 4096, 20_000)  # of a file at which its writer is killed
@@ -211,3 +213,62 @@ def test_two_writers_at_once_leave_one_of_both(tmp_path):
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
     assert read_file(tmp_path) in ([2.0], [3.0], [4.0])
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP", "ZLIB"])
+def test_killed_records_are_a_beginning(kind, tmp_path):
+    path, data = str(tmp_path / "records"), [os.urandom(300) for _ in range(60)]
+
+    def write():
+        with tf.io.TFRecordWriter(path, kind) as writer:
+            for record in data:
+                writer.write(record)
+                writer.flush()
+
+    for size in (*SIZES, 7777, 12_345):
+        assert not run_killed(write, None, size) or size >= 20_000
+        found = []
+        with contextlib.suppress(tf.errors.DataLossError):
+            found += tf.data.TFRecordDataset(path, kind).as_numpy_iterator()
+        assert found == data[: len(found)]
+        assert kind or len(found) >= min(60, size // 316)
+
+
+def test_killed_summaries_are_a_beginning(tmp_path):
+    def write():
+        with tf.summary.create_file_writer(str(tmp_path)).as_default() as writer:
+            for step in range(100):
+                tf.summary.text("text", str(step) * 50, step=step)
+                writer.flush()
+
+    for size in (100, 1000, 4096, 10_000):
+        run_killed(write, None, size)
+        (path,) = tmp_path.iterdir()
+        steps = []
+        with contextlib.suppress(tf.errors.DataLossError):
+            for event in tf.compat.v1.train.summary_iterator(str(path)):
+                steps += [event.step] if event.summary.value else []
+        assert steps == list(range(len(steps))) and (size < 1000 or steps)
+        path.unlink()
+
+
+def test_a_killed_compile_cache_is_whole_or_made_anew(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    x = tf.constant([1.0, 2.0])
+
+    def write():
+        with settings.executor("llvm"), settings.cache(str(folder)):
+            tf.function(lambda y: tf.sin(y) * 2.0 + tf.cos(y))(x)
+
+    for step in range(50):
+        done = run_killed(write, step)
+        with settings.executor("llvm"), settings.cache(str(folder)):
+            found = tf.function(lambda y: tf.sin(y) * 2.0 + tf.cos(y))(x)
+        np.testing.assert_allclose(found, np.sin(x) * 2 + np.cos(x), rtol=1e-6)
+        if done:
+            assert step > 1
+            return
+        for part in folder.iterdir():
+            part.unlink()
+    raise AssertionError("never came to an end")
