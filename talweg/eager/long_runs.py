@@ -42,8 +42,9 @@ class PendingUpdate:
         if not program.calls_python:
             self._held = hold(owners)
             return state
+        of_handles = dict(zip(self._changes, owners))  # before `hold` gives them another order
         self._held = [] if program.gives_way else hold(owners)
-        self._run = run = LongRun(program, state, owners, self._held)
+        self._run = run = LongRun(program, state, of_handles, self._held)
         self._before, runs.inner = runs.inner, run
         return run
 
@@ -59,12 +60,25 @@ class PendingUpdate:
 class LongRun:
     """The state of a run that may wait in Python."""
 
-    __slots__ = ("_bases", "_held", "_program", "_state", "_taken", "reserve", "settle", "since")
+    __slots__ = (
+        "_bases",
+        "_held",
+        "_owners",
+        "_program",
+        "_state",
+        "_taken",
+        "reserve",
+        "settle",
+        "since",
+    )
 
-    def __init__(self, program: Program, state: Any, owners: list, held: list):
-        self._program, self._state = program, state
+    def __init__(self, program: Program, state: Any, owners: dict, held: list):
+        self._program, self._state, self._owners = program, state, owners
         self._held = {id(owner): owner for owner in held}
-        self._bases = {id(owner): owner.present() for owner in owners}
+        self._bases = {
+            id(owner): owner.present() if (tensor := owner._tensor) is None else tensor
+            for owner in owners.values()
+        }
         self._taken: dict[int, Any] = {}  # what it writes in place
         self.since = 0.0  # when it went into Python
         self.reserve, self.settle = state.reserve, state.settle
@@ -100,10 +114,15 @@ class LongRun:
 
     def get(self, handle: Any, default: Any = MISSING) -> Any:
         """The array that a variable has for this run."""
-        if type(handle) is Node:
-            return self._state.get(handle, default)
-        key = id(self._state.owner(handle))
-        tensor = self._taken.get(key, self._bases.get(key))
+        owner = self._owners.get(handle)
+        if owner is None:
+            if type(handle) is Node:
+                return self._state.get(handle, default)
+            owner = self._state.owner(handle)  # of another handle, or what is read only
+        key = id(owner)
+        tensor = self._taken.get(key) if self._taken else None
+        if tensor is None:
+            tensor = self._bases.get(key)
         return self._state.get(handle, default) if tensor is None else tensor._array
 
     __getitem__ = get
@@ -143,8 +162,15 @@ class LongRun:
         if type(handle) is Node:
             self._state[handle] = array
             return
-        variable = self._state.owner(handle)
+        variable = self._owners.get(handle)
+        if variable is None:
+            variable = self._state.owner(handle)
         key = id(variable)
+        bases = self._bases
+        if not self._taken and key in self._held and variable._tensor is bases.get(key, MISSING):
+            self._state[handle] = array  # nobody else may change it: the usual case
+            bases[key] = variable._tensor
+            return
         taken = self._taken.pop(key, None)
         if taken is not None and variable._taken is taken:
             self._state[handle] = array

@@ -20,9 +20,11 @@ from talweg.graph.subgraph import Body, Tangents
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
 from talweg.kernels.rows import nodes_of_values
+from talweg.passes.functionalize import program_of
 from talweg.prims import control
 from talweg.prims.calls import call
 from talweg.prims.control import avals_outside
+from talweg.prims.state import after
 from talweg.trace.bodies import BodyGraph, aval_of
 from talweg.trace.control_rules import nodes_in, seeded, zeros_like
 from talweg.trace.derived import InnerValues, View
@@ -258,7 +260,20 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
         reverse = reverse_of(body, given, wanted)
     values = {("g", i): densify(seeds[i]) for i in given}
     values.update({("part", node): densify(part) for node, part in parts.items()})
-    return reverse.apply(values, operands, z[-1], body)[:-1]
+    return _after_call(reverse.apply(values, operands, z[-1], body)[:-1], z, body)
+
+
+def _after_call(cotangents: list, z: tuple, body: Body) -> list:
+    """Cotangents that a session has only after the call, if that prints, asserts or calls Python.
+
+    A run that fetches nothing but a gradient does that too, as TensorFlow's does.
+    """
+    base = dispatch.context.base
+    if base is None or base.building_function or hasattr(base, "outer"):
+        return cotangents  # where all effects happen in any case
+    if len(z) < 2 or type(z[0]) is not Symbol or not program_of(body).calls_python:
+        return cotangents
+    return [after(g, z[0]) if type(g) is Symbol else g for g in cotangents]
 
 
 def call_jvp(t: Any, z: tuple, operands: tuple, body: Body) -> tuple:
