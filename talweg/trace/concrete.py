@@ -269,13 +269,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             state = STATE
         if dispatch.state.busy or self._has_lists:
             return self._call_with_recorders(tensors, state)
-        operands = tensors + self.captures_now(state) if self._outside else tensors
         if settings.executor.get() == "xla":
-            if any([type(x) is not EagerTensor for x in operands]):
-                return self._pack(self._apply(operands))
-            arrays = [nearest(x) for x in operands]
-            operands = None  # so that variables' values are only theirs
-            return self._call_on_device(arrays, state)
+            return self._call_on_device(tensors, state)
+        operands = tensors + self.captures_now(state) if self._outside else tensors
         arrays = []
         for x in operands:
             if type(x) is not EagerTensor:
@@ -287,8 +283,20 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return wrap(values[0])
         return self._pack([wrap(value) for value in values])
 
-    def _call_on_device(self, arrays: list, state: Any) -> Any:
+    def _call_on_device(self, tensors: list, state: Any) -> Any:
         """The result by a device, whose arrays operands and results may be."""
+        if any([type(x) is not EagerTensor for x in tensors]):
+            return self._pack(self._apply(tensors + self.captures_now(state)))
+        arrays = [nearest(x) for x in tensors]
+        taken = self._outside
+        if taken and all([type(value) is Handle for value in taken]) and state is STATE:
+            arrays += state.on_device(taken)
+        elif taken:
+            operands = self.captures_now(state)
+            if any([type(x) is not EagerTensor for x in operands]):
+                return self._pack(self._apply(tensors + operands))
+            arrays += [nearest(x) for x in operands]
+            del operands  # so that variables' values are only theirs
         values = executor.run_on_device(self._program or self._only_program(), arrays, state)
         if type(values) is not list:
             return self._pack([resident(value) for value in values.arrays])

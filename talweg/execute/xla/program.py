@@ -75,6 +75,8 @@ class XlaProgram(Compiled):
             if variable in number
         ]
         self._others = {place: v for place, v in self._same.items() if v not in number}
+        self._given = [place for place in range(len(arguments)) if place not in self._same]
+        self._dims = [before.dims for before in self.executable.states]
         self._changed = [number[variable] for variable in self._written]
 
     def __call__(self, program: Program, arguments: list, state: Any) -> Any:
@@ -95,14 +97,17 @@ class XlaProgram(Compiled):
         return interpret.run(program, [fetched(x) for x in arguments], state)
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
-        if self._shapes != list(map(kind_of, arguments)):
-            return None
         near = nearest(state)
         states = near.on_device(self._variables)
         if not near.has_all(states):
             return None
         for place, number in self._aliases:
             if arguments[place] is not states[number]:
+                return None
+        if len(arguments) != len(self._shapes) or [x.shape for x in states] != self._dims:
+            return None
+        for place in self._given:
+            if kind_of(arguments[place]) != self._shapes[place]:
                 return None
         for place, variable in self._others.items():
             if arguments[place] is not near.get(variable):
@@ -161,7 +166,7 @@ class DeviceOutputs:
 
     def fetched(self) -> list:
         """The same as arrays of NumPy."""
-        return [np.array(x) for x in self.arrays]
+        return [np.asarray(x) for x in self.arrays]
 
 
 def fetched(array: Any) -> Any:
