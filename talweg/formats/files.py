@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from talweg.core.errors import FailedPreconditionError, compose, invalid
 from talweg.core.system_errors import from_system
@@ -25,11 +25,10 @@ except ImportError:  # Windows: an open file cannot be deleted there
     fcntl = None
 
 SUFFIX = ".part"
-T = TypeVar("T", str, bytes)
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h>, <sys/stdio.h>
 
 
-def checked_name(path: T) -> T:
+def checked_name(path: Any) -> Any:
     """The name of a file; InvalidArgumentError for one that no file has."""
     if ("\0" in path) if isinstance(path, str) else (b"\0" in path):
         raise invalid("TW209", f"{path!r} has a zero byte in it, as no name of a file has")

@@ -132,3 +132,15 @@ def test_garbage_instead_of_compressed_records(tmp_path):
     for compression in ("ZLIB", "GZIP"):
         with pytest.raises(e.DataLossError, match="z"):
             list(tf.data.TFRecordDataset(f"{tmp_path}/z", compression))
+
+
+def test_saved_models_whose_objects_are_not_there(tmp_path):
+    from talweg.interop.saved_model.messages import SavedModel
+
+    saved_model(str(tmp_path / "model"))
+    path = tmp_path / "model" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    message.meta_graphs[0].object_graph_def.nodes[0].children[0].node_id = 99
+    path.write_bytes(message.SerializeToString())
+    with pytest.raises(e.DataLossError, match="object 99"):
+        tf.saved_model.load(str(tmp_path / "model"))
