@@ -154,6 +154,7 @@ CombinedNonMaxSuppression: typing.Any
 Complex: typing.Any
 ComplexAbs: typing.Any
 CompressElement: typing.Any
+ComputeAccidentalHits: typing.Any
 ComputeBatchSize: typing.Any
 Concat: typing.Any
 ConcatOffset: typing.Any
@@ -227,6 +228,7 @@ DepthToSpace: typing.Any
 from talweg.api.nn.raw import DepthwiseConv2dNative as DepthwiseConv2dNative
 from talweg.api.nn.raw import DepthwiseConv2dNativeBackpropFilter as DepthwiseConv2dNativeBackpropFilter
 from talweg.api.nn.raw import DepthwiseConv2dNativeBackpropInput as DepthwiseConv2dNativeBackpropInput
+Dequantize: typing.Any
 DestroyResourceOp: typing.Any
 DestroyTemporaryVariable: typing.Any
 DeviceIndex: typing.Any
@@ -320,10 +322,17 @@ FIFOQueue: typing.Any
 FIFOQueueV2: typing.Any
 Fact: typing.Any
 FakeParam: typing.Any
+FakeQuantWithMinMaxArgs: typing.Any
+FakeQuantWithMinMaxArgsGradient: typing.Any
+FakeQuantWithMinMaxVars: typing.Any
+FakeQuantWithMinMaxVarsGradient: typing.Any
+FakeQuantWithMinMaxVarsPerChannel: typing.Any
+FakeQuantWithMinMaxVarsPerChannelGradient: typing.Any
 Fill: typing.Any
 FilterByLastComponentDataset: typing.Any
 FilterDataset: typing.Any
 FinalizeDataset: typing.Any
+Fingerprint: typing.Any
 FixedLengthRecordDataset: typing.Any
 FixedLengthRecordDatasetV2: typing.Any
 FixedLengthRecordReader: typing.Any
@@ -572,6 +581,16 @@ Prod: typing.Any
 PyFunc: typing.Any
 PyFuncStateless: typing.Any
 Qr: typing.Any
+QuantizeV2: typing.Any
+QuantizedAvgPool: typing.Any
+QuantizedConv2D: typing.Any
+QuantizedMatMul: typing.Any
+QuantizedMaxPool: typing.Any
+QuantizedMul: typing.Any
+QuantizedRelu: typing.Any
+QuantizedRelu6: typing.Any
+QuantizedReluX: typing.Any
+QuantizedReshape: typing.Any
 QueueClose: typing.Any
 QueueCloseV2: typing.Any
 QueueDequeue: typing.Any

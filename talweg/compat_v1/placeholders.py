@@ -14,6 +14,7 @@ from talweg.core.errors import compose, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
+from talweg.eager.ragged import RaggedTensor
 from talweg.prims.state import placeholder_with_default as with_default
 
 
@@ -102,4 +103,29 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         dense = part(int64, [known.rank], "shape")
     found = SparseTensor(indices, values, dense)
     found._shape = known
+    return found
+
+
+@export("compat.v1.ragged.placeholder")
+def ragged_placeholder(
+    dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
+) -> Any:
+    """A ragged tensor whose values and splits are fed, as a `RaggedTensorValue`.
+
+    value_shape: that of one flat value.  With ragged_rank=0 it is a placeholder.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.ragged.placeholder(tf.int32, 1)
+    ...     session.run(x * 2, {x: tf.ragged.constant_value([[1, 2], [3]], "int32")}).to_list()
+    [[2, 4], [6]]
+    """
+    _graph("ragged.placeholder")
+    inner = as_shape(() if value_shape is None else value_shape)
+    if ragged_rank == 0:
+        return placeholder(dtype, value_shape, name)
+    found: Any = placeholder(dtype, [None, *inner], name and f"{name}/flat_values")
+    for rank in reversed(range(ragged_rank)):
+        splits = placeholder(int64, [None], name and f"{name}/row_splits_{rank}")
+        found = RaggedTensor._of(found, splits)
     return found

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from talweg.api.export import export
+from talweg.api.export import export, look_up
+from talweg.core import dispatch
+from talweg.core.dtypes import as_dtype
 
 
 @export("compat.v1.SparseTensorValue")
@@ -82,3 +84,35 @@ class RaggedTensorValue:
 
     def __repr__(self) -> str:
         return f"tf.RaggedTensorValue(values={self.values!r}, row_splits={self.row_splits!r})"
+
+    def __str__(self) -> str:
+        return f"<tf.RaggedTensorValue {self.to_list()}>"
+
+
+@export("compat.v1.ragged.constant_value")
+def constant_value(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    row_splits_dtype: Any = "int64",
+) -> Any:
+    """Nested lists, whose lengths may differ, as a RaggedTensorValue; scalars as an array.
+
+    The arguments are those of `tf.ragged.constant`; numbers are int64 or float64 unless dtype says
+    otherwise.  ValueError for scalars at different depths.
+
+    >>> import talweg.compat.v1 as tf
+    >>> tf.ragged.constant_value([[1, 2], [3]]).to_list()
+    [[1, 2], [3]]
+    """
+    with dispatch.eagerly():
+        given = (pylist, dtype, ragged_rank, inner_shape, None, as_dtype(row_splits_dtype))
+        found = look_up("ragged.constant")(*given)
+        flat = getattr(found, "flat_values", found).numpy()
+        splits = [part.numpy() for part in getattr(found, "nested_row_splits", ())]
+    wide = {"int32": np.int64, "float32": np.float64}.get(flat.dtype.name)
+    flat = flat if dtype is not None or wide is None else flat.astype(wide)
+    for part in reversed(splits):
+        flat = RaggedTensorValue(flat, part)
+    return flat

@@ -339,6 +339,8 @@ class RaggedTensor(RaggedFactories):
         raise type_error("TW104", "RaggedTensor may not be used as a boolean.")
 
     def __hash__(self) -> int:
+        if type(self.flat_values) is Symbol:
+            return id(self)  # a key of what is fed to a graph
         raise type_error("TW104", "RaggedTensor is unhashable.")
 
     def __repr__(self) -> str:

@@ -434,6 +434,7 @@ qint32: DType
 qint8: DType
 from talweg.api.linalg.decompositions import qr as qr
 from talweg.api.quantization.stored import quantize as quantize
+from talweg.compat_v1.older_signatures import quantize_v2 as quantize_v2
 from talweg.api.quantization.stored import quantized_concat as quantized_concat
 quint16: DType
 quint8: DType

@@ -7,6 +7,7 @@ from talweg.core.dtypes import DType
 from talweg.api.feature_column.dense import bucketized_column as bucketized_column
 from talweg.api.feature_column.categorical import categorical_column_with_hash_bucket as categorical_column_with_hash_bucket
 from talweg.api.feature_column.categorical import categorical_column_with_identity as categorical_column_with_identity
+from talweg.compat_v1.older_signatures import categorical_column_with_vocabulary_file as categorical_column_with_vocabulary_file
 from talweg.api.feature_column.categorical import categorical_column_with_vocabulary_list as categorical_column_with_vocabulary_list
 from talweg.api.feature_column.categorical import crossed_column as crossed_column
 from talweg.api.feature_column.embedding import embedding_column as embedding_column

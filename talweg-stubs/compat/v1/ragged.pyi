@@ -7,11 +7,14 @@ from talweg.core.dtypes import DType
 from talweg.compat_v1.values import RaggedTensorValue as RaggedTensorValue
 from talweg.api.ragged.functions import boolean_mask as boolean_mask
 from talweg.api.ragged.functions import constant as constant
+from talweg.compat_v1.values import constant_value as constant_value
 from talweg.api.sparse.crossing import ragged_cross as _ragged_cross_as_cross
 cross = _ragged_cross_as_cross
 from talweg.api.sparse.crossing import ragged_cross_hashed as _ragged_cross_hashed_as_cross_hashed
 cross_hashed = _ragged_cross_hashed_as_cross_hashed
 from talweg.api.ragged.functions import map_flat_values as map_flat_values
+from talweg.compat_v1.placeholders import ragged_placeholder as _ragged_placeholder_as_placeholder
+placeholder = _ragged_placeholder_as_placeholder
 from talweg.api.ragged.functions import range_ as _range_as_range
 range = _range_as_range
 from talweg.api.ragged.functions import row_splits_to_segment_ids as row_splits_to_segment_ids

@@ -46,6 +46,7 @@ HOMES = {
     "texts": "strings",
     "segments": "segments",
     "cells": "cells",
+    "quantized": "quantized",
 }
 # homes of operations that act on the world
 _EFFECTS = "queues stages readers datasets sources iterators arrays maps"

@@ -156,9 +156,7 @@ class WorkerSessionCreator(SessionCreator):
     def create_session(self) -> Session:
         """The session, ready."""
         manager = self._scaffold.finalize().session_manager()
-        found = manager.wait_for_session("", self._config, self._most)
-        assert found is not None
-        return found
+        return manager.wait_for_session("", self._config, self._most)
 
 
 @export("compat.v1.train.MonitoredSession")

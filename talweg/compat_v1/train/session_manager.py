@@ -118,7 +118,7 @@ class SessionManager:
 
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float = float("inf")
-    ) -> Session | None:
+    ) -> Session:
         """A session, once its variables have values; DeadlineExceededError after max_wait_secs."""
         until = time.monotonic() + max_wait_secs
         while True:

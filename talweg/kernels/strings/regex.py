@@ -134,7 +134,8 @@ def _automaton(parsed: Any, ordered: bool) -> Automaton | None:
     if parsed is None:
         return None
     try:
-        return Automaton(*parsed, ordered)
+        tree, groups = parsed
+        return Automaton(tree, groups, ordered)
     except ValueError:  # it would be large, or asks what is around a place
         return None
 

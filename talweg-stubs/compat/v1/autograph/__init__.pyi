@@ -5,5 +5,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 from talweg.api.autograph import set_verbosity as set_verbosity
+from talweg.compat_v1.older_signatures import to_code as to_code
+from talweg.compat_v1.older_signatures import to_graph as to_graph
 from talweg.api.autograph import trace as trace
 from talweg.compat.v1.autograph import experimental as experimental

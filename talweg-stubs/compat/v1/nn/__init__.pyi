@@ -88,6 +88,10 @@ from talweg.api.nn.sampled import nce_loss_v1 as _nce_loss_v1_as_nce_loss
 nce_loss = _nce_loss_v1_as_nce_loss
 from talweg.api.nn.normalization import normalize_moments as normalize_moments
 pool: Any
+from talweg.compat_v1.older_signatures import quantized_avg_pool as quantized_avg_pool
+from talweg.compat_v1.older_signatures import quantized_conv2d as quantized_conv2d
+from talweg.compat_v1.older_signatures import quantized_max_pool as quantized_max_pool
+from talweg.compat_v1.older_signatures import quantized_relu_x as quantized_relu_x
 from talweg.compat_v1.rnn.dynamic import raw_rnn as raw_rnn
 from talweg.api.nn.activation import relu as relu
 from talweg.api.nn.activation import relu6 as relu6

@@ -43,6 +43,7 @@ from talweg.compat_v1.train.hooks import NanTensorHook as NanTensorHook
 from talweg.compat_v1.train.checkpoints import CheckpointReader as _CheckpointReader_as_NewCheckpointReader
 NewCheckpointReader = _CheckpointReader_as_NewCheckpointReader
 from talweg.compat_v1.train.optimizer import Optimizer as Optimizer
+from talweg.compat_v1.train.profiler_hook import ProfilerHook as ProfilerHook
 from talweg.compat_v1.train.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from talweg.compat_v1.train.gradient_descent import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from talweg.compat_v1.train.queue_runner import QueueRunner as QueueRunner
@@ -66,6 +67,7 @@ from talweg.compat_v1.train.hooks import StopAtStepHook as StopAtStepHook
 from talweg.compat_v1.train.summary_hooks import SummarySaverHook as SummarySaverHook
 from talweg.compat_v1.train.supervisor import Supervisor as Supervisor
 from talweg.compat_v1.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
+from talweg.compat_v1.older_signatures import VocabInfo as VocabInfo
 from talweg.compat_v1.train.monitored import WorkerSessionCreator as WorkerSessionCreator
 from talweg.compat_v1.train.queue_runner import add_queue_runner as add_queue_runner
 from talweg.compat_v1.global_steps import assert_global_step as assert_global_step
