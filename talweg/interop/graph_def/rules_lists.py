@@ -101,22 +101,22 @@ def parted(builder: Any, item: Any, inputs: list) -> list:
     return [parts.list_split(value, lengths)]
 
 
-@rule("TensorArrayCloseV3", "StackCloseV2")
+@rule("TensorArrayCloseV3")
 def closed(builder: Any, item: Any, inputs: list) -> Any:
     """Nothing: what nobody uses goes by itself."""
     return None
 
 
-@rule("TensorArrayGradV3", "StackV2", "StackPushV2", "StackPopV2")
+@rule("TensorArrayGradV3")
 def gradient(builder: Any, item: Any, inputs: list) -> Any:
-    """UnimplementedError: the reverse of a loop of the first generation."""
+    """UnimplementedError: the array of the gradients of another one."""
     raise UnimplementedError(
         None,
         None,
         compose(
             "TW506",
-            f"{item.described}: the gradient of a loop of the first generation cannot be imported",
-            hint="import the loop, and take tf.gradients of it",
+            f"{item.described}: the gradient of a TensorArray cannot be imported",
+            hint="import what comes before it, and take tf.gradients of it",
         ),
     )
 

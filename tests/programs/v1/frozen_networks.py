@@ -178,6 +178,23 @@ def loops_of_the_first_generation(tf, np):
     return imported(tf, "loops_first", with_first_control_flow(tf, lambda: loops(tf)), {"n:0": 4})
 
 
+def gradients_of_loops_of_the_first_generation(tf, np):
+    def build():
+        n = tf.placeholder(tf.int32, [], name="n")
+        x = tf.placeholder(tf.float32, [2], name="x")
+        w = tf.constant([[0.5, -0.25], [0.75, 1.0]])
+
+        def body(i, a):
+            return i + 1, a * a * x + tf.sin(tf.linalg.matvec(w, a))
+
+        y = tf.while_loop(lambda i, a: i < n, body, [0, x])[1]
+        z = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.tanh(a) * y), [0, y])[1]
+        return [y, z, *tf.gradients(y, [x, w]), *tf.gradients(z, x)]
+
+    feed = {"n:0": 3, "x:0": [0.5, -0.75]}
+    return imported(tf, "loop_gradients", with_first_control_flow(tf, build), feed)
+
+
 def arrays_of_the_second_generation(tf, np):
     feed = {"x:0": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}
     return imported(tf, "arrays_second", lambda: arrays(tf), feed)
@@ -358,6 +375,7 @@ PROGRAMS = [
     branches_of_the_first_generation,
     loops_of_the_second_generation,
     loops_of_the_first_generation,
+    gradients_of_loops_of_the_first_generation,
     arrays_of_the_second_generation,
     arrays_of_the_first_generation,
     recurrent_network,
