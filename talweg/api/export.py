@@ -215,7 +215,9 @@ class Namespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # `help` lists these
             return names_in(self.__dict__["_prefix"])
-        if name.startswith("__") and name != "__internal__":
+        if name == "__version__" and self.__dict__["_prefix"] == "compat.v1":
+            return sys.modules["talweg"].__version__
+        if name.startswith("__") and name not in ("__internal__", "__operators__"):
             raise AttributeError(name)
         value = look_up(f"{self.__dict__['_prefix']}.{name}")
         setattr(self, name, value)

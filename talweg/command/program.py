@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from talweg.command import child, notebook
+from talweg.command.stand_in import standing_in
 
 
 class UsageError(Exception):
@@ -58,7 +59,7 @@ def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Us
         if not path.is_file():
             raise UsageError(f"there is no file {name!r}")
         return UserProgram(name, arguments)
-    with searched(os.getcwd()):
+    with searched(os.getcwd()), standing_in():  # its package may import tensorflow
         try:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations is not None:

@@ -69,6 +69,16 @@ def test_a_module_and_a_folder(tmp_path, monkeypatch, capfd):
         del sys.modules[name]
 
 
+def test_a_module_whose_package_imports_tensorflow(tmp_path, monkeypatch, capfd):
+    package = tmp_path / "package_of_layers"
+    package.mkdir()
+    (package / "__init__.py").write_text("import tensorflow as tf\nname = tf.__name__\n")
+    (package / "train.py").write_text("from package_of_layers import name\nprint(name)\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-m", "package_of_layers.train"]) == 0
+    assert capfd.readouterr().out == "talweg\n"
+
+
 def test_the_exit_status_is_the_programs(run):
     assert run("raise SystemExit(7)")[0] == 7
     assert run("import sys\nsys.exit('no data')") == (1, "", "no data\n")

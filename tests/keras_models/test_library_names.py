@@ -320,3 +320,9 @@ def test_values_of_libraries_that_are_made_of_tensors():
 def test_the_derivative_of_a_gamma_number_broadcasts():
     found = tf.raw_ops.RandomGammaGrad(alpha=tf.constant(1.0), sample=tf.constant([2.0, 3.0]))
     assert found.numpy().tolist() == pytest.approx([1.6316915, 1.9379117], rel=1e-5)
+
+
+def test_the_version_of_the_first_generation():
+    import tensorflow.compat.v1 as v1
+
+    assert v1.__version__ == tf.__version__ and tf.__git_version__ == tf.version.GIT_VERSION

@@ -1,0 +1,197 @@
+"""Run libraries that stand on TensorFlow on talweg and on TensorFlow, and write docs/libraries.md.
+
+    python tools/libraries.py --oracle PYTHON [--folder FOLDER] [NAME ...]
+
+Wheels are installed into FOLDER on demand, without dependencies, and both sides use the same ones.
+A job (`tools/library_jobs`) passes if it gives TensorFlow's numbers to 3 digits; a library's own
+test counts if it passes on TensorFlow.  Without names all libraries run, and the page is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST, PAGE = ROOT / "tools" / "libraries.txt", ROOT / "docs" / "libraries.md"
+COMMON = "common"
+FOLDER = f"{tempfile.gettempdir()}/talweg-libraries"
+LIMIT = 900  # seconds for one library on one side
+LEGACY = ("tf_keras", "tfp", "gpflow")  # want Keras 2 as tf.keras
+PYTEST = """
+import sys
+if "--talweg" in sys.argv:
+    sys.argv.remove("--talweg")
+    import talweg
+    talweg.as_tensorflow()
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+@dataclass
+class Library:
+    """A line of the list."""
+
+    name: str
+    version: str
+    packages: list[str]
+    needs: list[str]
+    tests: list[str] = field(default_factory=list)
+
+
+def libraries() -> list[Library]:
+    """The list."""
+    found = []
+    for line in LIST.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, rest = line.partition(" = ")
+            version, *parts = [part.strip() for part in rest.split("|")]
+            found.append(Library(name, version, *[part.split() for part in parts]))
+    return found
+
+
+class Side:
+    """A Python that runs libraries: talweg's own, or one with TensorFlow."""
+
+    def __init__(self, python: str, folder: Path, is_talweg: bool):
+        self.python, self.folder, self.is_talweg = python, folder, is_talweg
+
+    def run(self, library: Library, *command: str) -> tuple[str, float]:
+        """What a command prints, with the library's wheels in reach, and its seconds."""
+        paths = [str(ROOT / "tools")] + [str(ROOT)] * self.is_talweg
+        paths += [str(self.folder / name) for name in (library.name, *library.needs, COMMON)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        if library.name in LEGACY:
+            environment["TF_USE_LEGACY_KERAS"] = "1"
+        flags = ["--talweg"] * self.is_talweg
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(
+                [self.python, *command, *flags],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+            ).stdout
+        except subprocess.TimeoutExpired as error:
+            done = str(error.stdout or "")
+        return done, time.perf_counter() - start
+
+    def jobs(self, library: Library) -> dict[str, dict]:
+        """The jobs' results, by name."""
+        text, _ = self.run(library, "-m", "library_jobs", library.name)
+        lines = [json.loads(x[4:]) for x in text.splitlines() if x.startswith("JOB ")]
+        return {line["job"]: line for line in lines}
+
+    def tests(self, library: Library) -> dict[str, str]:
+        """The outcomes of the library's own tests, by name."""
+        found = {}
+        for file in library.tests:
+            path = str(self.folder / library.name / file)
+            options = ["-q", "-rA", "-p", "no:cacheprovider", "--import-mode=importlib"]
+            text, _ = self.run(library, "-c", PYTEST, path, *options)
+            for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR) \S*?(\w+\.py\S*)", text, re.M):
+                found[name] = outcome
+        return found
+
+
+def install(library: Library, folder: Path, python: str) -> None:
+    """Put a library's wheels into the folder, unless they are there."""
+    target = folder / library.name
+    if not target.exists():
+        pip = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
+        subprocess.run([*pip, *library.packages], check=True)
+
+
+def agree(a: object, b: object) -> bool:
+    """Whether two results are the same, numbers to 3 digits."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(agree, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(agree(a[key], b[key]) for key in a)
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return bool(np.isclose(a, b, rtol=2e-3, atol=2e-4))
+    return a == b
+
+
+def row(library: Library, talweg: Side, oracle: Side) -> str:
+    """What is said of a library: a row of the table."""
+    ours, theirs = talweg.jobs(library), oracle.jobs(library)
+    good = [name for name, line in theirs.items() if line["error"] is None]
+    same = [n for n in good if n in ours and agree(ours[n]["result"], theirs[n]["result"])]
+    for name in set(good) - set(same):
+        line = ours.get(name, {})
+        print(f"  {library.name}.{name}: {line.get('error') or 'other numbers'}")
+    times = [sum(side[n]["seconds"] for n in good if n in side) for side in (ours, theirs)]
+    other = ", ".join([n.removeprefix("job_") for n in good if n not in same]) or "none"
+    tests = "-"
+    if library.tests:
+        mine, known = talweg.tests(library), oracle.tests(library)
+        passed = [name for name, outcome in known.items() if outcome == "PASSED"]
+        kept = [name for name in passed if mine.get(name) == "PASSED"]
+        for name in set(passed) - set(kept):
+            print(f"  {library.name}: {name} {mine.get(name)}")
+        tests = f"{len(kept)} of {len(passed)}"
+    return (
+        f"| {library.name} | {library.version} | {len(same)} of {len(good)} | {other} | {tests} | "
+        f"{times[0]:.1f} / {times[1]:.1f} |"
+    )
+
+
+HEAD = """# Libraries that stand on TensorFlow
+
+Made by `python tools/libraries.py --oracle PYTHON`: each library's unmodified wheel ran small jobs
+on talweg and on TensorFlow 2.21 with the same seeds.  A job counts if it gives TensorFlow's numbers
+to 3 digits.  Own tests: those that pass on TensorFlow, and how many of them pass here (the files
+that tools/libraries.txt names).  Seconds are those of the
+jobs, talweg's / TensorFlow's, once, without imports.
+
+| library | version | jobs as on TensorFlow | other numbers or an error | own tests | seconds |
+| --- | --- | --- | --- | --- | --- |
+"""
+TAIL = """
+`TF_USE_LEGACY_KERAS=1` makes `tf.keras` the package `tf_keras`, as in TensorFlow; TensorFlow
+Probability and GPflow want it.
+
+Samplers for which TensorFlow Probability has one algorithm for CPUs and one for all else (gamma,
+Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here, as
+under XLA: other numbers of the same distribution.
+
+What a library takes from TensorFlow's private modules is in `talweg/api/private/`; a name that is
+not there raises ImportError with its name, and warns, since some libraries catch that error and go
+on without what they wanted.
+"""
+
+
+def main() -> None:
+    """Run what was asked for, and write the page if that was everything."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="libraries; all if none is named")
+    parser.add_argument("--oracle", required=True, help="a Python that has TensorFlow")
+    parser.add_argument("--folder", default=FOLDER, help="where wheels are put")
+    options = parser.parse_args()
+    folder = Path(options.folder)
+    talweg, oracle = Side(sys.executable, folder, True), Side(options.oracle, folder, False)
+    rows = []
+    for library in libraries():
+        install(library, folder, options.oracle)
+        if library.name != COMMON and (not options.names or library.name in options.names):
+            rows.append(row(library, talweg, oracle))
+            print(rows[-1], flush=True)
+    if not options.names:
+        PAGE.write_text(HEAD + "\n".join(rows) + "\n" + TAIL)
+
+
+if __name__ == "__main__":
+    main()

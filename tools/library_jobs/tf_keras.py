@@ -1,0 +1,153 @@
+"""Keras 2, as the package tf_keras."""
+
+from __future__ import annotations
+
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+import tf_keras as keras
+
+DRAWN = np.random.RandomState(0)
+X = DRAWN.randn(64, 8).astype("float32")
+Y = (X[:, :1] > 0).astype("float32")
+CLASSES = DRAWN.randint(0, 3, 64)
+
+
+def fitted(model, x=X, y=Y, loss="mse", optimizer="adam", **options):
+    """The losses of two epochs."""
+    model.compile(optimizer, loss)
+    return model.fit(x, y, epochs=2, verbose=0, **options).history["loss"]
+
+
+def job_sequential():
+    """compile, fit, evaluate, predict."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(16, "relu"), layers.Dense(1, "sigmoid")])
+    losses = fitted(model, loss="binary_crossentropy")
+    return losses, model.evaluate(X, Y, verbose=0), model.predict(X[:3], verbose=0)
+
+
+def job_functions_of_tensorflow():
+    """Functions of tf on symbolic inputs become layers."""
+    inputs = keras.Input((8,))
+    a = keras.layers.Dense(4, "tanh")(inputs)
+    joined = tf.concat([tf.nn.relu(a) + a * 2.0, inputs], 1)
+    model = keras.Model(inputs, keras.layers.Dense(3)(joined[:, 1:]))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    names = [layer.name for layer in model.layers]
+    return fitted(model, y=CLASSES, loss=loss, optimizer=keras.optimizers.SGD(0.1)), names
+
+
+def job_images():
+    """Convolution, batch normalization, pooling, dropout."""
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            layers.Conv2D(4, 3, input_shape=(8, 8, 1)),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.MaxPooling2D(),
+            layers.Dropout(0.3),
+            layers.Flatten(),
+            layers.Dense(3, "softmax"),
+        ]
+    )
+    images = np.random.RandomState(3).randn(64, 8, 8, 1).astype("float32")
+    return fitted(model, images, CLASSES, "sparse_categorical_crossentropy", "rmsprop")
+
+
+def job_sequences():
+    """Embedding with a mask, LSTM, GRU, attention."""
+    layers = keras.layers
+    words = np.random.RandomState(1).randint(0, 20, (32, 7))
+    model = keras.Sequential(
+        [
+            layers.Embedding(20, 8, mask_zero=True),
+            layers.LSTM(8, return_sequences=True),
+            layers.GRU(6),
+            layers.Dense(1),
+        ]
+    )
+    inputs = keras.Input((5, 8))
+    attended = layers.LayerNormalization()(layers.MultiHeadAttention(2, 4)(inputs, inputs))
+    other = keras.Model(inputs, layers.Dense(1)(layers.GlobalAveragePooling1D()(attended)))
+    values = np.random.RandomState(1).randn(16, 5, 8)
+    return fitted(model, words, np.ones((32, 1))), fitted(other, values, np.ones((16, 1)))
+
+
+class Blocks(keras.Model):
+    """Layers in lists, dictionaries and tuples."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = [keras.layers.Dense(4, "relu") for _ in range(2)]
+        self.named = {"out": keras.layers.Dense(1)}
+        self.pair = (keras.layers.Dense(3),)
+
+    def call(self, x):
+        """All of them."""
+        for block in self.blocks:
+            x = block(x)
+        return self.named["out"](self.pair[0](x))
+
+    def train_step(self, data):
+        """A step of one's own."""
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compiled_loss(y, self(x, training=True))
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+        return {m.name: m.result() for m in self.metrics}
+
+
+def job_subclass_and_train_step():
+    """A model of one's own, with names of variables and weights in a TensorFlow checkpoint."""
+    model = Blocks()
+    losses = fitted(model)
+    folder = tempfile.mkdtemp()
+    model.save_weights(f"{folder}/w")
+    names = [name for name, _ in tf.train.list_variables(f"{folder}/w")]
+    return losses, [v.name for v in model.variables], sorted(names)
+
+
+def job_files():
+    """SavedModel, H5 and the .keras format, there and back."""
+    same = []
+    for ending in ("", ".h5", ".keras"):
+        model = keras.Sequential([keras.layers.Dense(4, "relu", input_shape=(8,))])
+        fitted(model, y=np.ones((64, 4)))
+        path = f"{tempfile.mkdtemp()}/model{ending}"
+        model.save(path)
+        loaded = keras.models.load_model(path)
+        same.append(np.allclose(model.predict(X, verbose=0), loaded.predict(X, verbose=0)))
+    return same
+
+
+def job_optimizers():
+    """Steps of new and legacy optimizers, and scaled losses."""
+    found = []
+    for where in (keras.optimizers, keras.optimizers.legacy):
+        for name in ("Adam", "SGD", "RMSprop", "Adagrad", "Adamax", "Nadam", "Ftrl", "Adadelta"):
+            optimizer, v = getattr(where, name)(0.1), tf.Variable([1.0, 2.0])
+            for _ in range(3):
+                optimizer.minimize(lambda v=v: tf.reduce_sum(v * v), [v])
+            found.append(v.numpy())
+    scaled = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1))
+    return found, scaled.get_scaled_loss(tf.constant(2.0)).numpy()
+
+
+def job_features():
+    """Feature columns, ragged inputs, text, stateful layers."""
+    column = tf.feature_column
+    ids = column.categorical_column_with_identity("c", 3)
+    columns = [column.numeric_column("a"), column.embedding_column(ids, 2)]
+    model = keras.Sequential([keras.layers.DenseFeatures(columns), keras.layers.Dense(1)])
+    losses = fitted(model, {"a": X[:, :1], "c": CLASSES[:, None]})
+    inputs = keras.Input((None,), ragged=True, dtype=tf.int64)
+    mean = tf.reduce_mean(keras.layers.Embedding(10, 4)(inputs), axis=1)
+    ragged = keras.Model(inputs, keras.layers.Dense(1)(mean))
+    texts = keras.layers.TextVectorization(output_sequence_length=4)
+    texts.adapt(["a b c", "b c"])
+    rows = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
+    return losses, ragged(rows).numpy(), texts(tf.constant(["c b z"])).numpy()
