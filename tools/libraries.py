@@ -154,8 +154,8 @@ HEAD = """# Libraries that stand on TensorFlow
 Made by `python tools/libraries.py --oracle PYTHON`: each library's unmodified wheel ran small jobs
 on talweg and on TensorFlow 2.21 with the same seeds.  A job counts if it gives TensorFlow's numbers
 to 3 digits.  Own tests: those that pass on TensorFlow, and how many of them pass here (the files
-that tools/libraries.txt names).  Seconds are those of the
-jobs, talweg's / TensorFlow's, once, without imports.
+that tools/libraries.txt names).  Seconds are those of the jobs, talweg's / TensorFlow's, once,
+without imports.
 
 | library | version | jobs as on TensorFlow | other numbers or an error | own tests | seconds |
 | --- | --- | --- | --- | --- | --- |

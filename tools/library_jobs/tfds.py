@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 
+import numpy as np
 import tensorflow_datasets as tfds
 
 
@@ -14,7 +15,7 @@ class Numbers(tfds.core.GeneratorBasedBuilder):
 
     def _info(self):
         features = tfds.features.FeaturesDict(
-            {"x": "int64", "label": tfds.features.ClassLabel(num_classes=2)}
+            {"x": np.int64, "label": tfds.features.ClassLabel(num_classes=2)}
         )
         return self.dataset_info_from_configs(features=features, supervised_keys=("x", "label"))
 
