@@ -7,6 +7,7 @@ its results is found by calling it with made-up values of the right ranks and dt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,14 +73,14 @@ class Parts:
 
     def make_fit(self, tensors: list) -> None:
         """Give made-up parts values with which they can be a composite."""
-        places = [hole.number for hole in self.holes]
-        parts = [tensors[place]._array for place in places]
+        numbers = [hole.number for hole in self.holes]
+        parts = [tensors[number]._array for number in numbers]
         if issubclass(self.kind, SparseTensor):
             rows, rank = parts[0].shape
-            indices = np.zeros((rows, rank), np.int64)
-            if rank:
-                indices[:, -1] = np.arange(rows)
-            parts[0], parts[2] = indices, np.full(rank, max(rows, 2), np.int64)
+            side = max(2, math.ceil(rows ** (1 / rank)) + 1) if rank else 2  # whole, it stays small
+            places = np.unravel_index(np.arange(rows), [side] * rank) if rank else ()
+            indices = np.array(places, np.int64).reshape(rank, rows).T
+            parts[0], parts[2] = indices, np.full(rank, side, np.int64)
         elif issubclass(self.kind, IndexedSlices):
             parts[0] = values = np.atleast_1d(parts[0])
             parts[1] = np.zeros(len(values), parts[1].dtype)
@@ -88,11 +89,11 @@ class Parts:
             parts[0] = np.atleast_1d(parts[0])
             count = len(parts[0])
             for level in range(len(parts) - 1, 0, -1):
-                splits = np.full(np.size(parts[level]), count, parts[level].dtype)
-                splits[:1] = 0
-                parts[level], count = splits, len(splits) - 1
-        for place, array in zip(places, parts):
-            tensors[place] = wrap(array)
+                rows = np.size(parts[level]) - 1  # of equal length: padded, they stay small
+                splits = np.arange(rows + 1) * count // max(rows, 1)
+                parts[level], count = splits.astype(parts[level].dtype), rows
+        for number, array in zip(numbers, parts):
+            tensors[number] = wrap(array)
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Parts) and (self.kind, self.holes) == (other.kind, other.holes)
