@@ -22,7 +22,8 @@ import sys
 from collections.abc import Iterable
 
 from talweg.api.export import V1, look_up, shared_with_v1
-from talweg.api.names.known import KERAS, absent, describe, resolve
+from talweg.api.names.known import KERAS, absent, alike, describe, resolve
+from talweg.api.names.never import never
 from talweg.api.table import TABLE
 from talweg.command.launch import FINE, FOUND, first_uses
 from talweg.command.program import UsageError, find
@@ -49,8 +50,8 @@ def main(options: argparse.Namespace) -> int:
         text = "\n".join(row["name"] for row in rows)
     elif len(options.words) == 1 and resolve(words[0]).there and is_name(options.words[0]):
         return one(options.words[0].removeprefix("tf."), options.json)
-    elif len(words) == 1 and is_tensorflows(words[0], options.words[0]):
-        return absent_one(options.words[0].removeprefix("tf."), options.json)
+    elif len(words) == 1 and (absent_name := tensorflows(options.words[0])):
+        return absent_one(absent_name, options.json)
     else:
         rows = found(words, options)
         width = max([min(48, len(row["name"])) for row in rows], default=0)
@@ -59,8 +60,12 @@ def main(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
     elif rows:
         print(text)
+    elif len(words) == 1 and (absent_name := without_namespace(options.words[0])):
+        return absent_one(absent_name, options.json)
     else:
-        print(f"talweg: nothing has {' and '.join(options.words)} in it", file=sys.stderr)
+        near = alike(options.words[0].removeprefix("tf.")) if len(words) == 1 else ""
+        nothing = f"talweg: nothing has {' and '.join(options.words)} in it"
+        print(f"{nothing}; near: {near}" if near else nothing, file=sys.stderr)
     return FINE if rows else FOUND
 
 
@@ -70,13 +75,24 @@ def is_name(word: str) -> bool:
     return name in TABLE or (name.startswith(V1) and shared_with_v1(name) in TABLE)
 
 
-def is_tensorflows(word: str, given: str) -> bool:
-    """Whether a word is exactly the name of something that only TensorFlow has."""
-    name = given.removeprefix("tf.")
-    if "." not in given and word not in absent() and name not in absent():
-        return False
+def tensorflows(word: str) -> str | None:
+    """The name that a word is of something which only TensorFlow has; None if it is none."""
+    name = word.removeprefix("tf.")
+    if name in absent():
+        return name
+    if "." not in word:
+        return None
     known = resolve(name)
-    return not known.there and (known.in_tensorflow or known.generation == 1)
+    named = known.in_tensorflow or known.generation == 1 or never(name) is not None
+    return name if named and not known.there else None
+
+
+def without_namespace(word: str) -> str | None:
+    """The name that only TensorFlow has of which a word is the last part; None if there is none."""
+    last = f".{word.removeprefix('tf.')}"
+    found = [name for name in sorted(absent()) if name.endswith(last)]
+    operation = f"raw_ops{last}"
+    return found[0] if found else operation if never(operation) is not None else None
 
 
 def absent_one(name: str, as_json: bool) -> int:

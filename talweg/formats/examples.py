@@ -16,12 +16,10 @@ VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of features, by the number of their field
 
 
-class NotAnExampleError(InvalidArgumentError):
-    """Bytes that are no such message."""
-
-    def __init__(self) -> None:
-        text = "Could not parse example input: a message is damaged"
-        super().__init__(None, None, compose("TW207", text))
+def not_an_example() -> InvalidArgumentError:
+    """The error of bytes that are no such message."""
+    text = "Could not parse example input: a message is damaged"
+    return InvalidArgumentError(None, None, compose("TW207", text))
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
@@ -30,14 +28,14 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         try:
             byte = data[place]
         except IndexError:
-            raise NotAnExampleError from None
+            raise not_an_example() from None
         place += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             return number, place
         shift += 7
         if shift > 63:
-            raise NotAnExampleError
+            raise not_an_example()
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
@@ -55,9 +53,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
         elif kind in (FOUR_BYTES, EIGHT_BYTES):
             length = 4 if kind == FOUR_BYTES else 8
         else:
-            raise NotAnExampleError
+            raise not_an_example()
         if length > size - place:
-            raise NotAnExampleError
+            raise not_an_example()
         yield key >> 3, kind, data[place : place + length]
         place += length
 
@@ -86,7 +84,7 @@ def feature(data: bytes) -> tuple[int, Any]:
     if kind == FLOATS:
         floats = b"".join(_contents(values, LENGTH, FOUR_BYTES))
         if len(floats) % 4:
-            raise NotAnExampleError
+            raise not_an_example()
         return kind, np.frombuffer(floats, "<f4")
     if kind == INTEGERS:
         found: list[int] = []
@@ -119,7 +117,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
         try:
             yield name.decode(), value
         except UnicodeDecodeError:
-            raise NotAnExampleError from None
+            raise not_an_example() from None
 
 
 def _part(data: bytes, wanted: int) -> bytes:

@@ -66,6 +66,14 @@ def test_ops_finds_names(capsys):
     assert any(row["name"] == "tf.nn.softmax" for row in json.loads(capsys.readouterr().out))
 
 
+def test_ops_knows_what_is_not_there(capsys):
+    for word in ("raw_ops.TPUCompile", "TPUCompile", "tf.tpu.XLAOptions", "XLAOptions"):
+        assert main(["ops", word]) == 1
+        assert "will not be there" in capsys.readouterr().out, word
+    assert main(["ops", "reduce_summ"]) == 1
+    assert "near: tf.reduce_sum" in capsys.readouterr().err
+
+
 def test_ops_of_a_program(tmp_path, capsys):
     path = tmp_path / "program.py"
     path.write_text("import tensorflow as tf\ntf.add(1, 2)\ntf.no_such_thing()\n")

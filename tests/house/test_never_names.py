@@ -1,10 +1,12 @@
 """What is said of names that are not there: four messages, each with its cure."""
 
+from pathlib import Path
+
 import pytest
 
 import talweg as tf
 from talweg.api.export import look_up
-from talweg.api.names.known import absent, describe
+from talweg.api.names.known import absent, describe, resolve
 from talweg.api.names.never import never, rules
 from talweg.api.table import TABLE
 
@@ -18,6 +20,7 @@ from talweg.api.table import TABLE
         ("compat.v1.tpu.rewrite", "drives TPUs"),
         ("raw_ops.TPUOrdinalSelector", "will not be there"),
         ("math.sqrtt", "is no name of TensorFlow 2.21; near: tf.math.sqrt"),
+        ("compat.v1.placeholderr", "is no name of TensorFlow 2.21; near: tf.compat.v1.placeholder"),
         ("placeholder", "a name of TensorFlow 1.*tf.compat.v1.placeholder"),
         ("nothing_like_this_name", "is no name of TensorFlow 2.21$"),
     ],
@@ -26,6 +29,14 @@ def test_messages(name, text):
     with pytest.raises(AttributeError, match=text.rstrip("$")):
         look_up(name)
     assert not hasattr(tf, name.split(".")[0]) or "." in name
+
+
+def test_every_name_of_tensorflow_is_known():
+    recorded = Path(__file__).parent.parent / "recorded"
+    second = (recorded / "names.txt").read_text().split()
+    first = [f"compat.v1.{name}" for name in (recorded / "names_v1.txt").read_text().split()]
+    known = {name: resolve(name) for name in (*second, *first)}
+    assert [n for n, k in known.items() if not (k.there or k.in_tensorflow or never(n))] == []
 
 
 def test_every_rule_is_of_a_name_that_is_not_there():

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from talweg.api.export import V1, shared_with_v1
 from talweg.api.names.never import never
 from talweg.api.table import NAMESPACES, TABLE
+from talweg.api.table_v1 import SHARED
 from talweg.api.tensorflow_alias import exists as is_module
 from talweg.api.tensorflow_alias import without_v2
 
@@ -196,7 +197,11 @@ def describe(name: str, first: bool = False) -> str:
 def alike(name: str) -> str:
     """The names that look most like one, in a sentence part."""
     space, _, last = name.rpartition(".")
-    names = [other for other in TABLE if ":" not in other and not other.startswith(V1)]
+    names = [other for other in TABLE if ":" not in other]
+    if name.startswith(V1):
+        names = [other for other in names if other.startswith(V1)] + [V1 + own for own in SHARED]
+    else:
+        names = [other for other in names if not other.startswith(V1)]
     own = {other.rpartition(".")[2]: other for other in names if other.rpartition(".")[0] == space}
     near = [own[word] for word in difflib.get_close_matches(last, own, 2, 0.7)]
     near = near or [other for other in names if other.rpartition(".")[2] == last][:2]

@@ -16,7 +16,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOOP, check_dtype, primitive
 from talweg.core.dtypes import float32, int64, string
-from talweg.core.errors import invalid
+from talweg.core.errors import InvalidArgumentError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.formats import examples
 
@@ -145,7 +145,7 @@ def records_of(serialized, read):
     for data in np.asarray(serialized, object).reshape(-1).tolist():
         try:
             found.append(read(data))
-        except examples.NotAnExampleError:
+        except InvalidArgumentError:
             raise invalid("TW207", f"Could not parse example input, value: '{data!r}'") from None
     return found
 
@@ -174,10 +174,7 @@ class parse_examples:
 
     def numpy(serialized: np.ndarray, *defaults, plans):
         records = records_of(serialized, examples.features)
-        try:
-            return tuple(parsed(records, plans, defaults, np.ndim(serialized) == 0))
-        except examples.NotAnExampleError:
-            raise invalid("TW207", "Could not parse example input: a feature is damaged") from None
+        return tuple(parsed(records, plans, defaults, np.ndim(serialized) == 0))
 
     samples = (
         Sample(
