@@ -13,10 +13,13 @@ from talweg.api.export import export
 from talweg.api.host import numpy_function
 from talweg.api.math.comparison import maximum
 from talweg.api.sparse.form import from_dense
-from talweg.core.dtypes import int32, int64
+from talweg.core.dims import differ
+from talweg.core.dtypes import int8, int16, int32, int64, string, uint8, uint16
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import sets as kernels
+
+KINDS = (int8, int16, int32, int64, uint8, uint16, string)  # what sets are of
 
 
 def _sparse(x: Any) -> SparseTensor:
@@ -33,6 +36,17 @@ def _combined(a: Any, b: Any, operation: Callable[[set, set], set]) -> SparseTen
     rank = x.indices.dims[1]
     if rank != y.indices.dims[1]:
         raise value_error("TW203", f"sets of ranks {rank} and {y.indices.dims[1]}", "one rank")
+    if type(rank) is int and rank < 2:
+        raise invalid("TW203", f"sets of rank {rank}", "rows of sets: a rank above 1")
+    if x.dtype not in KINDS or x.dtype is not y.dtype:
+        raise type_error(
+            "TW102",
+            f"sets of dtypes {x.dtype.name} and {y.dtype.name}",
+            "the same integers, or strings",
+        )
+    sizes = zip(x.shape.as_tuple(), y.shape.as_tuple()) if x.shape.rank and y.shape.rank else ()
+    if any(differ(one, other) for one, other in list(sizes)[:-1]):
+        raise invalid("TW204", f"sets in rows of shapes {x.shape} and {y.shape}", "as many rows")
     indices, values, longest = numpy_function(
         kernels.combine(operation),
         [x.indices, x.values, y.indices, y.values],
@@ -49,7 +63,8 @@ def _combined(a: Any, b: Any, operation: Callable[[set, set], set]) -> SparseTen
 def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """What is in a row of both, in order.
 
-    a, b: tensors or SparseTensors of one rank that differ at most in the size of the last axis.
+    a, b: tensors or SparseTensors of one rank above 1, of integers or strings, that differ at most
+    in the size of the last axis; InvalidArgumentError, TypeError for others.
 
     >>> import talweg as tf
     >>> tf.sets.intersection([[1, 2, 3]], [[3, 1, 1]]).values.numpy()
