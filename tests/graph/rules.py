@@ -18,7 +18,11 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
     (r"text\(|repr\(|str\(|\bf['\"]|['\"] % |\.format\(", EVERY, "values are not printed"),
     (r"Generator|set_seed|get_seed|random_seed|rng_state", EVERY, "random state is the session's"),
     (r"add_n\(tf\.constant\(|from_sparse", EVERY, "Python reads the tensor"),
-    (r"iter\(tf\.data\.", EVERY, "Python iterates over a dataset"),
+    (
+        r"iter\(tf\.data\.|_from_dataset|DatasetInit|features_dataset|example_dataset",
+        EVERY,
+        "Python iterates over a dataset",
+    ),
     (r"executing_eagerly|inside_function|is_tensor|get_static_value", EVERY, "asks what it is"),
     (
         r"\.device|\.ref\(|hash\(|\.op\b|\.name\b|\.graph\b|type\(|[tT]ype_?[sS]pec",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+import numpy as np
+
 from talweg.api.arguments import integer
 from talweg.api.export import export, look_up
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
-from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
+from talweg.graph.symbol import Symbol, constant_of
 
 _SECRET = object()
 
@@ -73,8 +76,9 @@ class RowPartition(ExtensionType):
         splits = _integers(row_splits, dtype, dtype_hint, "row_splits")
         if splits.shape.rank == 1 and splits.shape[0] == 0:
             raise value_error("TW207", "row_splits tensor may not be empty.")
-        if validate and dispatch.context.base is None:
-            RaggedTensor.from_row_splits(_values_of(splits[-1]), splits)
+        known = _value_of(splits) if validate else None
+        if known is not None:
+            partition.check_splits(known, known[-1], "from_row_splits", "row_splits")
         return cls._of(splits)
 
     @classmethod
@@ -83,9 +87,9 @@ class RowPartition(ExtensionType):
     ) -> RowPartition:
         """Rows of these lengths."""
         lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
-        if validate and dispatch.context.base is None:
-            total = look_up("maximum")(look_up("reduce_sum")(lengths), 0)
-            RaggedTensor.from_row_lengths(_values_of(total), lengths)
+        known = _value_of(lengths) if validate else None
+        if known is not None:
+            partition.check_lengths(known, "from_row_lengths", "row_lengths")
         return cls._of(_before(lengths))
 
     @classmethod
@@ -122,8 +126,11 @@ class RowPartition(ExtensionType):
     ) -> RowPartition:
         """For each value the number of its row, in order; by default rows up to the last."""
         ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
-        if validate and dispatch.context.base is None:
-            return cls._of(RaggedTensor.from_value_rowids(ids, ids, nrows).row_splits)
+        known = _value_of(ids) if validate else None
+        rows = None if nrows is None else _value_of(convert_to_tensor(nrows))
+        if known is not None and (nrows is None or rows is not None):
+            given = None if rows is None else int(rows)
+            partition.check_rows(known, given, "from_value_rowids")
         count = (
             look_up("reduce_max")(ids) + 1 if nrows is None else look_up("cast")(nrows, ids.dtype)
         )
@@ -250,8 +257,12 @@ def _integers(value: Any, dtype: Any, hint: Any, name: str) -> Tensor:
     return found
 
 
-def _values_of(count: Any) -> Tensor:
-    return look_up("zeros")(look_up("reshape")(count, [1]), "int8")
+def _value_of(x: Any) -> np.ndarray | None:
+    """The array of an eager tensor, or of a constant of a graph; None for others."""
+    if type(x) is not Symbol:
+        return x.numpy()
+    content = constant_of(x.node)
+    return None if content is None else np.asarray(content.array)
 
 
 def _before(lengths: Tensor) -> Tensor:
