@@ -29,7 +29,7 @@ from talweg.graph.symbol import Symbol, constant_of
 matching = operators.matching
 
 
-def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Any:
+def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
     """`value` as a tensor."""
     if dtype is None:
         kind = type(value)
@@ -98,7 +98,7 @@ def content(value: Any, function: str, argument: str) -> Any:
     return elements(value.node)
 
 
-def integers(value: Any, function: str, argument: str) -> tuple[Size, ...]:
+def integers(value: object, function: str, argument: str) -> tuple[Size, ...]:
     """A tuple of ints from an int, a vector of any kind, or a list that may hold tensors.
 
     Symbolic sizes stand for what a graph does not know.
@@ -123,7 +123,7 @@ def integers(value: Any, function: str, argument: str) -> tuple[Size, ...]:
 
 
 def resolve_shape(
-    value: Any, size: Size, function: str, argument: str = "shape"
+    value: object, size: Size, function: str, argument: str = "shape"
 ) -> tuple[Size, ...]:
     """A shape of `size` elements in which one dimension may be -1, "whatever is left"."""
     dims = integers(value, function, argument)
@@ -162,7 +162,9 @@ def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> 
     )
 
 
-def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") -> tuple[int, ...]:
+def axes_argument(
+    value: object, rank: int, function: str, argument: str = "axis"
+) -> tuple[int, ...]:
     """Sorted non-negative axes from None (all), an int, a list or a tensor; no axis twice."""
     if value is None:
         return tuple(range(rank))
@@ -174,7 +176,7 @@ def axes_argument(value: Any, rank: int, function: str, argument: str = "axis") 
 
 
 def axis_argument(
-    value: Any, rank: int, function: str, argument: str = "axis", by_value: bool = False
+    value: object, rank: int, function: str, argument: str = "axis", by_value: bool = False
 ) -> int:
     """One non-negative axis."""
     return normalize_axis(function, integer(value, function, argument), rank, argument, by_value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32, int32, string
 from talweg.core.value import Tensor
 from talweg.prims.io import encoded
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class DecodeWav(NamedTuple):
@@ -20,7 +23,10 @@ class DecodeWav(NamedTuple):
 
 @export("audio.decode_wav")
 def decode_wav(
-    contents: Any, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
+    contents: TensorLike,
+    desired_channels: int = -1,
+    desired_samples: int = -1,
+    name: str | None = None,
 ) -> DecodeWav:
     """The sound of a WAV file with 16 bits: (audio [length, channels], sample_rate).
 
@@ -39,6 +45,6 @@ def decode_wav(
 
 
 @export("audio.encode_wav")
-def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
+def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
     """A WAV file of audio [length, channels], float32 from -1 to 1: a scalar string."""
     return encoded.encode_wav(tensor(audio, float32), tensor(sample_rate, int32))

@@ -6,7 +6,7 @@ import enum
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.debugging.assertions import assert_
 from talweg.api.export import export, export_value, implement_hook, look_up
@@ -17,6 +17,10 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.trace.autograph import calls, convert, directives, operators
 from talweg.trace.autograph.source import NoSourceError
 from talweg.trace.autograph.status import options
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 # the conversion looks for this very function
 export_value(directives.set_loop_options, "autograph.experimental.set_loop_options")
@@ -65,7 +69,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return do_not_convert if func is None else convert.unconverted(func)
 
 
-def _converted(entity: Any) -> tuple[Any, FunctionType]:
+def _converted(entity: object) -> tuple[Any, FunctionType]:
     """The converted code of an entity, and its function; ValueError for what has no code."""
     function = entity.__func__ if isinstance(entity, MethodType) else entity
     if not isinstance(function, FunctionType):
@@ -79,7 +83,9 @@ def _converted(entity: Any) -> tuple[Any, FunctionType]:
 
 @export("autograph.to_graph")
 def to_graph(
-    entity: Any, recursive: bool = True, experimental_optional_features: Any = None
+    entity: Callable[..., Any],
+    recursive: bool = True,
+    experimental_optional_features: TensorLike | None = None,
 ) -> Callable[..., Any]:
     """The converted form of a function or method, a Python function as well.
 
@@ -100,7 +106,11 @@ def to_graph(
 
 
 @export("autograph.to_code")
-def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
+def to_code(
+    entity: TensorLike,
+    recursive: bool = True,
+    experimental_optional_features: TensorLike | None = None,
+) -> str:
     """The converted code of a function or method, as text.
 
     >>> import talweg as tf
@@ -127,7 +137,7 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 @export("autograph.trace")
-def trace(*args: Any) -> None:
+def trace(*args: object) -> None:
     """Print the arguments, while the function is traced.
 
     >>> import talweg as tf
@@ -162,7 +172,7 @@ def tensor_with_item(x: Any, index: Any, value: Any) -> Any:
     return look_up("reshape")(flat, sizes)
 
 
-def _with_slice(x: Any, index: Any, value: Any) -> Any:
+def _with_slice(x: object, index: Tensor, value: Tensor) -> Any:
     """`x` with another slice number `index`, counted from the end if negative."""
     sizes = look_up("shape")(x, out_type=index.dtype)
     place = look_up("where")(index < 0, index + sizes[0], index)
@@ -177,7 +187,7 @@ def exported(name: str) -> Any:
 
 
 @implement_hook("assert_in_graph")
-def assert_in_graph(condition: Any, data: list) -> None:
+def assert_in_graph(condition: Tensor, data: list) -> None:
     """`assert` of a tensor."""
     assert_(condition, data)
 

@@ -6,12 +6,15 @@ import logging
 import numbers
 import os
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.api.export import export, export_value
 from talweg.core.errors import type_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
 
 export_value((bytes, str), "compat.bytes_or_text_types")
 export_value((numbers.Integral, np.integer), "compat.integral_types")
@@ -20,7 +23,7 @@ export_value((numbers.Complex, np.number), "compat.complex_types")
 
 
 @export("compat.as_bytes")
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: TensorLike, encoding: str = "utf-8") -> bytes:
     """Text as bytes; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf
@@ -35,7 +38,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 @export("compat.as_str", "compat.as_text")
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: TensorLike, encoding: str = "utf-8") -> str:
     """Bytes as text; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf
@@ -50,7 +53,7 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 
 
 @export("compat.as_str_any")
-def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+def as_str_any(value: TensorLike, encoding: str = "utf-8") -> str:
     """Bytes as text, anything else by `str`.
 
     >>> import talweg as tf
@@ -61,7 +64,7 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
 
 
 @export("compat.path_to_str")
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: PathLike) -> Any:
     """A path object as text; other values as they are.
 
     >>> import pathlib

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core import settings as flags
 from talweg.core.errors import type_error, value_error
 from talweg.core.precision import precision
 from talweg.trace.options import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
 
 PhysicalDevice = export("config.PhysicalDevice")(
     namedtuple("PhysicalDevice", ["name", "device_type"])
@@ -45,7 +50,7 @@ class _Settings:
 settings = _Settings()
 
 
-def _known(device: Any) -> None:
+def _known(device: object) -> None:
     if device != CPU:
         raise value_error("TW207", f"Unrecognized device: {device!r}", f"one of {[CPU]}")
 
@@ -106,7 +111,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     "config.get_logical_device_configuration",
     "config.experimental.get_virtual_device_configuration",
 )
-def get_logical_device_configuration(device: Any) -> list | None:
+def get_logical_device_configuration(device: object) -> list | None:
     """The logical devices a physical one was divided into; None if it was not.
 
     >>> import talweg as tf
@@ -120,7 +125,7 @@ def get_logical_device_configuration(device: Any) -> list | None:
     "config.set_logical_device_configuration",
     "config.experimental.set_virtual_device_configuration",
 )
-def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]) -> None:
     """Divide a physical device into logical ones (which all run on the CPU).
 
     ValueError for a device that is not there, or for limits a CPU does not have.
@@ -137,7 +142,7 @@ def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
 
 
 @export("config.experimental.set_memory_growth")
-def set_memory_growth(device: Any, enable: bool) -> None:
+def set_memory_growth(device: object, enable: bool) -> None:
     """ValueError: memory growth is a matter of GPUs, and there are none.
 
     >>> import talweg as tf
@@ -149,7 +154,7 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 
 
 @export("config.experimental.get_memory_growth")
-def get_memory_growth(device: Any) -> bool:
+def get_memory_growth(device: object) -> bool:
     """ValueError: memory growth is a matter of GPUs, and there are none.
 
     >>> import talweg as tf
@@ -162,7 +167,7 @@ def get_memory_growth(device: Any) -> bool:
 
 
 @export("config.experimental.get_device_details")
-def get_device_details(device: Any) -> dict[Any, Any]:
+def get_device_details(device: object) -> dict[Any, Any]:
     """Details of a physical device; of a CPU none are known.
 
     >>> import talweg as tf
@@ -267,7 +272,7 @@ def get_soft_device_placement() -> bool:
 
 
 @export("config.optimizer.set_jit")
-def set_jit(enabled: Any) -> None:
+def set_jit(enabled: TensorLike) -> None:
     """Kept: True, False, or "autoclustering".
 
     >>> import talweg as tf

@@ -8,7 +8,7 @@ a tensor (`map_fn`, `scan`, the folds) are in `api/mapping/map.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.debugging.assertions import assert_true
@@ -22,11 +22,14 @@ from talweg.trace import control, paths
 from talweg.trace.autograph.convert import handed_over
 from talweg.transform.batch import BatchTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 state = dispatch.state
 IN_FORCE = paths  # imported for what it registers
 
 
-def callable_or_error(value: Any, function: str, argument: str) -> Any:
+def callable_or_error(value: object, function: str, argument: str) -> Any:
     """`value`, as AutoGraph has it called, or a TypeError if it cannot be called."""
     if not callable(value):
         raise type_error(
@@ -38,7 +41,7 @@ def callable_or_error(value: Any, function: str, argument: str) -> Any:
     return handed_over(value)
 
 
-def _truth(value: Any, function: str, argument: str) -> bool:
+def _truth(value: object, function: str, argument: str) -> bool:
     """The truth value of a predicate; ValueError if it has several elements or is None."""
     if value is None:
         raise value_error("TW104", f"{function}: {argument} is None", "a scalar truth value")
@@ -77,7 +80,7 @@ def cond(
     return true_fn() if _truth(pred, "cond", "pred") else false_fn()
 
 
-def checked_pairs(pred_fn_pairs: Any, default: Any, exclusive: bool) -> list:
+def checked_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
     """The pairs that `case` got; TypeError or ValueError for what are no pairs."""
     if isinstance(pred_fn_pairs, dict) and not exclusive:
         raise value_error(
@@ -97,7 +100,7 @@ def checked_pairs(pred_fn_pairs: Any, default: Any, exclusive: bool) -> list:
     return pairs
 
 
-def _pairs(function: str, argument: str, given: Any) -> list:
+def _pairs(function: str, argument: str, given: object) -> list:
     """The pairs of a list, tuple or dict; TypeError where an entry is none."""
     if not isinstance(given, (list, tuple, dict)):
         raise type_error(
@@ -115,7 +118,7 @@ def _pairs(function: str, argument: str, given: Any) -> list:
 
 @export("case")
 def case(
-    pred_fn_pairs: Any,
+    pred_fn_pairs: TensorLike,
     default: Any = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -154,7 +157,10 @@ def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
 
 @export("switch_case")
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case"
+    branch_index: object,
+    branch_fns: TensorLike,
+    default: Callable[..., Any] | None = None,
+    name: str = "switch_case",
 ) -> Any:
     """The result of the function number `branch_index`; of `default`, or the last, if out of range.
 
@@ -192,7 +198,7 @@ def switch_case(
     return (default or branches[-1])()
 
 
-def _branches(branch_fns: Any) -> list:
+def _branches(branch_fns: object) -> list:
     """The functions in the order of their numbers."""
     if isinstance(branch_fns, (list, tuple)) and branch_fns and all(map(callable, branch_fns)):
         return list(branch_fns)
@@ -218,11 +224,11 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: Any = None,
+    shape_invariants: TensorLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds, at most maximum_iterations.
@@ -267,14 +273,14 @@ def while_loop(
     return structure.pack(loop_vars, [_kept(leaf) for leaf in structure.flatten(loop_vars)])
 
 
-def _for_graphs(loop_vars: Any) -> Any:
+def _for_graphs(loop_vars: object) -> Any:
     """Loop variables whose arrays of tensors are lists that a traced loop can carry."""
     return structure.map_leaves(
         lambda leaf: leaf._in_graphs() if hasattr(leaf, "_in_graphs") else leaf, loop_vars
     )
 
 
-def _limit(maximum: Any) -> Any:
+def _limit(maximum: object) -> Any:
     if maximum is None:
         return None
     maximum = tensor(maximum)
@@ -285,7 +291,7 @@ def _limit(maximum: Any) -> Any:
     return int(maximum)
 
 
-def _as_variables(value: Any) -> Any:
+def _as_variables(value: object) -> Any:
     """What a body returned; TypeError if it is no sequence."""
     if isinstance(value, dict) or (
         isinstance(value, Sequence) and not isinstance(value, (str, bytes))
@@ -299,7 +305,7 @@ def _as_variables(value: Any) -> Any:
     )
 
 
-def _kept(leaf: Any) -> Any:
+def _kept(leaf: object) -> Any:
     """A leaf of the result: as a tensor, except composites and tensor arrays."""
     if structure.kind_of(leaf) == structure.COMPOSITE or hasattr(leaf, "mark_used"):
         return leaf

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 _SHARED: weakref.WeakValueDictionary[str, _Mutex] = weakref.WeakValueDictionary()
 _naming = threading.Lock()
@@ -39,7 +42,7 @@ class CriticalSection:
         self,
         name: str | None = None,
         shared_name: str | None = None,
-        critical_section_def: Any = None,
+        critical_section_def: TensorLike | None = None,
         import_scope: str | None = None,
     ):
         if critical_section_def is not None:

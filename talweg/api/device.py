@@ -6,7 +6,7 @@ there stands for the first one, as TensorFlow's soft placement has it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.config import settings
 from talweg.api.export import export, implement_hook
@@ -14,6 +14,9 @@ from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, compose, value_error
 from talweg.eager import placed
 from talweg.eager.tensor import DEVICE
+
+if TYPE_CHECKING:
+    from talweg.graph.operation import Operation
 
 VARIABLES = placed  # imported for what it registers: variables made inside of a block
 
@@ -89,7 +92,7 @@ class DeviceSpec:
         given = {name: getattr(other, name) for name in _FIELDS}
         return self.replace(**{name: value for name, value in given.items() if value is not None})
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceSpec) and self.to_string() == other.to_string()
 
     def __hash__(self) -> int:
@@ -106,7 +109,7 @@ def _device_fields(parts: list[str]) -> dict[str, Any]:
 
 
 @implement_hook("device_spec")
-def device_spec(given: Any) -> Any:
+def device_spec(given: str) -> Any:
     """A device as a DeviceSpec; functions and None as they are."""
     if given is None or callable(given):
         return given
@@ -125,7 +128,7 @@ class Placed:
 
 
 @implement_hook("device_for")
-def device_for(scopes: tuple, made: Any) -> str:
+def device_for(scopes: tuple, made: Operation) -> str:
     """The device of an operation made inside `scopes`, inner ones before outer ones."""
     found = DeviceSpec()
     for given in reversed(scopes):
@@ -166,7 +169,7 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
     return None
 
 
-def full_device(device: Any) -> str:
+def full_device(device: str) -> str:
     """A device by its whole name; ValueError for what is none."""
     text = str(device)
     if not any([kind in text.upper() for kind in ("CPU", "GPU", "TPU")]):
@@ -188,7 +191,7 @@ class device:
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
 
-    def __init__(self, device_name: Any):
+    def __init__(self, device_name: object):
         name = device_name
         if hasattr(name, "to_string"):
             name = name.to_string()
@@ -213,7 +216,7 @@ class device:
             dispatch.enter()  # so that operations pass where their results are put on the device
         context.device = found
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         before, found, scope = self._entered.pop()
         dispatch.context.device = before
         if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.autodiff import evidence_in_graph
 from talweg.api.composite_ops import as_it_is
@@ -26,9 +26,16 @@ from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.absent import Evidence
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from talweg.core.annotations import TensorLike
+
 
 @implement_hook("explain_absence")
-def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | None) -> Any:
+def explain_absence(
+    tape: GradientTape, target: object, sources: object, frame: FrameType | None
+) -> Any:
     """The explanations for `tape.explain`."""
     targets = structure.flatten(target)
     _try_custom_rules(tape, targets, structure.flatten(sources))
@@ -43,7 +50,7 @@ def explain_absence(tape: Any, target: Any, sources: Any, frame: FrameType | Non
     return found[0] if single else Explanations(found)
 
 
-def _with_values(tape: Any, targets: Any, sources: list, found: list) -> list:
+def _with_values(tape: GradientTape, targets: Any, sources: Any, found: Any) -> list:
     """The explanations with what flows, where there is one target with a value."""
     if type(targets) is list or tape._records is None or dispatch.context.base is not None:
         return found
@@ -57,7 +64,7 @@ def _with_values(tape: Any, targets: Any, sources: list, found: list) -> list:
     return with_values(found, lambda: ledger_of(tape._records), target, arrays)
 
 
-def _try_custom_rules(tape: Any, targets: list, sources: list) -> None:
+def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
     """Ask gradient functions of the user's for their gradients: they may give None."""
     if not any(type(record[0]) is CustomRule for record in tape._records or ()):
         return
@@ -83,12 +90,12 @@ def absence_in_a_line(evidence: Evidence) -> str:
 @export("explain_gradients", "compat.v1.explain_gradients")
 @as_it_is
 def explain_gradients(
-    ys: Any,
-    xs: Any,
-    stop_gradients: Any = None,
+    ys: TensorLike,
+    xs: TensorLike,
+    stop_gradients: TensorLike | None = None,
     *,
-    session: Any = None,
-    feed_dict: Any = None,
+    session: object = None,
+    feed_dict: Mapping[Any, Any] | None = None,
 ) -> Any:
     """What the gradient of `ys` by each of `xs` is like, or why there is none.
 
@@ -126,7 +133,7 @@ def explain_gradients(
     return found[0] if len(found) == 1 and sources[0] is xs else Explanations(found)
 
 
-def _of_function(function: Any, xs: Any) -> Any:
+def _of_function(function: Callable[..., Any], xs: Any) -> Any:
     """The explanations for what a function returns, which is run under a tape."""
     with GradientTape(persistent=True) as tape:
         tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])

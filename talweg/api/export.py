@@ -36,7 +36,7 @@ T = TypeVar("T")
 state, context = dispatch.state, dispatch.context
 
 
-def graph_aware(function: Any) -> Any:
+def graph_aware(function: object) -> Any:
     """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
     values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
     if isinstance(function, type):

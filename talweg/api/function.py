@@ -119,14 +119,14 @@ def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., 
 
 
 @implement_hook("lifted")
-def lifted(value: Any) -> Any:
+def lifted(value: object) -> Any:
     """The initial value of a variable made in a trace, as a tensor that has a value."""
     if not any(type(leaf) is Symbol for leaf in structure.flatten(value)):
         return value
     return structure.map_leaves(value_now, value)
 
 
-def value_now(value: Any) -> Any:
+def value_now(value: object) -> Any:
     """The value of a tensor of a trace, as it is in the call that is traced.
 
     ValueError where there is none: a trace that is not made for a call knows only specs.
@@ -153,7 +153,7 @@ def value_now(value: Any) -> Any:
     return wrap(executor.run(program, arrays, {})[0])
 
 
-def _array_now(value: Any) -> Any:
+def _array_now(value: object) -> Any:
     if isinstance(value, Handle):
         return value.variable.handle_read()._array
     return content(value_now(value))

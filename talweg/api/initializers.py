@@ -5,7 +5,7 @@ With a seed they are stateless: the same seed gives the same numbers at every ca
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,18 @@ from talweg.core.dtypes import as_dtype, float32, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 _PARTITION = ("partition_shape", "partition_offset")
 
 
 class Initializer:
     """What all initializers have: a configuration, and a value for a shape and dtype."""
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
         """The first value of a variable of this shape and dtype."""
         raise NotImplementedError("an initializer says how it makes its value")
 
@@ -39,7 +44,7 @@ class Initializer:
         return cls(**config)
 
 
-def _whole_or_part(shape: Any, kwargs: dict) -> Any:
+def _whole_or_part(shape: ShapeLike, kwargs: dict) -> Any:
     """The shape to make: that of a part of a variable if one is asked for."""
     for key in kwargs:
         if key not in _PARTITION:
@@ -47,7 +52,7 @@ def _whole_or_part(shape: Any, kwargs: dict) -> Any:
     return kwargs.get("partition_shape", shape)
 
 
-def _filled(make: Any, shape: Any, dtype: Any, kwargs: dict) -> Any:
+def _filled(make: Callable[..., Any], shape: ShapeLike, dtype: DTypeLike, kwargs: dict) -> Any:
     shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
     if dtype is string or not dtype.is_numpy_compatible:
         raise value_error("TW102", f"Expected numeric or boolean dtype, got {dtype!r}.")
@@ -63,7 +68,7 @@ class Zeros(Initializer):
     array([0., 0.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Zeros of this shape and dtype."""
         return _filled(zeros, shape, dtype, kwargs)
 
@@ -77,7 +82,7 @@ class Ones(Initializer):
     array([1, 1], dtype=int32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Ones of this shape and dtype."""
         return _filled(ones, shape, dtype, kwargs)
 
@@ -91,7 +96,7 @@ class Constant(Initializer):
     array([3., 3.], dtype=float32)
     """
 
-    def __init__(self, value: Any = 0, support_partition: bool = False):
+    def __init__(self, value: TensorLike = 0, support_partition: bool = False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise type_error(
                 "TW104",
@@ -100,7 +105,7 @@ class Constant(Initializer):
             )
         self.value = value
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
         """The value in this shape, of this dtype or its own."""
         shape = as_shape(_whole_or_part(shape, kwargs)).as_list()
         return constant(self.value, None if dtype is None else as_dtype(dtype), shape)
@@ -119,10 +124,12 @@ class RandomUniform(Initializer):
     TensorShape([2, 3])
     """
 
-    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: Any = None):
+    def __init__(
+        self, minval: TensorLike = -0.05, maxval: TensorLike = 0.05, seed: TensorLike | None = None
+    ):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
-    def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Numbers of this shape and dtype."""
         shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
         if not dtype.is_floating and not dtype.is_integer:
@@ -147,10 +154,12 @@ class RandomNormal(Initializer):
     TensorShape([4])
     """
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: Any = None):
+    def __init__(
+        self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: TensorLike | None = None
+    ):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Numbers of this shape and dtype."""
         shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
         if not dtype.is_floating:

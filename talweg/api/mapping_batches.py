@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.core.dtypes import int32, int64
@@ -13,8 +13,13 @@ from talweg.prims.state import as_factor
 from talweg.transform.batch import BatchTensor, repeated
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dims import Size
+    from talweg.eager.ragged import RaggedTensor
 
-def together(result: Any, parts: list, size: Any) -> Any:
+
+def together(result: TensorLike, parts: list, size: Size) -> Any:
     """A nest like `result` of tensors with the batch axis in front, and composites of these."""
     remaining = iter(parts)
     leaves = []
@@ -29,7 +34,7 @@ def together(result: Any, parts: list, size: Any) -> Any:
     return structure.pack(result, leaves)
 
 
-def _sparse(parts: list, size: Any) -> Any:
+def _sparse(parts: list, size: int) -> Any:
     """The sparse tensor of [n, k, rank] indices, [n, k] values and [n, rank] sizes of n slices."""
     indices, values, shapes = parts
     count, rank = indices.dims[1:]
@@ -43,7 +48,7 @@ def _sparse(parts: list, size: Any) -> Any:
     return look_up("SparseTensor")(indices, values, sizes)
 
 
-def _ragged(leaf: Any, parts: list, size: Any) -> Any:
+def _ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
     """The ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
     flat, *splits = parts
     lengths = []

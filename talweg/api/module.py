@@ -94,7 +94,7 @@ class Module(AutoTrackable):
         self,
         recursive: bool = True,
         predicate: Callable[[Any], bool] | None = None,
-        attribute_traversal_key: Any = None,
+        attribute_traversal_key: object = None,
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
@@ -117,14 +117,14 @@ class Module(AutoTrackable):
         """
 
         @functools.wraps(method)
-        def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+        def scoped(self: Module, *args: object, **kwargs: object) -> Any:
             with self.name_scope:
                 return handed_over(method)(self, *args, **kwargs)
 
         return scoped
 
 
-def _is_variable(value: Any) -> bool:
+def _is_variable(value: object) -> bool:
     return isinstance(value, Variable)
 
 
@@ -153,7 +153,7 @@ def _walk(
         pending = deeper + pending
 
 
-def _leaves(value: Any, place: tuple = ()) -> list:
+def _leaves(value: object, place: tuple = ()) -> list:
     """The leaves of a nest, with their places; a module or variable is a leaf."""
     if isinstance(value, (Module, Variable)) or not structure.is_nested(value):
         return [(place, value)]

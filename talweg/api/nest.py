@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
@@ -11,9 +11,14 @@ from talweg.core.spec import TypeSpec
 from talweg.graph import structure as nests
 from talweg.pipeline.element import composite
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 
 @export("nest.is_nested")
-def is_nested(seq: Any) -> bool:
+def is_nested(seq: TensorLike) -> bool:
     """Whether `seq` is a container: a list, tuple, namedtuple, mapping, its views, an attrs class.
 
     Strings, arrays, tensors and sets are leaves.
@@ -43,12 +48,12 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     return [part for leaf in leaves for part in (leaf.part_specs() if _has_parts(leaf) else [leaf])]
 
 
-def _has_parts(leaf: Any) -> bool:
+def _has_parts(leaf: object) -> bool:
     """Whether a leaf is the spec of what consists of tensors."""
     return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
 
 
-def _composed(structure: Any, leaves: list) -> list:
+def _composed(structure: object, leaves: list) -> list:
     """The leaves, those that belong to a spec of `structure` made into what it describes."""
     places = nests.flatten(structure, True)
     counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
@@ -63,7 +68,9 @@ def _composed(structure: Any, leaves: list) -> list:
 
 
 @export("nest.pack_sequence_as")
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(
+    structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False
+) -> Any:
     """`structure` with its leaves replaced by those of `flat_sequence`: the inverse of `flatten`.
 
     ValueError where the numbers of leaves differ, TypeError if flat_sequence is no sequence.
@@ -124,7 +131,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 @export("nest.assert_same_structure")
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: TensorLike, nest2: TensorLike, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """ValueError unless both have the same structure; TypeError where containers differ in type.
 

@@ -85,11 +85,11 @@ class Trace(contextlib.AbstractContextManager):
     def __init__(self, name: str, **kwargs: Any):
         self.name, self.metadata = name, kwargs
 
-    def set_metadata(self, **kwargs: Any) -> None:
+    def set_metadata(self, **kwargs: object) -> None:
         """More facts about the block."""
         self.metadata.update(kwargs)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, implement_hook
@@ -16,6 +16,9 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
 from talweg.prims.calls import with_rule
+
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
 
 _registered: dict[str, Callable[..., Any] | None] = {}
 
@@ -74,7 +77,7 @@ class RegisteredRule:
     def __init__(self, name: str, node: Node):
         self.name, self.node = name, node
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is RegisteredRule and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -110,7 +113,7 @@ class RegisteredRule:
 
 
 @implement_hook("with_registered_gradient")
-def with_registered_gradient(graph: Any, results: Any, overrides: dict) -> Any:
+def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: dict) -> Any:
     """The results of an operation just made, under the derivative its type has for now."""
     single = type(results) is Symbol
     first = results if single else results[0]

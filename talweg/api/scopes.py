@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from talweg.graph import structure
 from talweg.prims import state
 from talweg.prims.arithmetic import identity
 from talweg.trace.host_calls import numpy_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
 
 
 @export("executing_eagerly")
@@ -79,7 +84,7 @@ class name_scope:
             scope.current.prefix = f"{scope.current.prefix}{self._name}/"
         return scope.current.prefix if graph is None else graph.scope
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         scope.current.prefix, graph, prefix = self._before.pop()
         if graph is not None:
             graph.scope = prefix
@@ -148,7 +153,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 @export("group")
-def group(*inputs: Any, **kwargs: Any) -> Any:
+def group(*inputs: object, **kwargs: object) -> Any:
     """Nothing: all `inputs` have run already; in a graph an operation that runs them.
 
     inputs: operations, tensors, variables and nests of these.  ValueError for keywords other than
@@ -219,7 +224,7 @@ def timestamp(name: str | None = None) -> Tensor:
 
 @export("register_tensor_conversion_function")
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: Any, priority: int = 100
+    base_type: Any, conversion_func: object, priority: int = 100
 ) -> None:
     """Let values of `base_type` become tensors by conversion_func(value, dtype, name, as_ref).
 
@@ -242,7 +247,7 @@ def register_tensor_conversion_function(
     if not callable(conversion_func):
         raise type_error("TW104", f"conversion_func must be callable, got {conversion_func!r}")
 
-    def converter(value: Any, dtype: Any) -> Any:
+    def converter(value: object, dtype: DType) -> Any:
         found = conversion_func(value, dtype=dtype, name=None, as_ref=False)
         return convert_to_tensor(found, dtype)
 
@@ -281,7 +286,7 @@ def get_current_name_scope() -> str:
 
 @export("variable_creator_scope", "compat.v1.variable_creator_scope")
 @contextmanager
-def variable_creator_scope(variable_creator: Any) -> Iterator[None]:
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """A context in which variables are made by `variable_creator`.
 
     variable_creator: a function of `next_creator` and the keywords of `tf.Variable`.  It returns

@@ -44,7 +44,9 @@ class TensorFlowFinder:
         """What a module under the alias is called relative to `tf`."""
         return (self.root + fullname[len(self.alias) :]).removeprefix(".")
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
         """How a module is loaded; ModuleNotFoundError for one that talweg has not.
 
         Not None for those: the next finder would look into talweg's own folder for it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from talweg.execute.call import quiet
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic
 from talweg.prims.complex import complex_, imag, real
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 for _name, _dtype in dtypes.BY_NAME.items():
     if _name in dtypes.NARROW:
@@ -54,7 +57,7 @@ for _name in (
 
 @export("convert_to_tensor")
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: object, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
     """`value` as a tensor.
 
@@ -74,7 +77,12 @@ def convert_to_tensor(
 
 
 @export("constant")
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+def constant(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    name: str = "Const",
+) -> Tensor:
     """A tensor of `value`; a single value fills `shape`.  TypeError if the sizes do not match."""
     dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor) and dtype not in (None, value.dtype):
@@ -93,7 +101,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     return result if array is result._array else wrap(array)
 
 
-def _filling(array: Any, shape: TensorShape) -> Any:
+def _filling(array: np.ndarray, shape: TensorShape) -> Any:
     """The array in another shape, which a single element fills."""
     dims = shape.as_tuple()
     array = np.asarray(array)
@@ -130,7 +138,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 @export("saturate_cast", "dtypes.saturate_cast")
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`value` as `dtype`, clipped to the finite numbers of `dtype`, and of its own.
 
     Numbers of any shape and numeric dtype; complex numbers lose their imaginary part where `dtype`
@@ -157,7 +165,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(arithmetic.minimum(arithmetic.maximum(x, wrap(low)), wrap(high)), dtype)
 
 
-def _finite(limit: Any, dtype: dtypes.DType) -> Any:
+def _finite(limit: np.generic, dtype: dtypes.DType) -> Any:
     """A limit, or that of the dtype itself if it is beyond."""
     own = dtype.numpy_dtype.type
     if not dtype.is_floating:
@@ -165,7 +173,7 @@ def _finite(limit: Any, dtype: dtypes.DType) -> Any:
     return own(min(max(float(limit), float(dtype.min)), float(dtype.max)))
 
 
-def _limit_in(limit: Any, kind: np.dtype) -> Any:
+def _limit_in(limit: int | np.generic, kind: np.dtype) -> Any:
     """The value of NumPy dtype `kind` nearest to a limit, from within."""
     if kind.kind in "iu":
         info = np.iinfo(kind)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from talweg.trace.concrete import ConcreteFunction
+
+if TYPE_CHECKING:
+    pass
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -27,13 +30,15 @@ class TracedFunction(Protocol[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     @overload
-    def __get__(self, instance: None, owner: Any = None) -> TracedFunction[P, R_co]: ...
+    def __get__(self, instance: None, owner: object = None) -> TracedFunction[P, R_co]: ...
     @overload
     def __get__(
-        self: TracedFunction[Concatenate[Self, Q], R_co], instance: Self, owner: Any = None
+        self: TracedFunction[Concatenate[Self, Q], R_co],
+        instance: Self,
+        owner: object = None,
     ) -> TracedFunction[Q, R_co]: ...
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
         """The trace for arguments, or for specs of them."""
         ...
 
@@ -41,7 +46,7 @@ class TracedFunction(Protocol[P, R_co]):
         """How often it has been traced."""
         ...
 
-    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., str]:
         """What the compiler makes of it."""
         ...
 

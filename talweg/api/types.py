@@ -38,7 +38,7 @@ class Callable(metaclass=abc.ABCMeta):
         """What it takes and gives."""
 
     @abc.abstractmethod
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...
 
 
 @export("types.experimental.AtomicFunction")
@@ -51,7 +51,7 @@ class AtomicFunction(Callable):
     """
 
     @abc.abstractmethod
-    def call_with_captures(self, args: Any, kwargs: Any, captures: Any) -> Any:
+    def call_with_captures(self, args: object, kwargs: object, captures: object) -> Any:
         """The results for arguments and captures."""
 
 

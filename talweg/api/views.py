@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.core.value import Tensor
 from talweg.eager.format import numpy_text
 from talweg.formats.images import png
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.spec import TensorSpec
+    from talweg.eager.variable import Variable
 
 PICTURES, SIDE = 8, 96  # how many are shown, and the longest side in pixels
 SMALLEST = 4  # pixels of what may be an image
@@ -51,7 +55,7 @@ def of_tensor(tensor: Any) -> str:
     return of_array("tf.Tensor", tensor._array)
 
 
-def of_variable(variable: Any) -> str:
+def of_variable(variable: Variable) -> str:
     """A variable: name, and its value if it has one."""
     name = html.escape(str(variable.name).split(":")[0])
     frozen = "" if variable.trainable else ", not trainable"
@@ -62,7 +66,7 @@ def of_variable(variable: Any) -> str:
     return of_array(title, array)
 
 
-def of_array(title: str, array: Any) -> str:
+def of_array(title: str, array: np.generic | np.ndarray) -> str:
     """An array under a title: facts, pictures or text, a histogram."""
     dtype: DType = of_numpy(array.dtype)
     head = f"<b>{title}</b> shape {tuple(np.shape(array))}, {dtype.name}"
@@ -183,13 +187,13 @@ def of_dataset(dataset: Any) -> str:
     return f"<b>tf.data.Dataset</b>, {size} elements" + table(("", "shape", "dtype"), rows)
 
 
-def kind_of(spec: Any) -> str:
+def kind_of(spec: TensorSpec) -> str:
     """The dtype of a leaf, or what else it is."""
     dtype = getattr(spec, "dtype", None)
     return type(spec).__name__ if dtype is None else dtype.name
 
 
-def leaves_of(nest: Any, name: str = "") -> Iterable[tuple[str, Any]]:
+def leaves_of(nest: TensorSpec | dict[Any, Any], name: str = "") -> Iterable[tuple[str, Any]]:
     """The leaves of a nest, with where they are."""
     if isinstance(nest, dict):
         for key, part in nest.items():
@@ -231,7 +235,7 @@ def of_module(module: Any) -> str:
     return head + table(("variable", "shape", "dtype"), rows)
 
 
-def name_of(dtype: Any) -> str:
+def name_of(dtype: DType | str) -> str:
     """A dtype's name; Keras has texts."""
     return getattr(dtype, "name", None) or str(dtype)
 

@@ -26,13 +26,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from talweg.api.export import look_up
 from talweg.command.launch import FAILED, FINE, add_program, program_of
 from talweg.core import settings
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 EXECUTORS = ("interpret", "auto", "llvm")
 LEAST = 0.15  # seconds that a measurement takes
@@ -193,7 +196,7 @@ def network() -> tuple[Any, Any]:
     sizes = [(64, 128), (128, 128), (128, 10)]
     weights = [variable(random.normal(0, 0.1, size).astype(np.float32)) for size in sizes]
 
-    def step(x: Any) -> Any:
+    def step(x: Tensor) -> Any:
         with tape() as seen:
             hidden = relu(relu(x @ weights[0]) @ weights[1])
             loss = mean(square(hidden @ weights[2]))

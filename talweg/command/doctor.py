@@ -21,10 +21,13 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.launch import FAILED, FINE, FOUND, add_json, add_program, launch, program_of
 from talweg.doctor import examine
+
+if TYPE_CHECKING:
+    from talweg.doctor.findings import Finding, Report
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +68,7 @@ def main(options: argparse.Namespace) -> int:
     return FOUND if len(report) and not options.exit_zero else FINE
 
 
-def annotation(finding: Any) -> str:
+def annotation(finding: Finding) -> str:
     """A finding as GitHub shows it beside its line."""
     place = finding.places[0] if finding.places else None
     where = "" if place is None else f"file={place.file},line={place.line},"
@@ -73,7 +76,7 @@ def annotation(finding: Any) -> str:
     return f"::warning {where}title={finding.code}::" + text.replace("\n", "%0A")
 
 
-def chosen(report: Any, select: str | None, ignore: str | None) -> Any:
+def chosen(report: Report, select: str | None, ignore: str | None) -> Any:
     """The report with only the findings that are wanted."""
     wanted, unwanted = codes_of(select), codes_of(ignore)
     kept = [

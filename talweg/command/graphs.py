@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.drawing import eager, model
 from talweg.command.drawing.model import Picture
 from talweg.core import dispatch
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, user_origin
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 MANY = 400  # operations that ran at once, and are drawn
 TRACES = 40  # traces that are drawn
@@ -25,7 +28,7 @@ class Keeper(Observer):
         self.variables: dict[int, str] = {}
         self.kept: list[Any] = []  # tensors whose identities stand for variables
 
-    def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
+    def function_traced(self, function: object, concrete: object, reason: str | None) -> None:
         """Keep a trace."""
         self.traces.append(concrete)
 
@@ -49,7 +52,7 @@ class Keeper(Observer):
             self.variables[id(tensor)] = variable.name.split(":")[0]
             self.kept.append(tensor)
 
-    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def applied(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """Keep an operation that ran at once."""
         if len(self.applied_first) < MANY:
             origin: Any = user_origin(3)

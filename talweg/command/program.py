@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from talweg.command import child, notebook
 from talweg.command.stand_in import standing_in
@@ -129,7 +129,7 @@ def decoded(data: bytes) -> str:
 
 
 @contextmanager
-def printing_to(stream: Any) -> Iterator[None]:
+def printing_to(stream: object) -> Iterator[None]:
     """What the program prints goes to `stream`, so that the command's own output is alone."""
     before, sys.stdout = sys.stdout, stream
     try:

@@ -76,7 +76,7 @@ class Gradients(Observer):
 class Both(Observer):
     """Tells two observers what it is told."""
 
-    def __init__(self, first: Any, second: Any):
+    def __init__(self, first: bool, second: object):
         for name in HOOKS:
             setattr(self, name, _both(getattr(first, name), getattr(second, name)))
 

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import talweg
 from talweg.api.export import look_up
@@ -21,6 +21,9 @@ from talweg.api.names.known import resolve
 from talweg.api.tensorflow_alias import FINDER, as_tensorflow
 from talweg.core.dispatch import Context
 from talweg.core.provenance import is_inner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 NAME, FIRST = "tensorflow", "compat.v1"
 
@@ -78,7 +81,11 @@ def first_generation() -> Iterator[None]:
     v1.__dict__.setdefault("__version__", talweg.__version__)
 
     def importer(
-        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        name: str,
+        globals: dict | None = None,
+        locals: dict | None = None,
+        fromlist: Sequence[Any] | None = (),
+        level: int = 0,
     ) -> Any:
         if level == 0 and is_below(name) and is_own(globals):
             return import_first(name, fromlist, plain, globals, locals)
@@ -92,7 +99,9 @@ def first_generation() -> Iterator[None]:
         builtins.__import__ = plain
 
 
-def import_first(name: str, fromlist: Any, plain: Any, globals: Any, locals: Any) -> Any:
+def import_first(
+    name: str, fromlist: Any, plain: Callable, globals: dict | None, locals: dict | None
+) -> Any:
     """What `import name` gives in a program of the first generation.
 
     `import tensorflow.nn` binds `tensorflow`, `from tensorflow.nn import relu` needs `nn` itself.
@@ -108,7 +117,7 @@ def import_first(name: str, fromlist: Any, plain: Any, globals: Any, locals: Any
     return importlib.import_module(f"{NAME}.{target or FIRST}")
 
 
-def is_own(globals: Any) -> bool:
+def is_own(globals: dict | None) -> bool:
     """Whether an import stands in the program itself: neither installed nor talweg's."""
     file = (globals or {}).get("__file__") or ""
     return not (is_inner(file) or f"{os.sep}site-packages{os.sep}" in file)

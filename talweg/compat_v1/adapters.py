@@ -15,7 +15,7 @@ DROPPED = "-"
 
 
 def adapted(
-    names: str, target: str, parameters: str, renamed: str = "", **fixed: Any
+    names: str, target: str, parameters: str, renamed: str = "", **fixed: object
 ) -> Callable[..., Any]:
     """Export the function `target` of v2 under `names` of compat.v1, with these parameters.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -18,9 +18,12 @@ from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.graph.symbol import Symbol
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @contextmanager
-def _variable(ref: Any, function: str) -> Iterator[Any]:
+def _variable(ref: object, function: str) -> Iterator[Any]:
     """The variable to change; for the result of a change, its variable, after that change."""
     if type(ref) is Symbol and ref.node.prim.name == "update_variable":
         with ref.graph.control_dependencies([ref]):
@@ -33,8 +36,8 @@ def _variable(ref: Any, function: str) -> Iterator[Any]:
 
 @export("compat.v1.assign")
 def assign(
-    ref: Any,
-    value: Any,
+    ref: TensorLike,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -59,7 +62,7 @@ def assign(
 
 @export("compat.v1.assign_add")
 def assign_add(
-    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+    ref: TensorLike, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
     """Add `value` to the variable `ref`; the new value.
 
@@ -76,7 +79,7 @@ def assign_add(
 
 @export("compat.v1.assign_sub")
 def assign_sub(
-    ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
+    ref: TensorLike, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
     """Subtract `value` from the variable `ref`; the new value."""
     with _variable(ref, "assign_sub") as variable:
@@ -84,7 +87,7 @@ def assign_sub(
 
 
 @export("compat.v1.count_up_to")
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: TensorLike, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer variable; the value before.  OutOfRangeError where that is `limit`.
 
     >>> import talweg.compat.v1 as tf
@@ -99,7 +102,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
         return variable.count_up_to(limit)
 
 
-def _scattered(ref: Any, kind: str, indices: Any, updates: Any) -> Any:
+def _scattered(ref: object, kind: str, indices: Any, updates: Any) -> Any:
     with _variable(ref, f"scatter_{kind}") as variable:
         if isinstance(variable, GraphVariable):
             return variable.scatter_rows(kind, indices, updates)
@@ -109,7 +112,11 @@ def _scattered(ref: Any, kind: str, indices: Any, updates: Any) -> Any:
 
 @export("compat.v1.scatter_update")
 def scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Set the rows `indices` of a variable to `updates` [*indices.shape, ...]; the new value.
 
@@ -127,7 +134,11 @@ def scatter_update(
 
 @export("compat.v1.scatter_add")
 def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Add `updates` to the rows `indices`, once for each time a row is named; the new value."""
     return _scattered(ref, "add", indices, updates)
@@ -135,7 +146,11 @@ def scatter_add(
 
 @export("compat.v1.scatter_sub")
 def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Subtract `updates` from the rows `indices`; the new value."""
     return _scattered(ref, "sub", indices, updates)
@@ -143,7 +158,11 @@ def scatter_sub(
 
 @export("compat.v1.scatter_mul")
 def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Multiply the rows `indices` by `updates`; the new value."""
     return _scattered(ref, "mul", indices, updates)
@@ -151,7 +170,11 @@ def scatter_mul(
 
 @export("compat.v1.scatter_div")
 def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Divide the rows `indices` by `updates`; the new value."""
     return _scattered(ref, "div", indices, updates)
@@ -159,7 +182,11 @@ def scatter_div(
 
 @export("compat.v1.scatter_min")
 def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The smaller of the rows `indices` and `updates`; the new value."""
     return _scattered(ref, "min", indices, updates)
@@ -167,7 +194,11 @@ def scatter_min(
 
 @export("compat.v1.scatter_max")
 def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """The larger of the rows `indices` and `updates`; the new value."""
     return _scattered(ref, "max", indices, updates)
@@ -175,7 +206,11 @@ def scatter_max(
 
 @export("compat.v1.batch_scatter_update")
 def batch_scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Set rows within each batch: indices [b..., n], updates [b..., n, ...]; the new value."""
     with _variable(ref, "batch_scatter_update") as variable:
@@ -184,7 +219,11 @@ def batch_scatter_update(
 
 @export("compat.v1.scatter_nd_update")
 def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Set the elements or slices that rows of `indices` name; the new value.
 
@@ -201,7 +240,11 @@ def scatter_nd_update(
 
 @export("compat.v1.scatter_nd_add")
 def scatter_nd_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Add `updates` to the elements or slices that rows of `indices` name; the new value."""
     with _variable(ref, "scatter_nd_add") as variable:
@@ -210,7 +253,11 @@ def scatter_nd_add(
 
 @export("compat.v1.scatter_nd_sub")
 def scatter_nd_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Subtract `updates` from the elements or slices that rows of `indices` name; the new value."""
     with _variable(ref, "scatter_nd_sub") as variable:

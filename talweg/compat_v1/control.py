@@ -6,7 +6,7 @@ In eager mode a list of one result is that result, unless `strict`; in graphs it
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api import control as v2
 from talweg.api.export import export
@@ -16,6 +16,9 @@ from talweg.core.value import Tensor
 from talweg.graph import structure
 from talweg.trace import control
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 def _unpacked(result: Any, strict: bool) -> Any:
     """The only entry of a list of one, unless it is strict."""
@@ -23,7 +26,7 @@ def _unpacked(result: Any, strict: bool) -> Any:
     return result[0] if alone and not strict else result
 
 
-def _either(new: Any, old: Any, names: tuple[str, str]) -> Any:
+def _either(new: object, old: object, names: tuple[str, str]) -> Any:
     """An argument that has an older name; TypeError if both are given."""
     if old is not None and new is not None:
         raise type_error("TW104", f"cond: cannot specify both {names[1]} and {names[0]}")
@@ -32,13 +35,13 @@ def _either(new: Any, old: Any, names: tuple[str, str]) -> Any:
 
 @export("compat.v1.cond")
 def cond(
-    pred: Any,
+    pred: object,
     true_fn: Any = None,
     false_fn: Any = None,
     strict: bool = False,
     name: str | None = None,
-    fn1: Any = None,
-    fn2: Any = None,
+    fn1: TensorLike | None = None,
+    fn2: TensorLike | None = None,
 ) -> Any:
     """`true_fn()` if `pred` is true, `false_fn()` if not.
 
@@ -61,8 +64,8 @@ def cond(
 
 @export("compat.v1.case")
 def case(
-    pred_fn_pairs: Any,
-    default: Any = None,
+    pred_fn_pairs: TensorLike,
+    default: TensorLike | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
@@ -88,13 +91,13 @@ def case(
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    loop_vars: TensorLike,
+    shape_invariants: TensorLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Tensor:
     """`loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds; see `tf.while_loop`.

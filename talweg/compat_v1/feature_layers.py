@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.feature_column.column import (
@@ -14,6 +14,9 @@ from talweg.api.feature_column.column import (
 from talweg.api.feature_column.embedding import EmbeddingColumn
 from talweg.compat_v1.variable_scopes import get_variable, get_variable_scope, variable_scope
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class _Variables:
@@ -35,7 +38,7 @@ class _Variables:
         return found
 
 
-def _columns(feature_columns: Any, allowed: tuple, features: Any) -> list:
+def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> list:
     """The columns in the order of their names; ValueError for what is none, or there twice."""
     if not isinstance(features, dict):
         raise value_error("TW104", f"features is {type(features).__name__}", "a dictionary")
@@ -74,8 +77,8 @@ def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
 @export("compat.v1.feature_column.input_layer")
 def input_layer(
     features: dict,
-    feature_columns: Any,
-    weight_collections: Any = None,
+    feature_columns: TensorLike,
+    weight_collections: TensorLike | None = None,
     trainable: bool = True,
     cols_to_vars: dict | None = None,
     cols_to_output_tensors: dict | None = None,
@@ -110,10 +113,10 @@ def input_layer(
 @export("compat.v1.feature_column.linear_model")
 def linear_model(
     features: dict,
-    feature_columns: Any,
+    feature_columns: TensorLike,
     units: int = 1,
     sparse_combiner: str = "sum",
-    weight_collections: Any = None,
+    weight_collections: TensorLike | None = None,
     trainable: bool = True,
     cols_to_vars: dict | None = None,
 ) -> Any:
@@ -150,7 +153,7 @@ def linear_model(
 
 
 def _weighted(
-    column: Any, cache: Any, variables: _Variables, units: int, combiner: str, zeros: Any
+    column: Any, cache: object, variables: _Variables, units: int, combiner: str, zeros: object
 ) -> Any:
     """What a column contributes."""
     if isinstance(column, CategoricalColumn):

@@ -23,7 +23,7 @@ from talweg.graph.symbol import Symbol
 _OBJECT = np.dtype(object)
 
 
-def feeds(graph: Graph, feed_dict: Any) -> tuple[tuple, list]:
+def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
     """The nodes fed, and their values as arrays.
 
     TypeError for keys and values that cannot be fed, ValueError for values that do not fit.
@@ -68,7 +68,7 @@ def check_alone(symbol: Symbol) -> None:
     )
 
 
-def expanded(graph: Graph, key: Any, value: Any) -> list:
+def expanded(graph: Graph, key: object, value: Any) -> list:
     """The tensors a key of `feed_dict` stands for, with their values."""
     if type(key) is Symbol and key.node.table is graph.table:
         if len(graph._unfeedable) and not graph.is_feedable(key):
@@ -105,7 +105,7 @@ def _ragged(graph: Graph, key: Any, value: Any) -> list:
     return [pair for k, v in pairs for pair in expanded(graph, k, v)]
 
 
-def _element(graph: Graph, key: Any) -> Symbol:
+def _element(graph: Graph, key: object) -> Symbol:
     """The tensor a key of `feed_dict` names or is."""
     try:
         return graph.as_graph_element(key, allow_operation=False)
@@ -114,7 +114,7 @@ def _element(graph: Graph, key: Any) -> Symbol:
         raise type_error("TW504", text, "a tensor of the session's graph, or its name") from None
 
 
-def fed_array(symbol: Symbol, value: Any) -> Any:
+def fed_array(symbol: Symbol, value: object) -> Any:
     """A fed value as an array of the tensor's dtype and shape."""
     aval = symbol.node.aval
     kind = aval.dtype.numpy_dtype

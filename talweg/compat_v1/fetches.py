@@ -32,7 +32,7 @@ class Fetch:
         self.nodes, self.build = nodes, build
 
 
-def fetched(graph: Graph, fetches: Any) -> Fetch:
+def fetched(graph: Graph, fetches: object) -> Fetch:
     """The nodes of a nest of fetches.
 
     TypeError for what cannot be fetched, ValueError for elements of other graphs and unknown names.
@@ -65,7 +65,7 @@ def _part(graph: Graph, item: Any, nodes: list) -> Build:
     return _leaf(graph, item, nodes)
 
 
-def _leaf(graph: Graph, item: Any, nodes: list) -> Build:
+def _leaf(graph: Graph, item: object, nodes: list) -> Build:
     if isinstance(item, (str, bytes)):
         return _element(graph, _named(graph, item), nodes)
     if isinstance(item, GraphVariable):
@@ -90,7 +90,7 @@ def _leaf(graph: Graph, item: Any, nodes: list) -> Build:
     )
 
 
-def _named(graph: Graph, name: Any) -> Any:
+def _named(graph: Graph, name: object) -> Any:
     try:
         return graph.as_graph_element(name)
     except KeyError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -14,12 +14,15 @@ from talweg.core.errors import type_error, value_error
 from talweg.eager.variable import VariableAggregation
 from talweg.graph.collections import GLOBAL_VARIABLES
 
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
+
 GLOBAL_STEP = "global_step"
 
 
 @export("compat.v1.train.get_global_step")
 @as_it_is
-def get_global_step(graph: Any = None) -> Any:
+def get_global_step(graph: Graph | None = None) -> Any:
     """The global step of a graph (the default one): a variable; None if there is none.
 
     >>> import talweg.compat.v1 as tf
@@ -41,7 +44,7 @@ def get_global_step(graph: Any = None) -> Any:
 
 @export("compat.v1.train.create_global_step")
 @as_it_is
-def create_global_step(graph: Any = None) -> Any:
+def create_global_step(graph: Graph | None = None) -> Any:
     """A new global step, an int64 variable that begins at 0; ValueError if there is one.
 
     >>> import talweg.compat.v1 as tf
@@ -66,7 +69,7 @@ def create_global_step(graph: Any = None) -> Any:
 
 @export("compat.v1.train.get_or_create_global_step")
 @as_it_is
-def get_or_create_global_step(graph: Any = None) -> Any:
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
     """The global step of a graph, made if there is none."""
     graph = graph or default_graph()
     found = get_global_step(graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api import scopes
 from talweg.api.device import device as eager_device
@@ -21,6 +21,11 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import checking
 from talweg.prims.state import group
 from talweg.trace import control_rules, opaque_calls, paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
 
 export("Graph")(Graph)
 export("Operation")(Operation)
@@ -122,7 +127,9 @@ class name_scope:
     ('layer/', 'layer/x:0')
     """
 
-    def __init__(self, name: Any, default_name: Any = None, values: Any = None):
+    def __init__(
+        self, name: Any, default_name: str | None = None, values: TensorLike | None = None
+    ):
         for given in (name, default_name):
             if given is not None and not isinstance(given, str):
                 raise type_error(
@@ -148,13 +155,13 @@ class name_scope:
         self._entered.append(context)
         return found
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._entered.pop().__exit__(*error)
 
 
 @export("compat.v1.op_scope")
 @contextmanager
-def op_scope(values: Any, name: Any, default_name: Any = None) -> Iterator[Any]:
+def op_scope(values: TensorLike, name: str, default_name: str | None = None) -> Iterator[Any]:
     """`name_scope` with its arguments in another order."""
     with name_scope(name, default_name, values) as scope:
         yield scope
@@ -162,7 +169,7 @@ def op_scope(values: Any, name: Any, default_name: Any = None) -> Iterator[Any]:
 
 @export("compat.v1.device")
 @contextmanager
-def device(device_name_or_function: Any) -> Iterator[None]:
+def device(device_name_or_function: object) -> Iterator[None]:
     """A context whose operations note a device (`Operation.device`); all run on the CPU.
 
     A string, a function of the operation, or None, which forgets the devices of outer blocks.
@@ -183,7 +190,7 @@ def device(device_name_or_function: Any) -> Iterator[None]:
 
 @export("compat.v1.colocate_with")
 @contextmanager
-def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+def colocate_with(op: str, ignore_existing: bool = False) -> Iterator[None]:
     """Accepted; everything is on one device."""
     yield
 
@@ -197,7 +204,7 @@ def container(container_name: str) -> Iterator[str]:
 
 @export("compat.v1.control_dependencies")
 @contextmanager
-def control_dependencies(control_inputs: Any) -> Iterator[None]:
+def control_dependencies(control_inputs: TensorLike) -> Iterator[None]:
     """A context whose operations run after `control_inputs`: operations, tensors, variables.
 
     None forgets those of outer blocks.  TypeError for other things, ValueError for those of another
@@ -262,7 +269,7 @@ class GraphKeys:
 
 
 @export("compat.v1.add_to_collection")
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: str, value: TensorLike) -> None:
     """Put `value` at the end of a collection of the default graph.
 
     >>> import talweg.compat.v1 as tf
@@ -275,19 +282,19 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 @export("compat.v1.add_to_collections")
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: Sequence[str], value: TensorLike) -> None:
     """Put `value` into several collections of the default graph."""
     default_graph().add_to_collections(names, value)
 
 
 @export("compat.v1.get_collection")
-def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
     """A list of what is in a collection of the default graph; see `Graph.get_collection`."""
     return default_graph().get_collection(key, scope)
 
 
 @export("compat.v1.get_collection_ref")
-def get_collection_ref(key: Any) -> Any:
+def get_collection_ref(key: str) -> Any:
     """A collection of the default graph itself, to be changed."""
     return default_graph().get_collection_ref(key)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.adapters import adapted
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 _SIZES = "images, size, align_corners=False, name=None, half_pixel_centers=False"
 adapted("image.resize_bilinear", "raw_ops.ResizeBilinear", _SIZES)
@@ -56,7 +59,7 @@ _METHODS = ("bilinear", "nearest_neighbor", "bicubic", "area")
 
 @export("compat.v1.image.resize", "compat.v1.image.resize_images")
 def resize_images(
-    images: Any,
+    images: TensorLike,
     size: Any,
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
@@ -88,7 +91,7 @@ def resize_images(
     return look_up("squeeze")(y, [0]) if single else y
 
 
-def _like_v2(x: Any, size: Any, method: int, single: bool) -> Any:
+def _like_v2(x: object, size: int, method: int, single: bool) -> Any:
     name = ("bilinear", "nearest", "bicubic", "area")[method]
     y = look_up("image.resize")(x, size, name, preserve_aspect_ratio=True)
     return look_up("squeeze")(y, [0]) if single else y
@@ -96,9 +99,9 @@ def _like_v2(x: Any, size: Any, method: int, single: bool) -> Any:
 
 @export("compat.v1.image.resize_image_with_pad")
 def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
+    image: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Any:
@@ -109,7 +112,7 @@ def resize_image_with_pad(
 
 @export("compat.v1.image.draw_bounding_boxes")
 def draw_bounding_boxes(
-    images: Any, boxes: Any, name: str | None = None, colors: Any = None
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
 ) -> Any:
     """Images with frames around boxes."""
     return look_up("image.draw_bounding_boxes")(images, boxes, colors)
@@ -117,13 +120,13 @@ def draw_bounding_boxes(
 
 @export("compat.v1.image.sample_distorted_bounding_box")
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
-    seed: Any = None,
-    seed2: Any = None,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
+    seed: TensorLike | None = None,
+    seed2: TensorLike | None = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: TensorLike | None = None,
+    area_range: TensorLike | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,

@@ -12,13 +12,18 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.core import dispatch, locking
 from talweg.execute import interpret
 from talweg.graph.node import BODY, GRAPH, READ, Node
 from talweg.graph.walk import postorder, sources_of
 from talweg.passes.functionalize import Program, bodies_of, functionalize, program_of
+
+if TYPE_CHECKING:
+    from talweg.passes.functionalize import Step
+    from talweg.trace.host_calls import NumpyCall, TapedCall
+    from talweg.trace.kept_operations import EffectCall
 
 AFTER = 0.05  # seconds after which a call counts as waiting
 
@@ -47,7 +52,7 @@ def plan_of(program: Program, fed: tuple) -> CallPlan | None:
     return CallPlan(calls, units) if units else None
 
 
-def calls_of(step: Any) -> Iterator[Any]:
+def calls_of(step: Step) -> Iterator[Any]:
     """The functions that a step may call, and wait in; those of its bodies, too."""
     call = step.params.get("call")
     if step.prim.effect == "host" and getattr(call, "may_wait", False):
@@ -87,7 +92,7 @@ class Claim:
         self._results: dict[Any, list] = {}  # call -> what it gave, or raised
         self._is_over = False
 
-    def around(self, call: Any) -> Any:
+    def around(self, call: NumpyCall | TapedCall | EffectCall) -> Any:
         """`call`, of which the run will have the results, too."""
         return partial(self._run, call)
 
@@ -100,7 +105,7 @@ class Claim:
         self._note(call, (found, None))
         return found
 
-    def _note(self, call: Any, result: tuple) -> None:
+    def _note(self, call: object, result: tuple) -> None:
         with self._changed:
             self._results.setdefault(call, []).append(result)
             self._changed.notify_all()
@@ -111,7 +116,7 @@ class Claim:
             self._is_over = True
             self._changed.notify_all()
 
-    def take(self, call: Any) -> tuple | None:
+    def take(self, call: object) -> tuple | None:
         """The next result of a call: (value, error); None if there is none and will be none."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._results.get(call))
@@ -132,7 +137,7 @@ class IndependentCalls:
         self._before, locking.runs.beside = locking.runs.beside, self
         self._running = dispatch.context.running
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         locking.runs.beside = self._before
 
     def around(self, call: Any) -> Any:

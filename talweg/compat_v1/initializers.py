@@ -7,7 +7,7 @@ LeCun et al. 1998 (scale 1, fan_in).  Orthogonal: Saxe, McClelland and Ganguli 2
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,10 +25,15 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
 from talweg.eager.convert import to_array
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 TRUNCATED_DEVIATION = 0.87962566103423978  # of a normal number cut at two deviations
 
 
-def sizes_of(shape: Any) -> list:
+def sizes_of(shape: object) -> list:
     """A shape as a list of its sizes; ValueError if one is unknown."""
     shape = as_shape(shape)
     if not shape.is_fully_defined():
@@ -51,11 +56,16 @@ class Initializer:
     options: ClassVar[tuple[str, ...]] = ()
     dtype: Any = float32
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def __call__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        partition_info: TensorLike | None = None,
+    ) -> Any:
         """The first value of a variable of this shape and dtype (the initializer's own if None)."""
         return self.make(shape, self.dtype if dtype is None else as_dtype(dtype))
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The value."""
         raise NotImplementedError("an initializer says how it makes its value")
 
@@ -78,10 +88,10 @@ class Zeros(Initializer):
     array([0., 0.], dtype=float32)
     """
 
-    def __init__(self, dtype: Any = float32):
+    def __init__(self, dtype: object = float32):
         self.dtype = as_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """Zeros."""
         return zeros(shape, dtype)
 
@@ -95,10 +105,10 @@ class Ones(Initializer):
     array([1, 1], dtype=int32)
     """
 
-    def __init__(self, dtype: Any = float32):
+    def __init__(self, dtype: object = float32):
         self.dtype = as_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """Ones."""
         return ones(shape, dtype)
 
@@ -120,7 +130,7 @@ class Constant(Initializer):
 
     options = ("value",)
 
-    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False):
+    def __init__(self, value: TensorLike = 0, dtype: object = float32, verify_shape: bool = False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise type_error(
                 "TW104",
@@ -130,7 +140,11 @@ class Constant(Initializer):
         self.value, self.dtype, self._verify = value, as_dtype(dtype), verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: Any = None
+        self,
+        shape: ShapeLike,
+        dtype: Any = None,
+        partition_info: TensorLike | None = None,
+        verify_shape: ShapeLike | None = None,
     ) -> Any:
         """The value in this shape and dtype."""
         dtype = self.dtype if dtype is None else as_dtype(dtype)
@@ -169,12 +183,16 @@ class RandomUniform(Initializer):
     options = ("minval", "maxval", "seed")
 
     def __init__(
-        self, minval: Any = 0.0, maxval: Any = None, seed: Any = None, dtype: Any = float32
+        self,
+        minval: TensorLike = 0.0,
+        maxval: TensorLike | None = None,
+        seed: TensorLike | None = None,
+        dtype: Any = float32,
     ):
         self.minval, self.maxval, self.seed = minval, maxval, seed
         self.dtype = as_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The numbers."""
         return stateful.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
@@ -190,11 +208,17 @@ class RandomNormal(Initializer):
 
     options = ("mean", "stddev", "seed")
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, dtype: Any = float32):
+    def __init__(
+        self,
+        mean: TensorLike = 0.0,
+        stddev: object = 1.0,
+        seed: object = None,
+        dtype: Any = float32,
+    ):
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = float_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The numbers."""
         return stateful.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
@@ -208,7 +232,7 @@ class TruncatedNormal(RandomNormal):
     True
     """
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The numbers."""
         return stateful.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
@@ -224,10 +248,10 @@ class UniformUnitScaling(Initializer):
 
     options = ("factor", "seed")
 
-    def __init__(self, factor: float = 1.0, seed: Any = None, dtype: Any = float32):
+    def __init__(self, factor: float = 1.0, seed: TensorLike | None = None, dtype: Any = float32):
         self.factor, self.seed, self.dtype = factor, seed, float_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The numbers."""
         inputs = max(1.0, float(math.prod(sizes_of(shape)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
@@ -254,8 +278,8 @@ class VarianceScaling(Initializer):
         scale: float = 1.0,
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
-        seed: Any = None,
-        dtype: Any = float32,
+        seed: TensorLike | None = None,
+        dtype: object = float32,
     ):
         if scale <= 0.0:
             raise value_error("TW207", f"Argument `scale` must be a positive float, got {scale}")
@@ -275,7 +299,7 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution = scale, mode, distribution.lower()
         self.seed, self.dtype = seed, float_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The numbers."""
         inputs, outputs = fans(sizes_of(shape))
         number = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2.0}
@@ -301,7 +325,7 @@ class GlorotUniform(VarianceScaling):
 
     options = ("seed",)
 
-    def __init__(self, seed: Any = None, dtype: Any = float32):
+    def __init__(self, seed: TensorLike | None = None, dtype: object = float32):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
@@ -316,12 +340,12 @@ class GlorotNormal(VarianceScaling):
 
     options = ("seed",)
 
-    def __init__(self, seed: Any = None, dtype: Any = float32):
+    def __init__(self, seed: TensorLike | None = None, dtype: Any = float32):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
 @export("compat.v1.initializers.lecun_normal")
-def lecun_normal(seed: Any = None) -> VarianceScaling:
+def lecun_normal(seed: TensorLike | None = None) -> VarianceScaling:
     """Truncated normal numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -332,7 +356,7 @@ def lecun_normal(seed: Any = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.lecun_uniform")
-def lecun_uniform(seed: Any = None) -> VarianceScaling:
+def lecun_uniform(seed: TensorLike | None = None) -> VarianceScaling:
     """Uniform numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -343,7 +367,7 @@ def lecun_uniform(seed: Any = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.he_normal")
-def he_normal(seed: Any = None) -> VarianceScaling:
+def he_normal(seed: TensorLike | None = None) -> VarianceScaling:
     """Truncated normal numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -354,7 +378,7 @@ def he_normal(seed: Any = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.he_uniform")
-def he_uniform(seed: Any = None) -> VarianceScaling:
+def he_uniform(seed: TensorLike | None = None) -> VarianceScaling:
     """Uniform numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -378,17 +402,17 @@ class Orthogonal(Initializer):
 
     options = ("gain", "seed")
 
-    def __init__(self, gain: float = 1.0, seed: Any = None, dtype: Any = float32):
+    def __init__(self, gain: float = 1.0, seed: TensorLike | None = None, dtype: Any = float32):
         self.gain, self.seed, self.dtype = gain, seed, float_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The matrix: the Q of random numbers, with the signs that make R's diagonal positive."""
         return self.gain * orthogonal(
             shape, lambda dims: stateful.normal(dims, dtype=dtype, seed=self.seed)
         )
 
 
-def orthogonal(shape: Any, draw: Any) -> Any:
+def orthogonal(shape: ShapeLike, draw: Callable[..., Any]) -> Any:
     """A tensor of `shape` that is orthogonal as a matrix of the last axis, from normal numbers."""
     sizes = sizes_of(shape)
     if len(sizes) < 2:
@@ -418,7 +442,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0, dtype: Any = float32):
         self.gain, self.dtype = gain, float_dtype(dtype)
 
-    def make(self, shape: Any, dtype: Any) -> Any:
+    def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
         """The matrix."""
         sizes = sizes_of(shape)
         if len(sizes) != 2:
@@ -430,7 +454,7 @@ class Identity(Initializer):
         return made if self.gain == 1.0 else self.gain * made
 
 
-def float_dtype(dtype: Any) -> Any:
+def float_dtype(dtype: object) -> Any:
     """`dtype`; ValueError if it is not floating."""
     dtype = as_dtype(dtype)
     if not dtype.is_floating:

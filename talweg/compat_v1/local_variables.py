@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -10,25 +10,30 @@ from talweg.compat_v1.variable_scopes import get_variable
 from talweg.compat_v1.variable_store import LOCAL_VARIABLES
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from talweg.core.annotations import DTypeLike, ShapeLike
+
 
 @export("compat.v1.get_local_variable")
 @as_it_is
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = False,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: Sequence[str] | None = None,
+    caching_device: object = None,
+    partitioner: object = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: object = None,
+    synchronization: object = VariableSynchronization.AUTO,
+    aggregation: object = VariableAggregation.NONE,
 ) -> Any:
     """`get_variable` for a variable that is local: not trained, not saved, initialized apart.
 

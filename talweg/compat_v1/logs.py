@@ -6,10 +6,13 @@ import logging
 import sys
 import threading
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.compat import get_logger
 from talweg.api.export import export, export_value
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 for _name, _level in (
     ("DEBUG", logging.DEBUG),
@@ -36,7 +39,7 @@ def logger() -> logging.Logger:
 
 
 @export("compat.v1.logging.set_verbosity")
-def set_verbosity(v: Any) -> None:
+def set_verbosity(v: int) -> None:
     """Let messages through from a level on."""
     logger().setLevel(v)
 
@@ -60,13 +63,13 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 @export("compat.v1.logging.vlog")
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: object, *args: Any, **kwargs: Any) -> None:
     """A message of some level."""
     logger().log(level, msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.debug")
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: object, *args: Any, **kwargs: Any) -> None:
     """A message for those who look for a fault."""
     logger().debug(msg, *args, **kwargs)
 
@@ -78,25 +81,25 @@ def info(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 @export("compat.v1.logging.warning", "compat.v1.logging.warn")
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: object, *args: Any, **kwargs: Any) -> None:
     """A message of what may be wrong."""
     logger().warning(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.error")
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: object, *args: Any, **kwargs: Any) -> None:
     """A message of what is wrong."""
     logger().error(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.fatal")
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: object, *args: Any, **kwargs: Any) -> None:
     """A message of what the program cannot survive; it goes on all the same."""
     logger().fatal(msg, *args, **kwargs)
 
 
 @export("compat.v1.logging.log_if")
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: str, condition: TensorLike, *args: object) -> None:
     """A message, if `condition` holds."""
     if condition:
         logger().log(level, msg, *args)
@@ -109,19 +112,19 @@ def _count(key: tuple) -> int:
 
 
 @export("compat.v1.logging.log_every_n")
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: str, n: int, *args: object) -> None:
     """A message at the first and then every `n`-th call with it."""
     log_if(level, msg, not _count(("every", msg)) % n, *args)
 
 
 @export("compat.v1.logging.log_first_n")
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
     """A message at the first `n` calls with it."""
     log_if(level, msg, _count(("first", msg)) < n, *args)
 
 
 @export("compat.v1.logging.TaskLevelStatusMessage")
-def task_level_status_message(msg: Any) -> None:
+def task_level_status_message(msg: str) -> None:
     """A message of what is wrong."""
     logger().error(msg)
 

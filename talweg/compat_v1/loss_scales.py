@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.train.optimizer import Optimizer
 from talweg.core.dtypes import float32, int64
 from talweg.core.errors import value_error
 from talweg.core.value import IndexedSlices
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 SPACES = ("mixed_precision", "mixed_precision.experimental", "train.experimental")
 
@@ -25,7 +28,7 @@ class LossScale:
         """The number, a float32 scalar."""
         raise NotImplementedError
 
-    def update(self, grads: Any) -> tuple:
+    def update(self, grads: TensorLike) -> tuple:
         """(the operation that changes the number, whether the gradients may be used)."""
         raise NotImplementedError
 
@@ -48,7 +51,7 @@ class FixedLossScale(LossScale):
         """The number, a float32 scalar."""
         return look_up("constant")(self._value, float32)
 
-    def update(self, grads: Any) -> tuple:
+    def update(self, grads: TensorLike) -> tuple:
         """(nothing, True)."""
         return look_up("no_op")(), True
 
@@ -57,7 +60,7 @@ class FixedLossScale(LossScale):
         return {"loss_scale_value": self._value}
 
 
-def _all_finite(grads: Any) -> Any:
+def _all_finite(grads: object) -> Any:
     flat = [g for g in look_up("nest.flatten")(grads) if g is not None]
     values = [g.values if isinstance(g, IndexedSlices) else g for g in flat]
     finite = [look_up("reduce_all")(look_up("math.is_finite")(g)) for g in values]
@@ -91,7 +94,7 @@ class DynamicLossScale(LossScale):
         """The number, a float32 scalar."""
         return self._scale.read_value()
 
-    def update(self, grads: Any) -> tuple:
+    def update(self, grads: TensorLike) -> tuple:
         """(the operation that changes the number, whether all gradients are finite)."""
         finite = _all_finite(grads)
         where, cast = look_up("where"), look_up("cast")
@@ -126,7 +129,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     optimizer.
     """
 
-    def __init__(self, opt: Any, loss_scale: Any):
+    def __init__(self, opt: TensorLike, loss_scale: TensorLike):
         if not isinstance(opt, Optimizer):
             raise value_error("TW104", f'"opt" must be an instance of Optimizer, but got: {opt!r}')
         super().__init__(False, f"{type(self).__name__}_{opt.get_name()}")
@@ -158,7 +161,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         )
         return [(None if g is None else self._scaled_back(g, scale), v) for g, v in pairs]
 
-    def _scaled_back(self, g: Any, scale: Any) -> Any:
+    def _scaled_back(self, g: Any, scale: bool) -> Any:
         factor = 1.0 / scale
         if isinstance(g, IndexedSlices):
             values = g.values * look_up("cast")(factor, g.values.dtype)
@@ -166,7 +169,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return g * look_up("cast")(factor, g.dtype)
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Any, global_step: Any = None, name: Any = None
     ) -> Any:
         """A step, if all gradients are finite."""
         pairs = list(grads_and_vars)
@@ -183,7 +186,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
 
 @export(*_names("enable_mixed_precision_graph_rewrite", "mixed_precision", "train.experimental"))
-def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
+def enable_mixed_precision_graph_rewrite(
+    opt: TensorLike, loss_scale: TensorLike = "dynamic"
+) -> Any:
     """The optimizer with a scaled loss; no operation is computed in 16 bits: CPUs gain nothing."""
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
 

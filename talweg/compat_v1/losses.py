@@ -24,6 +24,7 @@ from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.variable_scopes import operation_scope
 from talweg.compat_v1.variable_store import REGULARIZATION_LOSSES
 from talweg.core import dispatch
+from talweg.core.annotations import TensorLike
 from talweg.core.dims import differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import NeedsStaticError, invalid, value_error
@@ -109,10 +110,10 @@ def _fit(losses: Any, weights: Any) -> bool:
 @export("compat.v1.losses.compute_weighted_loss")
 @as_it_is
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """Losses times weights, as one number (or as they are with reduction NONE).
@@ -146,14 +147,14 @@ def compute_weighted_loss(
         return found
 
 
-def _count(everywhere: Any, weights: Any, axis: Any = None) -> Any:
+def _count(everywhere: object, weights: object, axis: TensorLike | None = None) -> Any:
     """How many losses have a weight that is not 0."""
     present = cast(not_equal(weights, 0.0), float32) * everywhere
     return reduce_sum(present, axis, keepdims=axis is not None)
 
 
 def _pair(
-    labels: Any, predictions: Any, function: str, names: tuple = ("labels", "predictions")
+    labels: object, predictions: object, function: str, names: tuple = ("labels", "predictions")
 ) -> tuple[Any, Any]:
     """Labels and predictions as float32 tensors of one shape; ValueError for None."""
     for value, name in zip((labels, predictions), names):
@@ -174,9 +175,9 @@ def _pair(
 def absolute_difference(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """|predictions - labels|, weighted; see `compute_weighted_loss`.
@@ -196,10 +197,10 @@ def absolute_difference(
 def cosine_distance(
     labels: Any,
     predictions: Any,
-    axis: int | None = None,
-    weights: Any = 1.0,
+    axis: Any = None,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
     dim: int | None = None,
 ) -> Any:
@@ -223,9 +224,9 @@ def cosine_distance(
 def hinge_loss(
     labels: Any,
     logits: Any,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """max(0, 1 - (2 labels - 1) logits), weighted; labels are 0 or 1.
@@ -245,10 +246,10 @@ def hinge_loss(
 def huber_loss(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """d² / 2 for differences d up to `delta`, linear beyond, weighted (Huber 1964).
@@ -270,10 +271,10 @@ def huber_loss(
 def log_loss(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """-labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon), weighted; p: predictions.
@@ -293,11 +294,11 @@ def log_loss(
 @export("compat.v1.losses.mean_squared_error")
 @as_it_is
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """(predictions - labels)², weighted; see `compute_weighted_loss`.
@@ -317,9 +318,9 @@ def mean_squared_error(
 def mean_pairwise_squared_error(
     labels: Any,
     predictions: Any,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: str = LOSSES,
 ) -> Any:
     """The squared differences between pairs of differences, in each example; weights by example.
 
@@ -349,12 +350,12 @@ def mean_pairwise_squared_error(
 @export("compat.v1.losses.sigmoid_cross_entropy")
 @as_it_is
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    multi_class_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: TensorLike = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted; smoothing moves labels towards 1/2.
@@ -380,12 +381,12 @@ def sigmoid_cross_entropy(
 @export("compat.v1.losses.softmax_cross_entropy")
 @as_it_is
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    onehot_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """`tf.nn.softmax_cross_entropy_with_logits`, weighted; no gradient by the labels.
@@ -412,11 +413,11 @@ def softmax_cross_entropy(
 @export("compat.v1.losses.sparse_softmax_cross_entropy")
 @as_it_is
 def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = LOSSES,
+    loss_collection: str = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """`tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted.
@@ -442,7 +443,7 @@ def sparse_softmax_cross_entropy(
 
 @export("compat.v1.losses.add_loss")
 @as_it_is
-def add_loss(loss: Any, loss_collection: Any = LOSSES) -> None:
+def add_loss(loss: TensorLike, loss_collection: TensorLike = LOSSES) -> None:
     """Put a loss into a collection of the graph; nothing happens outside of graphs, or for None."""
     if loss_collection and dispatch.context.base is not None:
         default_graph().add_to_collection(loss_collection, loss)
@@ -450,7 +451,7 @@ def add_loss(loss: Any, loss_collection: Any = LOSSES) -> None:
 
 @export("compat.v1.losses.get_losses")
 @as_it_is
-def get_losses(scope: str | None = None, loss_collection: Any = LOSSES) -> list[Any]:
+def get_losses(scope: str | None = None, loss_collection: TensorLike = LOSSES) -> list[Any]:
     """The losses of a collection; scope: a regular expression with which their names begin."""
     return default_graph().get_collection(loss_collection, scope)
 

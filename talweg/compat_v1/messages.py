@@ -7,10 +7,13 @@ on one CPU has no use for them.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class Message:
@@ -18,7 +21,7 @@ class Message:
 
     FIELDS: dict[str, Any] = {}
 
-    def __init__(self, **given: Any):
+    def __init__(self, **given: object):
         for name, default in self.FIELDS.items():
             object.__setattr__(self, name, default() if callable(default) else default)
         for name, value in given.items():
@@ -28,7 +31,7 @@ class Message:
                 )
             self._take(name, value)
 
-    def _take(self, name: str, value: Any) -> None:
+    def _take(self, name: str, value: object) -> None:
         present = getattr(self, name)
         if isinstance(present, Message) and isinstance(value, dict):
             value = type(present)(**value)
@@ -38,7 +41,7 @@ class Message:
             value = type(present)(value)  # type: ignore
         object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in self.FIELDS:
             raise AttributeError(
                 f"Assignment not allowed (no field {name!r} in {type(self).__name__})  [TW104]"
@@ -50,7 +53,7 @@ class Message:
         for name in self.FIELDS:
             object.__setattr__(self, name, copy.deepcopy(getattr(other, name)))
 
-    def MergeFrom(self, other: Any) -> None:
+    def MergeFrom(self, other: TensorLike) -> None:
         """Take over the fields of `other` that differ from the default."""
         fresh = type(self)()
         for name in self.FIELDS:
@@ -65,7 +68,7 @@ class Message:
         """Whether a field has another value than its default."""
         return getattr(self, name) != getattr(type(self)(), name)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]

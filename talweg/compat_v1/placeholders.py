@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims.state import placeholder_with_default as with_default
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 def _graph(function: str) -> Any:
@@ -32,7 +35,7 @@ def _dims(shape: Any) -> tuple | None:
 
 
 @export("compat.v1.placeholder")
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: object, shape: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed; RuntimeError outside a graph.
 
     shape: None if the rank is unknown; dimensions may be None.
@@ -52,7 +55,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 @export("compat.v1.placeholder_with_default")
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(
+    input: TensorLike, shape: ShapeLike, name: str | None = None
+) -> Tensor:
     """A tensor that has the value of `input` unless another one is fed for it.
 
     shape: what is known of its shape; ValueError unless `input` has such a shape.
@@ -75,7 +80,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 @export("compat.v1.sparse_placeholder", "compat.v1.sparse.placeholder")
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(
+    dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None
+) -> SparseTensor:
     """A sparse tensor whose indices, values and dense_shape are fed, as a `SparseTensorValue`.
 
     shape: of the whole; where it is fully known, its dense_shape need not be fed.
@@ -91,7 +98,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     known = TensorShape(None) if shape is None else as_shape(shape)
     prefix = None if name is None else f"{name}/"
 
-    def part(kind: Any, dims: Any, suffix: str) -> Any:
+    def part(kind: object, dims: ShapeLike, suffix: str) -> Any:
         return placeholder(kind, dims, None if prefix is None else prefix + suffix)
 
     values = part(dtype, [None], "values")

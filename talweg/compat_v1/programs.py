@@ -11,10 +11,16 @@ import functools
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_lazily
 from talweg.core.errors import compose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+    from talweg.lower.ir.loops import Buffer
 
 RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
@@ -50,7 +56,7 @@ class FlagValues:
             raise AttributeError(name)
         return getattr(absl("flags").FLAGS if name.startswith("__") else self._values(), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._values(), name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -62,7 +68,7 @@ class FlagValues:
     def __getitem__(self, name: str) -> Any:
         return absl("flags").FLAGS[name]
 
-    def __setitem__(self, name: str, flag: Any) -> None:
+    def __setitem__(self, name: str, flag: Buffer) -> None:
         absl("flags").FLAGS[name] = flag
 
     def __len__(self) -> int:
@@ -74,7 +80,7 @@ class FlagValues:
     def __contains__(self, name: str) -> bool:
         return name in absl("flags").FLAGS
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> Any:
         return absl("flags").FLAGS(*arguments, **named)
 
 
@@ -95,7 +101,7 @@ class Flags(ModuleType):
         return dir(absl("flags"))
 
 
-def older_names(define: Any) -> Any:
+def older_names(define: Callable[..., Any]) -> Any:
     """A function that defines a flag, which takes the older names of its arguments, too."""
 
     @functools.wraps(define)
@@ -111,7 +117,7 @@ export_lazily(lambda: FLAGS, "compat.v1.flags", "compat.v1.app.flags")
 
 
 @export("compat.v1.app.run")
-def run(main: Any = None, argv: Any = None) -> None:
+def run(main: TensorLike | None = None, argv: TensorLike | None = None) -> None:
     """Read the flags, call `main` (that of the program if not given) with what is left of the
     command line, and exit with what it returns."""
     main = main or sys.modules["__main__"].main

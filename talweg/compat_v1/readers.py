@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.core.dtypes import as_dtype, int64
@@ -10,8 +10,11 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
 
-def _operation(op: str, /, **arguments: Any) -> Any:
+
+def _operation(op: str, /, **arguments: object) -> Any:
     return look_up(f"raw_ops.{op}")(**arguments)
 
 
@@ -32,7 +35,7 @@ class ReaderBase:
     (b'a', b'b')
     """
 
-    def __init__(self, reader_ref: Any, supports_serialize: bool = False):
+    def __init__(self, reader_ref: TensorLike, supports_serialize: bool = False):
         self._reader_ref, self._supports_serialize = reader_ref, supports_serialize
 
     @property
@@ -45,10 +48,10 @@ class ReaderBase:
         """Whether its state can be saved."""
         return self._supports_serialize
 
-    def _queue(self, queue: Any) -> Any:
+    def _queue(self, queue: object) -> Any:
         return getattr(queue, "queue_ref", queue)
 
-    def read(self, queue: Any, name: str | None = None) -> tuple:
+    def read(self, queue: object, name: str | None = None) -> tuple:
         """(key, record) that come next; OutOfRangeError where the queue is closed and empty."""
         found = _operation(
             "ReaderReadV2",
@@ -61,7 +64,9 @@ class ReaderBase:
                 x.set_shape([])
         return tuple(found)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple:
+    def read_up_to(
+        self, queue: TensorLike, num_records: TensorLike, name: str | None = None
+    ) -> tuple:
         """(keys, records), at most so many."""
         found = _operation(
             "ReaderReadUpToV2",
@@ -87,7 +92,7 @@ class ReaderBase:
         """Where it is, as a string."""
         return _operation("ReaderSerializeStateV2", reader_handle=self._reader_ref)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Any:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Any:
         """Go to where it was."""
         return _operation("ReaderRestoreStateV2", reader_handle=self._reader_ref, state=state)
 
@@ -168,7 +173,7 @@ class IdentityReader(ReaderBase):
 class ConditionalAccumulatorBase:
     """Gradients, summed until they are taken; those of older steps are left out."""
 
-    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Any):
+    def __init__(self, dtype: Any, shape: Any, accumulator_ref: TensorLike):
         self._dtype, self._shape = as_dtype(dtype), TensorShape(shape)
         self._accumulator_ref = accumulator_ref
 
@@ -191,7 +196,7 @@ class ConditionalAccumulatorBase:
         """How many gradients were added, int32."""
         return _operation("AccumulatorNumAccumulated", handle=self._accumulator_ref)
 
-    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Any:
+    def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Any:
         """Say which step it is."""
         return _operation(
             "AccumulatorSetGlobalStep",
@@ -230,7 +235,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
         super().__init__(dtype, shape, handle)
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Any:
+    def apply_grad(
+        self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None
+    ) -> Any:
         """Add a gradient, unless it is of an older step."""
         return _operation(
             "ResourceAccumulatorApplyGradient",
@@ -239,7 +246,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             gradient=convert_to_tensor(grad, self._dtype),
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> Any:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
         """The mean (or sum) of the gradients, once there are enough."""
         found = _operation(
             "ResourceAccumulatorTakeGradient",
@@ -274,17 +281,17 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         super().__init__(dtype, shape, handle)
 
     def apply_indexed_slices_grad(
-        self, grad: Any, local_step: Any = 0, name: str | None = None
+        self, grad: Any, local_step: TensorLike = 0, name: str | None = None
     ) -> Any:
         """Add `tf.IndexedSlices`."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def apply_grad(
         self,
-        grad_indices: Any,
-        grad_values: Any,
-        grad_shape: Any = None,
-        local_step: Any = 0,
+        grad_indices: TensorLike,
+        grad_values: TensorLike,
+        grad_shape: ShapeLike | None = None,
+        local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Any:
         """Add rows of a gradient, unless they are of an older step."""
@@ -298,7 +305,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             has_known_shape=grad_shape is not None,
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> tuple:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple:
         """(indices, values, shape) once there are enough."""
         found = _operation(
             "SparseAccumulatorTakeGradient",
@@ -308,7 +315,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
         return tuple(found)
 
-    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> Any:
+    def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
         """The same as `tf.IndexedSlices`."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)

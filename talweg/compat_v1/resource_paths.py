@@ -6,10 +6,13 @@ import inspect
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value, look_up
 from talweg.core import errors
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 # -- errors
 
@@ -47,7 +50,7 @@ class raise_exception_on_not_ok_status:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *error: Any) -> bool:
+    def __exit__(self, *error: object) -> bool:
         return False
 
 
@@ -115,27 +118,27 @@ class TFRecordCompressionType:
 
 
 @export("compat.v1.data.experimental.SparseTensorStructure")
-def SparseTensorStructure(dtype: Any, shape: Any) -> Any:
+def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
     """`tf.SparseTensorSpec(shape, dtype)`."""
     return look_up("SparseTensorSpec")(shape, dtype)
 
 
 @export("compat.v1.data.experimental.RaggedTensorStructure")
-def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> Any:
+def RaggedTensorStructure(dtype: DTypeLike, shape: ShapeLike, ragged_rank: int) -> Any:
     """`tf.RaggedTensorSpec(shape, dtype, ragged_rank)`."""
     return look_up("RaggedTensorSpec")(shape, dtype, ragged_rank)
 
 
 @export("compat.v1.data.experimental.TensorArrayStructure")
 def TensorArrayStructure(
-    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+    dtype: DTypeLike, element_shape: ShapeLike, dynamic_size: bool, infer_shape: bool
 ) -> Any:
     """`tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)`."""
     return look_up("TensorArraySpec")(element_shape, dtype, dynamic_size, infer_shape)
 
 
 @export("compat.v1.data.experimental.TensorStructure")
-def TensorStructure(dtype: Any, shape: Any) -> Any:
+def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> Any:
     """`tf.TensorSpec(shape, dtype)`."""
     return look_up("TensorSpec")(shape, dtype)
 
@@ -147,5 +150,5 @@ def get_loss_reduction() -> Any:
 
 
 @export("compat.v1.experimental.output_all_intermediates")
-def output_all_intermediates(state: Any) -> None:
+def output_all_intermediates(state: TensorLike) -> None:
     """Accepted: gradients keep what they need."""

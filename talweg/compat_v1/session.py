@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from talweg.graph.graph import Graph
 from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import Program, UnfedError, functionalize
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 PLANS = 64  # programs a session keeps
 
 
@@ -42,7 +45,7 @@ class _Default(threading.local):
 _default = _Default()
 
 
-def _leave(session: Any) -> None:
+def _leave(session: Session) -> None:
     """Take the session off this thread's stack; AssertionError if it is not the innermost."""
     if not _default.stack or _default.stack[-1] is not session:
         if session in _default.stack:
@@ -91,7 +94,7 @@ class Session:
     array([2., 4.], dtype=float32)
     """
 
-    def __init__(self, target: Any = "", graph: Any = None, config: Any = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: object = None):
         if graph is None:
             graph = default_graph()
         if not isinstance(graph, Graph):
@@ -143,7 +146,7 @@ class Session:
         _default.stack.append(self)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         context = self._contexts.pop()
         try:
             _leave(self)
@@ -159,7 +162,7 @@ class Session:
         self._plans.clear()
 
     @staticmethod
-    def reset(target: Any, containers: Any = None, config: Any = None) -> None:
+    def reset(target: str, containers: TensorLike | None = None, config: object = None) -> None:
         """Accepted: no values outlive their session."""
 
     def list_devices(self) -> list:
@@ -199,7 +202,9 @@ class Session:
         values = self._values(nodes, fed, arrays, watch, run_metadata)
         return values[0] if fetch is None else fetch.build(values)
 
-    def _values(self, nodes: tuple, fed: tuple, arrays: list, watch: Any, metadata: Any) -> list:
+    def _values(
+        self, nodes: tuple, fed: tuple, arrays: list, watch: Watch | None, metadata: object
+    ) -> list:
         """The values of nodes, as the user gets them."""
         if nodes:
             plan = self._plan(nodes, fed)
@@ -219,7 +224,7 @@ class Session:
             dispatch.state.observer.session_ran(self, program, arrays, values)
         return values
 
-    def report(self, fetches: Any, feeds: Any = ()) -> list[str]:
+    def report(self, fetches: object, feeds: Any = ()) -> list[str]:
         """What runs otherwise than it was written: work that is shared, products that are factored.
 
         `feeds` are the tensors that would be fed.
@@ -257,7 +262,9 @@ class Session:
                 drop_oldest(self._plans)
             return self._plans.setdefault(key, program)
 
-    def _execute(self, program: Program, fed: tuple, arrays: list, watch: Any = None) -> list:
+    def _execute(
+        self, program: Program, fed: tuple, arrays: list, watch: Watch | None = None
+    ) -> list:
         context = dispatch.context
         base, recorders, running = context.base, context.recorders, context.running
         context.base, context.recorders, context.running = None, (), self._iterators
@@ -281,7 +288,7 @@ class Session:
             program.calls = plan_of(program, fed)
         return program.calls
 
-    def _run_program(self, program: Program, arrays: list, watch: Any) -> list:
+    def _run_program(self, program: Program, arrays: list, watch: Watch | None) -> list:
         """Run a program on the values of variables; what was written stays after a failure."""
         if not program.starts:
             return executor.run(program, list(arrays), {}, watch)
@@ -292,7 +299,7 @@ class Session:
             return executor.run(program, list(arrays), held, watch)
 
     def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+        self, fetches: TensorLike, feed_list: TensorLike | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of `feed_list` that gives the values of `fetches`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
@@ -300,7 +307,9 @@ class Session:
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
         fetched(self._graph, fetches)  # so that what cannot be fetched is refused now
 
-        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(
+            *values: Any, options: dict[Any, Any] | None = None, run_metadata: Any = None
+        ) -> Any:
             if len(values) != len(keys):
                 raise value_error(
                     "TW503", f"this callable takes {len(keys)} values, {len(values)} were given"
@@ -309,7 +318,7 @@ class Session:
 
         return call
 
-    def load(self, variable: GraphVariable, value: Any) -> None:
+    def load(self, variable: GraphVariable, value: TensorLike) -> None:
         """Give a variable a value; ValueError if the shape does not fit."""
         array = np.asarray(to_array(value, variable.dtype))
         if not variable.shape.is_compatible_with(array.shape):
@@ -320,7 +329,7 @@ class Session:
             self._state[variable.handle] = np.array(array)[()]
 
 
-def _watch(options: Any) -> Watch | None:
+def _watch(options: object) -> Watch | None:
     """What times a run, if statistics are asked for."""
     return Watch() if getattr(options, "trace_level", 0) else None
 
@@ -338,7 +347,7 @@ class _AsDefault:
         _default.stack.append(self._session)
         return self._session
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             _leave(self._session)
         finally:
@@ -349,7 +358,7 @@ class _AsDefault:
 class InteractiveSession(Session):
     """A session that is the default one from when it is made until it is closed."""
 
-    def __init__(self, target: str = "", graph: Any = None, config: Any = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: object = None):
         super().__init__(target, graph, config)
         _default.stack.append(self)
 
@@ -362,7 +371,7 @@ class InteractiveSession(Session):
 
 @implement_hook("evaluate_in_session")
 @runs_graphs
-def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
+def evaluate_in_session(value: Any, feed_dict: object, session: Any) -> Any:
     """`value` run in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
     if session is None:
@@ -382,7 +391,7 @@ def evaluate_in_session(value: Any, feed_dict: Any, session: Any) -> Any:
 
 @implement_hook("load_in_session")
 @runs_graphs
-def load_in_session(variable: GraphVariable, value: Any, session: Any) -> None:
+def load_in_session(variable: GraphVariable, value: np.ndarray, session: Session) -> None:
     """Give a variable a value in `session` or the default session."""
     session = session or get_default_session()
     if session is None:

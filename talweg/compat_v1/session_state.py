@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import wrap
 from talweg.execute.interpret import MISSING
 
+if TYPE_CHECKING:
+    from talweg.graph.handle import Handle
+
 
 class SessionValue(ReplaceableValue):
     """What a session has for a variable; MISSING before it is initialized."""
@@ -19,7 +22,7 @@ class SessionValue(ReplaceableValue):
     def __init__(self) -> None:
         self._tensor = wrap(MISSING)
 
-    def _replace(self, array: Any) -> None:
+    def _replace(self, array: np.generic | np.ndarray) -> None:
         self._tensor = wrap(array)
 
 
@@ -30,7 +33,7 @@ class SessionVariables(Variables):
         super().__init__()
         self._values: dict[Any, SessionValue] = {}
 
-    def owner(self, handle: Any) -> Any:
+    def owner(self, handle: Handle) -> Any:
         """Who is held while a variable is changed."""
         found = self._values.get(handle)
         return self._values.setdefault(handle, SessionValue()) if found is None else found
@@ -43,7 +46,7 @@ class SessionVariables(Variables):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
-    def __contains__(self, handle: Any) -> bool:
+    def __contains__(self, handle: Handle) -> bool:
         return handle in self._values and self[handle] is not MISSING
 
     def clear(self) -> None:
@@ -65,10 +68,10 @@ class SessionState:
         )
         self.reserve, self.settle = variables.reserve, variables.settle
 
-    def __getitem__(self, handle: Any) -> Any:
+    def __getitem__(self, handle: Handle) -> Any:
         return self._variables.get(handle)
 
-    def __setitem__(self, handle: Any, array: Any) -> None:
+    def __setitem__(self, handle: Handle, array: np.generic | np.ndarray) -> None:
         if type(array) is np.ndarray and any([array is given for given in self._fed]):
             array = np.array(array)
         self._variables[handle] = array

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.compat_v1.messages import AllocatorMemoryUsed, DeviceStepStats, NodeExecStats
 from talweg.graph.names import type_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.graph.graph import Graph
+    from talweg.passes.functionalize import Step
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
@@ -21,7 +27,7 @@ class Watch:
         self._open: tuple | None = None
         self.rows: list[tuple] = []  # node, start, end, bytes of the result
 
-    def begin(self, step: Any, values: list) -> None:
+    def begin(self, step: Step, values: list) -> None:
         """Note that `step` begins."""
         self.end()
         self._open = (step, values, time.perf_counter_ns() - self._zero)
@@ -35,13 +41,13 @@ class Watch:
             self._open = None
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: np.generic | np.ndarray) -> int:
     if isinstance(value, (tuple, list)):
         return sum(map(_bytes, value))
     return getattr(value, "nbytes", 0)
 
 
-def report(metadata: Any, watch: Watch, graph: Any) -> None:
+def report(metadata: Any, watch: Watch, graph: Graph) -> None:
     """Write what was watched into a RunMetadata."""
     watch.end()
     stats = DeviceStepStats(device=DEVICE)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.messages import ConfigProto, RewriterConfig
 from talweg.core.errors import type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
 
 
 @export("compat.v1.test.get_temp_dir")
@@ -108,12 +111,12 @@ class StubOutForTesting:
     def __init__(self) -> None:
         self._set: list[tuple] = []
 
-    def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
+    def Set(self, parent: TensorLike, child_name: str, new_child: TensorLike) -> None:
         """Replace an attribute."""
         self._set.append((parent, child_name, getattr(parent, child_name)))
         setattr(parent, child_name, new_child)
 
-    def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
+    def SmartSet(self, obj: TensorLike, attr_name: str, new_attr: TensorLike) -> None:
         """Replace an attribute; AttributeError if it is not there."""
         self.Set(obj, attr_name, new_attr)
 
@@ -129,7 +132,7 @@ class StubOutForTesting:
     def __enter__(self) -> StubOutForTesting:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.UnsetAll()
 
 
@@ -141,7 +144,7 @@ def _session_of_test() -> Iterator[Any]:
     yield session
 
 
-def _shaped(x: Any) -> list:
+def _shaped(x: object) -> list:
     return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
@@ -199,14 +202,14 @@ def compute_gradient(
 
 @export("compat.v1.test.compute_gradient_error")
 def compute_gradient_error(
-    x: Any,
-    x_shape: Any,
-    y: Any,
-    y_shape: Any,
-    x_init_value: Any = None,
+    x: TensorLike,
+    x_shape: ShapeLike,
+    y: TensorLike,
+    y_shape: ShapeLike,
+    x_init_value: TensorLike | None = None,
     delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: Any = None,
+    init_targets: TensorLike | None = None,
+    extra_feed_dict: TensorLike | None = None,
 ) -> float:
     """The largest difference between the two Jacobians of `compute_gradient`.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from talweg.api.export import export, look_up
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.SparseTensorValue")
@@ -43,7 +46,7 @@ class RaggedTensorValue:
     [[1, 2], [3]]
     """
 
-    def __init__(self, values: Any, row_splits: Any):
+    def __init__(self, values: Any, row_splits: TensorLike):
         self.values, self.row_splits = values, np.asarray(row_splits)
 
     @property

@@ -6,7 +6,7 @@ The function runs once, in a graph of its own; its variables become eager ones. 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.graphs import default_graph
@@ -22,6 +22,12 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import schedule, sources_of
 from talweg.trace.function import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.node import Node
 
 
 class Replay:
@@ -43,7 +49,7 @@ class Replay:
             found.append(None if isinstance(fetch, Operation) else value)
         return found
 
-    def _applied(self, node: Any, done: dict) -> Any:
+    def _applied(self, node: Node, done: dict) -> Any:
         name, params = node.prim.name, dict(node.params)
         if name == "constant":
             return wrap(params["value"].array)
@@ -71,7 +77,7 @@ class Replay:
 class WrappedFunction:
     """A graph of TensorFlow 1 as a function: `graph`, `inputs`, `outputs`, `variables`, `prune`."""
 
-    def __init__(self, graph: Graph, inputs: list, outputs: Any, replay: Replay, name: str):
+    def __init__(self, graph: Graph, inputs: list, outputs: list[Any], replay: Replay, name: str):
         self.graph, self.inputs, self.structured_outputs = graph, inputs, outputs
         self.name, self._replay = name, replay
         self.variables = list(replay.handles.values())
@@ -83,7 +89,7 @@ class WrappedFunction:
         """The variables that may be trained."""
         return [v for v in self.variables if v.trainable]
 
-    def _traced(self, feeds: list, fetches: Any, name: str) -> Function:
+    def _traced(self, feeds: list, fetches: list[Any], name: str) -> Function:
         leaves = structure.flatten(fetches)
         wanted = [leaf for leaf in leaves if isinstance(leaf, (Symbol, Operation))]
         nodes = [feed.node for feed in feeds]
@@ -98,7 +104,7 @@ class WrappedFunction:
 
         return Function(run, name, autograph=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """The results for these arguments, in the order of the signature or by their names."""
         names = [x.op.name for x in self.inputs]
         given = list(args) + [kwargs[name] for name in names[len(args) :] if name in kwargs]
@@ -111,7 +117,11 @@ class WrappedFunction:
         return self._function(*values)
 
     def prune(
-        self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
+        self,
+        feeds: dict[Any, Any],
+        fetches: list[Any],
+        name: str | None = None,
+        input_signature: TensorLike | None = None,
     ) -> WrappedFunction:
         """The function from some tensors of the graph to others.
 
@@ -135,7 +145,7 @@ class WrappedFunction:
         label = name or "pruned"
         return WrappedFunction(self.graph, flat, wanted, self._replay, label)
 
-    def _element(self, x: Any) -> Any:
+    def _element(self, x: object) -> Any:
         if isinstance(x, (list, tuple)):
             return x
         found = self.graph.as_graph_element(x)
@@ -163,7 +173,9 @@ def _eager_variables(graph: Graph) -> dict[Handle, Variable]:
 
 
 @export("compat.v1.wrap_function")
-def wrap_function(fn: Any, signature: Any, name: str | None = None) -> WrappedFunction:
+def wrap_function(
+    fn: Callable[..., Any], signature: Any, name: str | None = None
+) -> WrappedFunction:
     """A Python function that builds a graph of TensorFlow 1, as a function with its variables.
 
     `fn` runs once, with placeholders of the TensorSpecs in `signature`.  The result can be called;
@@ -189,7 +201,7 @@ def wrap_function(fn: Any, signature: Any, name: str | None = None) -> WrappedFu
     return WrappedFunction(graph, inputs, outputs, Replay(graph, _eager_variables(graph)), label)
 
 
-def _placeholder(make: Any, spec: TensorSpec, place: int) -> Any:
+def _placeholder(make: Callable[..., Any], spec: TensorSpec, place: int) -> Any:
     label = spec.name or f"arg_{place}"
     return make(spec.dtype, spec.shape, name=label)
 

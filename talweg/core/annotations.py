@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
     from typing import Protocol, TypeAlias
 
     import numpy as np
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     class SupportsArray(Protocol):
         """What NumPy takes as an array."""
 
-        def __array__(self, *args: Any) -> Any: ...
+        def __array__(self, *args: object) -> Any: ...
 
     class SupportsTensor(Protocol):
         """What says how it becomes a tensor."""
 
-        def __tf_tensor__(self, *args: Any) -> Any: ...
+        def __tf_tensor__(self, *args: object) -> Any: ...
 
     _Objects: TypeAlias = HasDType | SupportsArray | SupportsTensor
     _Arrays: TypeAlias = Operators | IndexedSlices | np.ndarray | np.generic | _Objects
@@ -40,5 +41,6 @@ if TYPE_CHECKING:
     ShapeLike: TypeAlias = TensorShape | _Arrays | int | Sequence[Any]
     AxisLike: TypeAlias = _Arrays | int | Sequence[Any]
     WindowLike: TypeAlias = _Arrays | int | str | Sequence[Any]
+    PathLike: TypeAlias = str | bytes | os.PathLike[str]
 else:
-    TensorLike = DTypeLike = ShapeLike = AxisLike = WindowLike = Any
+    TensorLike = DTypeLike = ShapeLike = AxisLike = WindowLike = PathLike = Any

@@ -36,13 +36,16 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, bool_
 from talweg.core.errors import invalid
 from talweg.core.primitive import MEMORY, REGISTRY, NoGradient, Primitive
 from talweg.core.shapes import broadcast_dims
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LEADING = "leading"  # leading axes are batch axes already
 LOOP = "loop"  # one slice after the other
@@ -156,7 +159,7 @@ def elementwise(
     write to keep away from where value or derivative is not finite.
     """
 
-    def declare(declaration: Any) -> Primitive:
+    def declare(declaration: Callable | type) -> Primitive:
         name = declaration.__name__.rstrip("_")
         with _new(name, declaration.__doc__) as prim:
             prim.elementwise, prim.checked, prim.batch = True, False, ELEMENTWISE
@@ -207,7 +210,7 @@ def _read_no_gradient(prim: Primitive, fields: dict) -> None:
     _refuse_strangers(prim, "no_gradient", prim.no_gradient)
 
 
-def _refuse_strangers(prim: Primitive, field: str, named: Any) -> None:
+def _refuse_strangers(prim: Primitive, field: str, named: Sequence[Any] | dict) -> None:
     """DeclarationError where a field tells of operands that there are not."""
     for name in named:
         if name not in prim.operands:
@@ -235,7 +238,9 @@ def _check_partials(prim: Primitive) -> None:
             )
 
 
-def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[..., Any]:
+def _elementwise_infer(
+    prim: Primitive, result: DType | Callable | None, same: list[str]
+) -> Callable[..., Any]:
     positions = [prim.operands.index(name) for name in same]
 
     def infer(*avals: Aval, **params: Any) -> Aval:
@@ -261,14 +266,16 @@ def _elementwise_infer(prim: Any, result: Any, same: list[str]) -> Callable[...,
     return infer
 
 
-def check_dtype(name: str, operand: str, dtype: DType, accepts: Any) -> None:
+def check_dtype(
+    name: str, operand: str, dtype: DType, accepts: frozenset[DType] | set[DType] | None
+) -> None:
     """InvalidArgumentError unless `dtype` is one of `accepts`."""
     if accepts is not None and dtype not in accepts:
         allowed = ", ".join(sorted(d.name for d in accepts))
         raise invalid("TW102", f"{name}: {operand} has dtype {dtype.name}", f"one of {allowed}")
 
 
-def primitive(body: Any) -> Primitive:
+def primitive(body: type) -> Primitive:
     """Declare a primitive by a class body; see this module's docstring."""
     fields = dict(vars(body))
     with _new(body.__name__.rstrip("_"), body.__doc__) as prim:

@@ -50,7 +50,7 @@ NUMBERS: dict[str, Callable[..., int]] = {
 }
 
 
-def functions_in(sizes: Any) -> list[Atom]:
+def functions_in(sizes: tuple) -> list[Atom]:
     """Every atom in some sizes that is a function, once, after those among its arguments."""
     found: dict[Atom, None] = {}
     pending = [atom for size in sizes for atom in _functions_of(size)]

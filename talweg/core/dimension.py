@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import dimension_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dims import Size
 
 
 class Dimension:
@@ -30,22 +34,22 @@ class Dimension:
         """The size; None if unknown."""
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Size) -> bool:
         """Whether both may be the same size."""
         size = dimension_of(other)
         return self._value is None or size is None or self._value == size
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: Size) -> None:
         """ValueError unless `is_compatible_with`."""
         if not self.is_compatible_with(other):
             raise value_error("TW204", f"Dimensions {self} and {other} are not compatible")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: Size) -> Dimension:
         """What both know; ValueError if they differ."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
-    def _combined(self, other: Any, apply: Callable[[int, int], Any]) -> Any:
+    def _combined(self, other: Size, apply: Callable[[int, int], Any]) -> Any:
         size = dimension_of(other)
         if self._value is None or size is None:
             return None
@@ -54,25 +58,25 @@ class Dimension:
     def __add__(self, other: Any) -> Dimension:
         return Dimension(self._combined(other, operator.add))
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: object) -> Dimension:
         return Dimension(self._combined(other, operator.sub))
 
-    def __rsub__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, lambda a, b: b - a))
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, operator.mul))
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, operator.floordiv))
 
-    def __rfloordiv__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, lambda a, b: b // a))
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __mod__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, operator.mod))
 
-    def __rmod__(self, other: Any) -> Dimension:
+    def __rmod__(self, other: TensorLike) -> Dimension:
         return Dimension(self._combined(other, lambda a, b: b % a))
 
     __radd__, __rmul__ = __add__, __mul__
@@ -83,22 +87,22 @@ class Dimension:
         except (TypeError, ValueError):
             return NotImplemented
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         try:
             return self._combined(other, operator.ne)
         except (TypeError, ValueError):
             return NotImplemented
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: TensorLike) -> Any:
         return self._combined(other, operator.lt)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._combined(other, operator.le)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: TensorLike) -> Any:
         return self._combined(other, operator.gt)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: TensorLike) -> Any:
         return self._combined(other, operator.ge)
 
     def __hash__(self) -> int:

@@ -166,7 +166,7 @@ class Dim:
             return False
         raise undecided(self, "==", other)
 
-    def __ne__(self, other: Any) -> bool:
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -344,7 +344,7 @@ def _gcd(a: int, b: int) -> int:
     return abs(a)
 
 
-def _less(gap: Size, limit: int, left: Any, sign: str, right: Any) -> bool:
+def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
     """Whether gap < limit."""
     if type(gap) is int:
         return gap < limit
@@ -356,7 +356,7 @@ def _less(gap: Size, limit: int, left: Any, sign: str, right: Any) -> bool:
     raise undecided(left, sign, right)
 
 
-def undecided(left: Any, sign: str, right: Any) -> NeedsStaticError:
+def undecided(left: Dim, sign: str, right: Size) -> NeedsStaticError:
     """The error of a comparison that depends on sizes that are not known."""
     return NeedsStaticError(
         f"whether {left!r} {sign} {right!r} is not known while the graph is built"
@@ -384,7 +384,7 @@ def of_atom(atom: Atom) -> Dim:
     return Dim((((atom,), 1),), 0)
 
 
-def is_symbolic(dims: Any) -> bool:
+def is_symbolic(dims: tuple) -> bool:
     """Whether a tuple of dimensions holds one that is not a plain number."""
     return any(type(size) is Dim for size in dims)
 

@@ -21,9 +21,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.thread_context import carried
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 
 class State:
@@ -58,16 +61,16 @@ class Recorder:
 
     rank = 0
 
-    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def record(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """An application of a primitive."""
 
-    def note_read(self, variable: Any, tensor: Any) -> None:
+    def note_read(self, variable: object, tensor: object) -> None:
         """A variable was read as `tensor`."""
 
-    def note_write(self, variable: Any, tensor: Any) -> None:
+    def note_write(self, variable: object, tensor: object) -> None:
         """A variable was given the value of `tensor`, or changed by it."""
 
-    def note_exit(self, tensor: Any) -> None:
+    def note_exit(self, tensor: object) -> None:
         """The value of `tensor` was taken out to NumPy or Python."""
 
 
@@ -96,7 +99,7 @@ state = State()
 context = carried(Context())
 
 
-def bind(prim: Any, operands: tuple, params: dict) -> Any:
+def bind(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Apply `prim`: interpret, then show the application to every recorder."""
     interpreter, plain = context.base, state.plain
     level = 0 if interpreter is None else interpreter.level
@@ -124,7 +127,7 @@ def note_write() -> None:
         batching.wrote = True
 
 
-def put_on_device(results: Any) -> None:
+def put_on_device(results: object) -> None:
     """Note where new tensors lie: on the device in force."""
     for tensor in results if type(results) is tuple else (results,):
         if type(tensor) is state.plain:
@@ -143,7 +146,7 @@ def leave(count: int = 1) -> None:
         state.busy -= count
 
 
-def push(recorder: Any) -> None:
+def push(recorder: Recorder) -> None:
     """Make `recorder` the innermost recorder of its kind in this thread."""
     present = context.recorders
     place = len(present)
@@ -153,7 +156,7 @@ def push(recorder: Any) -> None:
     enter()
 
 
-def remove(recorder: Any) -> None:
+def remove(recorder: Recorder) -> None:
     """Take `recorder` off this thread's recorders; nothing happens if it is not among them."""
     present = context.recorders
     kept = tuple([other for other in present if other is not recorder])
@@ -163,7 +166,7 @@ def remove(recorder: Any) -> None:
 
 
 @contextmanager
-def observed_by(observer: Any) -> Iterator[None]:
+def observed_by(observer: object) -> Iterator[None]:
     """Let `observer` watch what is done inside the block, in place of one around it."""
     before = state.observer
     enter()

@@ -5,11 +5,14 @@ bfloat16 and the 8-bit floats live in `ml_dtypes`, which is loaded when one of t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.core.errors import NotEagerError, type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
 
 ENUMS = {
     "float32": 1,
@@ -161,15 +164,15 @@ class DType:
             low, high = (0, 1) if self.is_floating else (self.min, self.max)
         return (0 if self.is_integer else low), high
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Size) -> bool:
         """Whether a tensor of `other` can stand where this dtype is asked for."""
         return self is as_dtype(other)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: Size) -> bool:
         """Whether this is `other`."""
         return type(other) is DType and self is other
 
-    def most_specific_common_supertype(self, types) -> DType | None:
+    def most_specific_common_supertype(self, types: tuple) -> DType | None:
         """This dtype if all `types` equal it, else None."""
         return self if all(self is other for other in types) else None
 
@@ -189,7 +192,7 @@ class DType:
         except TypeError:
             return False
 
-    def __ne__(self, other: Any) -> bool:
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -311,7 +314,7 @@ def as_dtype(type_value: Any) -> DType:
         raise _no_dtype(type_value) from None
 
 
-def _no_dtype(value: Any) -> TypeError:
+def _no_dtype(value: object) -> TypeError:
     return type_error(
         "TW102",
         f"Cannot convert value {value!r} to a TensorFlow DType.",

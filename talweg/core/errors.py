@@ -82,7 +82,7 @@ class OpError(Exception):
 
     code = 2
 
-    def __init__(self, node_def, op, message: str, error_code: int, *args):
+    def __init__(self, node_def: object, op, message: str, error_code: int, *args: object):
         super().__init__(node_def, op, message, error_code)
         self._node_def, self._op, self._message = node_def, op, message
         self._code = error_code
@@ -119,7 +119,7 @@ class OpError(Exception):
 class _CodedError(OpError):
     """An error whose class says its code."""
 
-    def __init__(self, node_def, op, message: str, *args):
+    def __init__(self, node_def: object, op, message: str, *args: object):
         Exception.__init__(self, node_def, op, message)
         self._node_def, self._op, self._message, self._code = node_def, op, message, self.code
 

@@ -6,9 +6,12 @@ with `hasattr` it is not there, and attributes that are there cost nothing more.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import compose, type_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TAPE = "with tf.GradientTape() as tape: ...compute the loss; then tape.gradient(loss, variables)"
 MEANT = {  # attribute -> what to write; x is the tensor
@@ -133,7 +136,7 @@ class Habit:
     def __init__(self, name: str, cure: str):
         self.name, self.cure = name, cure
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         text = f"{owner.__name__!r} object has no attribute {self.name!r}"
         text = compose("TW104", text, hint=self.cure)
         error = AttributeError(text)
@@ -141,7 +144,7 @@ class Habit:
         raise error
 
 
-def refuse_items(self: Any, key: Any, value: Any = None) -> None:
+def refuse_items(self: Any, key: int, value: float | None = None) -> None:
     """TypeError: tensors never change."""
     raise type_error(
         "TW104",
@@ -151,7 +154,7 @@ def refuse_items(self: Any, key: Any, value: Any = None) -> None:
     )
 
 
-def refuse_variable_items(self: Any, key: Any, value: Any = None) -> None:
+def refuse_variable_items(self: Any, key: int, value: float | None = None) -> None:
     """TypeError: elements of variables are assigned by a method."""
     raise type_error(
         "TW104",
@@ -160,7 +163,7 @@ def refuse_variable_items(self: Any, key: Any, value: Any = None) -> None:
     )
 
 
-def add_habits(cls: Any, items: Any) -> None:
+def add_habits(cls: Any, items: Callable) -> None:
     """Give `cls` the names it has not, and what `x[0] = 1` says."""
     cures = MEANT | dict.fromkeys(IN_PLACE, "v.assign(...) of a tf.Variable v")
     cures |= {"add_": "v.assign_add(...) of a tf.Variable v", "sub_": "v.assign_sub(...) of one"}

@@ -205,7 +205,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def loop_batch(size: object, kinds: tuple, operands: Operands, **params: Any) -> Any: ...
+        def loop_batch(size: object, kinds: tuple, operands: Operands, **params: object) -> Any: ...
         @staticmethod
         def call_batch(
             prim: object, size: object, kinds: tuple, operands: Operands, body: object
@@ -274,12 +274,14 @@ class Hooks:
             ...
 
         @staticmethod
-        def placed_variable(*args: Any, **kwargs: Any) -> Any:
+        def placed_variable(*args: object, **kwargs: object) -> Any:
             """A variable on a device.  `eager.placed`"""
             ...
 
         @staticmethod
-        def update_variable(*operands: Any, variable: object, rule: object, **params: Any) -> Any:
+        def update_variable(
+            *operands: object, variable: object, rule: object, **params: object
+        ) -> Any:
             """A write into a variable.  `eager.variable`"""
             ...
 
@@ -368,7 +370,10 @@ class Hooks:
 
         @staticmethod
         def graph_def(
-            graph: object, from_version: int | None = None, add_shapes: bool = False, **options: Any
+            graph: object,
+            from_version: int | None = None,
+            add_shapes: bool = False,
+            **options: object,
         ) -> Any:
             """A graph as a GraphDef message.  `interop.graph_def.exporting`"""
             ...

@@ -185,11 +185,11 @@ class Holding:
     def __enter__(self) -> None:
         self._taken = hold(self._variables)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         let_go(self._taken)
 
 
-def holding(*variables: Any) -> Holding:
+def holding(*variables: object) -> Holding:
     """A block in which variables are held."""
     return Holding(variables)
 

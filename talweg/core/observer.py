@@ -8,46 +8,52 @@ know.  An observer looks and never changes what it is shown.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.dtypes import DType
+    from talweg.core.primitive import Primitive
 
 
 class Observer:
     """Is told what a program does."""
 
-    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def applied(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """A primitive ran at once, on eager tensors."""
 
-    def left(self, tensor: Any) -> None:
+    def left(self, tensor: object) -> None:
         """The value of a tensor was taken out to NumPy or Python."""
 
-    def entered(self, value: Any, array: Any, dtype: Any) -> None:
+    def entered(self, value: object, array: np.ndarray, dtype: DType) -> None:
         """A Python or NumPy value became a tensor around `array`; `dtype` was asked for, or not."""
 
-    def node_asked(self, node: Any, merged: bool) -> None:
+    def node_asked(self, node: object, merged: bool) -> None:
         """A graph was asked for a node: a new one, or (`merged`) one that was there."""
 
-    def variable_made(self, variable: Any) -> None:
+    def variable_made(self, variable: object) -> None:
         """A variable was made."""
 
-    def variable_read(self, variable: Any) -> None:
+    def variable_read(self, variable: object) -> None:
         """An eager variable was read, or captured by a trace."""
 
-    def variable_written(self, variable: Any, adding: bool) -> None:
+    def variable_written(self, variable: object, adding: bool) -> None:
         """An eager variable got another value, perhaps (`adding`) from the one it had."""
 
-    def function_made(self, function: Any) -> None:
+    def function_made(self, function: Callable) -> None:
         """A `tf.function` was made of a Python function."""
 
-    def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
+    def function_traced(self, function: Callable, concrete: object, reason: str | None) -> None:
         """A `tf.function` was traced; `reason` says why again, None the first time."""
 
-    def function_called(self, concrete: Any) -> None:
+    def function_called(self, concrete: object) -> None:
         """A trace was run eagerly."""
 
-    def session_made(self, session: Any) -> None:
+    def session_made(self, session: object) -> None:
         """A session was opened."""
 
-    def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
+    def session_ran(self, session: object, program: object, fed: list, fetched: list) -> None:
         """A session ran a program, was fed arrays and gave values."""
 
     def gradient_taken(

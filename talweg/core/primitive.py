@@ -55,7 +55,7 @@ class Sample:
     """
 
     def __init__(
-        self, *operands: Any, dtype: DType = float32, skip: Sequence[str] = (), **params: Any
+        self, *operands: Any, dtype: DType = float32, skip: Sequence[str] = (), **params: object
     ):
         self.operands, self.dtype, self.skip = operands, dtype, skip
         self.params = {name.rstrip("_"): value for name, value in params.items()}
@@ -153,7 +153,7 @@ class Primitive:
     vjp: Callable[..., Any] | None  # filled by transform/rules.py on first use
     jvp: Callable[..., Any] | None
 
-    def __call__(self, *operands: Any, **params: Any) -> Any:
+    def __call__(self, *operands: object, **params: object) -> Any:
         state = dispatch.state
         if not state.busy:
             return state.evaluate(self, operands, params)

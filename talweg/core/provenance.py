@@ -87,7 +87,7 @@ def note_wrapper(code: CodeType) -> None:
     _wrapper = code
 
 
-def origin_of_call(prim: Any) -> Origin | None:
+def origin_of_call(prim: object) -> Origin | None:
     """The user's line, for a recorder that `dispatch.bind` shows an application of `prim`.
 
     To look at a frame costs as much as a tenth of a small operation, so the frames of talweg are

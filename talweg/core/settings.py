@@ -22,7 +22,7 @@ SETTINGS: dict[str, Setting] = {}
 class Setting:
     """One typed flag."""
 
-    def __init__(self, name: str, kind: Callable[[str], Any], default: Any, help: str):
+    def __init__(self, name: str, kind: Callable[[str], Any], default: int | str, help: str):
         self.name, self.kind, self.default, self.help = name, kind, default, help
         self.variable = f"TALWEG_{name.upper()}"
         self.value: Any = None
@@ -46,12 +46,12 @@ class Setting:
                 f"{self.variable}={text!r} is not {kind_text(self.kind)}{meant}: {self.help}"
             ) from None
 
-    def set(self, value: Any) -> None:
+    def set(self, value: int | str) -> None:
         """Set the value for the whole process."""
         self.value = value
 
     @contextmanager
-    def __call__(self, value: Any) -> Iterator[None]:
+    def __call__(self, value: int | str) -> Iterator[None]:
         before, self.value = self.get(), value
         try:
             yield
@@ -90,7 +90,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return read
 
 
-def kind_text(kind: Any) -> str:
+def kind_text(kind: Callable) -> str:
     """What a setting takes, in words."""
     choices = getattr(kind, "choices", ())
     if choices:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dims import Dim, broadcast, is_symbolic
 from talweg.core.errors import invalid, invalid_value, type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
 
 Dims = tuple  # a tuple of ints, None where a dimension is not known
 
@@ -112,7 +115,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise value_error("TW205", f"Shape {self} is not fully defined")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: TensorShape | tuple) -> bool:
         """Whether one concrete shape could fit both."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
@@ -121,12 +124,12 @@ class TensorShape:
             return False
         return all(a is None or b is None or a == b for a, b in zip(self._dims, other._dims))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: TensorShape) -> None:
         """ValueError unless one concrete shape could fit both."""
         if not self.is_compatible_with(other):
             raise value_error("TW204", f"Shapes {self} and {other} are incompatible")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: Size) -> None:
         """ValueError if both ranks are known and differ."""
         other = as_shape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
@@ -162,7 +165,7 @@ class TensorShape:
             raise value_error("TW203", f"Shape {self} must have rank at most {rank}")
         return self
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: TensorShape) -> TensorShape:
         """The shape that holds what both know; ValueError if they contradict each other."""
         other = as_shape(other)
         if self._dims is None:
@@ -172,21 +175,21 @@ class TensorShape:
         self.assert_is_compatible_with(other)
         return known(tuple(b if a is None else a for a, b in zip(self._dims, other._dims)))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: object) -> TensorShape:
         """These dimensions, then those of `other`."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return TensorShape(None)
         return known(self._dims + other._dims)
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: TensorShape) -> TensorShape:
         """The most specific shape that both are instances of."""
         other = as_shape(other)
         if self._dims is None or other._dims is None or self.rank != other.rank:
             return TensorShape(None)
         return known(tuple(a if a == b else None for a, b in zip(self._dims, other._dims)))
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: TensorShape) -> bool:
         """Whether every concrete shape of this one is one of `other`."""
         if other._dims is None:
             return True
@@ -254,7 +257,7 @@ class TensorShape:
     def __reduce__(self):
         return TensorShape, (self._dims,)
 
-    def __tf_tracing_type__(self, context):
+    def __tf_tracing_type__(self, context: object):
         return self
 
 
@@ -277,7 +280,7 @@ def unknown_shape(rank: int | None = None) -> TensorShape:
     return TensorShape(None if rank is None else [None] * rank)
 
 
-def as_shape(value: Any) -> TensorShape:
+def as_shape(value: object) -> TensorShape:
     """`value` as a TensorShape."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
 
 
 class TypeSpec:
@@ -39,11 +42,11 @@ class TypeSpec:
     def _serialize(self) -> tuple:
         raise NotImplementedError(f"{type(self).__name__}._serialize")
 
-    def _of(self, value: Any) -> TypeSpec | None:
+    def _of(self, value: object) -> TypeSpec | None:
         """The spec of a value of the kind, None for other values."""
         raise NotImplementedError(f"{type(self).__name__}._of")
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether some value could have this spec and the other, or is of this spec."""
         other = spec_or_value
         if not isinstance(other, TypeSpec):
@@ -52,7 +55,7 @@ class TypeSpec:
             return False
         return _agree(self._serialize(), other._serialize(), compatible=True)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: Size) -> bool:
         """Whether every value of this spec is one of `other`."""
         if type(other) is not type(self):
             return False
@@ -70,7 +73,7 @@ class TypeSpec:
             result = type(self)._deserialize(merged)
         return result
 
-    def most_specific_compatible_type(self, other: Any) -> TypeSpec:
+    def most_specific_compatible_type(self, other: Size) -> TypeSpec:
         """The most specific spec compatible with both; ValueError if there is none."""
         found = self.most_specific_common_supertype([other])
         if found is None:
@@ -107,7 +110,7 @@ class TypeSpec:
         parts = list(islice(tensors, len(self.flatten())))
         return self.with_parts(parts) if hasattr(self, "with_parts") else parts[0]
 
-    def cast(self, value: Any, cast_context: Any = None) -> Any:
+    def cast(self, value: list[float], cast_context: Any = None) -> Any:
         """`value`, in this spec's dtype if it is a tensor's; TypeError if it does not fit."""
         if not hasattr(self, "part_specs") and hasattr(self, "dtype"):
             value = hooks.convert_to_tensor(value, self.dtype)
@@ -122,7 +125,7 @@ class TypeSpec:
     def __eq__(self, other: Any) -> bool:
         return type(other) is type(self) and _plain(self) == _plain(other)
 
-    def __ne__(self, other: Any) -> bool:
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -224,14 +227,14 @@ class TensorSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return self._shape, self._dtype, Name(self._name) if self._name is not None else None
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a tensor or spec has this dtype and a shape compatible with this one."""
         other = spec_or_value
         if not isinstance(other, (Tensor, TensorSpec)):
             return False
         return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: Size) -> bool:
         """Whether every tensor of this spec is one of `other`."""
         return (
             isinstance(other, TensorSpec)
@@ -246,7 +249,7 @@ class TensorSpec(TypeSpec):
         return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+    def from_tensor(cls, tensor: object, name: str | None = None) -> TensorSpec:
         """The spec of a tensor; ValueError for other values."""
         if not isinstance(tensor, Tensor):
             raise value_error(
@@ -276,7 +279,7 @@ class NoneTensorSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return ()
 
-    def _of(self, value: Any) -> NoneTensorSpec | None:
+    def _of(self, value: object) -> NoneTensorSpec | None:
         return self if value is None else None
 
 
@@ -289,9 +292,9 @@ class IndexedSlicesSpec(TypeSpec):
         self,
         shape: Any = None,
         dtype: Any = float32,
-        indices_dtype: Any = int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: Any = None,
+        indices_dtype: object = int64,
+        dense_shape_dtype: object = None,
+        indices_shape: object = None,
     ):
         dense = None if dense_shape_dtype is None else as_dtype(dense_shape_dtype)
         rows = TensorShape([None]) if indices_shape is None else TensorShape(indices_shape)
@@ -315,7 +318,7 @@ class IndexedSlicesSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return self._parts
 
-    def _of(self, value: Any) -> IndexedSlicesSpec | None:
+    def _of(self, value: object) -> IndexedSlicesSpec | None:
         return self.from_value(value) if isinstance(value, IndexedSlices) else None
 
     @classmethod

@@ -169,7 +169,7 @@ def boundary(function: T) -> T:
         return function
 
     @functools.wraps(function)  # type: ignore[arg-type]
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         try:
             return function(*args, **kwargs)  # type: ignore[operator]
         except Exception as error:

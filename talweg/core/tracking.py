@@ -29,7 +29,7 @@ class Trackable:
     __slots__ = ()
     _object_identifier = "_generic_user_object"  # what saved models call objects of the kind
 
-    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+    def _track_trackable(self, trackable: object, name: str, overwrite: bool = False) -> Any:
         """Know `trackable` as the child `name`; ValueError if another has the name."""
         if not isinstance(trackable, Trackable):
             raise TypeError(
@@ -46,13 +46,13 @@ class Trackable:
         self._child_arrived(name, trackable)
         return trackable
 
-    def _child_arrived(self, name: str, child: Any) -> None:
+    def _child_arrived(self, name: str, child: object) -> None:
         """Give a new child what a restored checkpoint has for it."""
         deferred = self.__dict__.get(DEFERRED)
         if deferred is not None:
             deferred.arrived(self, name, child)
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         """The children, by name."""
         return dict(self.__dict__.get("_self_unconditional_dependency_names", {}))
 
@@ -105,7 +105,7 @@ class Trackable:
 class AutoTrackable(Trackable):
     """Something whose attributes are its children."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
         own = self.__dict__
         if not own.get("_self_setattr_tracking", True):
@@ -114,7 +114,7 @@ class AutoTrackable(Trackable):
             own.get(UNTRACKED, set()).discard(name)
             self._child_arrived(name, value)
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         """The attributes that are trackable, and what `_track_trackable` was told."""
         if EXPLICIT in self.__dict__:
             return super()._trackable_children(save_type, **options)
@@ -131,7 +131,7 @@ def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[...
     """`method`, while which attributes that are set do not become children."""
 
     @functools.wraps(method)
-    def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def untracked(self: Any, *args: object, **kwargs: object) -> Any:
         before = getattr(self, "_self_setattr_tracking", True)
         self._self_setattr_tracking = False
         try:

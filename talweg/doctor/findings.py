@@ -178,7 +178,7 @@ class Report:
         return page_of(self)
 
 
-def shown(value: Any) -> str:
+def shown(value: float | str) -> str:
     """A fact as text: thousands set apart."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 

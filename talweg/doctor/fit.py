@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from talweg.doctor.watch import CODES, GradientWatch, WatchReport
 from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.trace.host import later
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 STOPS = ("not finite", "exploding", "no gradient", "dead")
 
@@ -54,12 +57,12 @@ class FitWatch:
 
     # -- what Keras calls
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: dict | None = None) -> None:
         """Have the training step tell what it is given and what its gradients are."""
         model = self.model
         self._step = model.train_step
 
-        def train_step(data: Any) -> Any:
+        def train_step(data: tuple[Tensor, ...]) -> Any:
             self._begin(data)
             self._note(data)
             return self._step(data)
@@ -69,7 +72,7 @@ class FitWatch:
         if model.trainable_variables:
             self._begin(None)
 
-    def _begin(self, data: Any) -> None:
+    def _begin(self, data: tuple[Tensor, ...] | None) -> None:
         """Watch from here on; a model without variables is called for them first."""
         if self._watch is None:
             if not self.model.trainable_variables:
@@ -78,7 +81,7 @@ class FitWatch:
             self._watch = GradientWatch(self.model.trainable_variables)
             self._watch.__enter__()
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         """Look at the gradients of the step: at once for NaN, now and then for the rest."""
         self._seen += 1
         watch = self._watch
@@ -97,7 +100,7 @@ class FitWatch:
                     self._stop(found)
                     return
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: dict | None = None) -> None:
         """Leave the model as it was found."""
         if self._watch is not None:
             self._watch.__exit__(None, None, None)
@@ -107,7 +110,7 @@ class FitWatch:
 
     # -- the reason
 
-    def _note(self, data: Any) -> None:
+    def _note(self, data: tuple[Tensor, ...]) -> None:
         """Keep the batch, and the weights that meet it, whenever the step runs."""
         leaves = [leaf for leaf in structure.flatten(data) if leaf is not None]
         weights = [variable_of(v) for v in self.model.weights]

@@ -71,7 +71,12 @@ def with_values(
 
 
 def _with_numbers(
-    one: Explanation, sweep: CotangentSweep, target: Any, source: Any, gradient: Any, row: Any
+    one: Explanation,
+    sweep: CotangentSweep,
+    target: object,
+    source: np.generic | np.ndarray,
+    gradient: np.generic | np.ndarray | None,
+    row: SourceNorm,
 ) -> Explanation:
     """One explanation with its norm, its path with norms, and the verdict on these."""
     subject = f"the gradient of {one.source}"
@@ -125,7 +130,7 @@ def _size(row: SourceNorm | None) -> str:
 
 
 def path_of(
-    sweep: CotangentSweep, target: Any, source: Any
+    sweep: CotangentSweep, target: object, source: object
 ) -> tuple[tuple[PathStep, ...], list[str]]:
     """The operations from a source to the target, by the first use that leads there, each with
     the norm of the gradient that arrives at its result; and what is to be noted of them."""
@@ -151,7 +156,7 @@ def path_of(
     return tuple(steps), _of_uses(uses) + _of_blocks(steps, zeros)
 
 
-def _leading(sweep: CotangentSweep, target: Any) -> set[int]:
+def _leading(sweep: CotangentSweep, target: object) -> set[int]:
     """The ids of the values that the target was computed from, and of the target."""
     found = {id(sweep.tensor(target))}
     for _, operands, results, *_ in reversed(sweep.records):
@@ -166,7 +171,7 @@ def _kind(tensor: Any) -> str:
     return f"{tensor.dtype.name}[{sizes}]"
 
 
-def _zeros(cotangent: Any) -> float:
+def _zeros(cotangent: np.generic | np.ndarray | None) -> float:
     size = np.size(cotangent) if cotangent is not None else 0
     return 1 - np.count_nonzero(content(cotangent)) / size if size else 1.0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.graph.function_graph import FunctionGraph
 from talweg.trace.host import later
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FEW = 3  # steps without which nothing is said of dead units or trends
 VANISHING = 1e-3  # of the largest gradient (per element) of the variables
@@ -64,7 +67,7 @@ class Series:
         self.alive: Any = None  # for each unit the last step with a gradient other than 0
         self._weights: Any = None
 
-    def note(self, gradient: Any, rows: bool, weights: Any) -> None:
+    def note(self, gradient: np.ndarray | None, rows: bool, weights: np.ndarray) -> None:
         """One step: the gradient (None: there was none), and the weights it is for."""
         self.moved(weights)
         self._weights = np.array(weights, np.float64) if weights is not None else None
@@ -88,7 +91,7 @@ class Series:
                 self.alive = np.zeros(alive.shape, np.int64)
             self.alive[alive] = self.steps
 
-    def moved(self, weights: Any) -> None:
+    def moved(self, weights: np.ndarray) -> None:
         """Note how far the weights went since they were seen last."""
         before = self._weights
         if before is None or weights is None or before.shape != np.shape(weights):
@@ -220,7 +223,7 @@ CURES = {
 class GradientWatch:
     """Sees the gradients of some variables; see `talweg.watch_gradients`."""
 
-    def __init__(self, variables: Any, every: int = 1):
+    def __init__(self, variables: object, every: int = 1):
         given = structure.flatten(variables)
         self.variables = [variable_of(v) for v in given]
         if not self.variables or not all([hasattr(v, "handle") for v in self.variables]):
@@ -246,10 +249,10 @@ class GradientWatch:
         self._contexts.append(context)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._contexts.pop().__exit__(*error)
 
-    def record(self, gradients: Any, variables: Any = None) -> Any:
+    def record(self, gradients: list, variables: list | None = None) -> Any:
         """One step: the gradients of the variables, in their order, or of those given.
 
         Each is a tensor, IndexedSlices or None.  In a `tf.function` this is part of the step; in a
@@ -311,7 +314,7 @@ class GradientWatch:
         steps = max((s.steps for s in self.series), default=0)
         return WatchReport(verdict, rows, steps, picture(self.series, rows))
 
-    def plot(self, path: Any = None) -> str:
+    def plot(self, path: Path | None = None) -> str:
         """The norms and the ratios of updates over steps, as SVG, written to `path` if given.
 
         A path that does not end in .svg is drawn by matplotlib, which has to be there.

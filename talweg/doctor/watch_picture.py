@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from talweg.doctor.watch import Series
 
 COLORS = ("#0369a1", "#c2410c", "#15803d", "#7e22ce", "#be185d", "#0f766e", "#a16207", "#475569")
 WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 760, 170, 64, 214, 30, 48
@@ -30,7 +36,7 @@ def dashes_of(place: int) -> str:
     return "" if place < len(COLORS) else " stroke-dasharray='5 3'"
 
 
-def curves(one: Any) -> tuple[list, list]:
+def curves(one: Series) -> tuple[list, list]:
     """What the two panels show of a variable."""
     return one.norms, one.ratios
 
@@ -92,7 +98,9 @@ def _decades(numbers: list) -> tuple[int, int]:
     return low, max(high, low + 1)
 
 
-def _curve(place: int, values: list, across: Any, down: Any, bottom: float, top: float) -> list:
+def _curve(
+    place: int, values: list, across: Callable, down: Callable, bottom: float, top: float
+) -> list:
     """A variable's curve, in pieces; zeros at the bottom edge, what is not finite at the top."""
     color, parts, piece = color_of(place), [], []
     thin = max(1, len(values) // MARKS)
@@ -139,7 +147,7 @@ def _legend(places: list[int], rows: tuple) -> str:
     return "".join(parts)
 
 
-def figure(series: list, rows: tuple, path: Any) -> None:
+def figure(series: list, rows: tuple, path: Path) -> None:
     """The same picture by matplotlib, in whatever format the path asks for."""
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
@@ -21,6 +21,9 @@ from talweg.core.provenance import KERAS, is_inner, user_frame
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.variable import variable_of
 from talweg.transform.absent import Evidence, Lighter, Notes, Scene, Source
+
+if TYPE_CHECKING:
+    from talweg.eager.tape import GradientTape
 
 LOGGER = logging.getLogger("talweg")
 REMEMBERED = 100_000  # records that are kept in all; the last tape's always are
@@ -31,7 +34,9 @@ _warned: set[Any] = set()  # lines (code, offset) that were told of an absent gr
 _pending: dict[int, tuple[Any, Any]] = {}  # variable's id -> (weak reference, evidence or None)
 
 
-def evidence_of(tape: Any, target: Any, source: Any, frame: FrameType | None) -> Evidence:
+def evidence_of(
+    tape: GradientTape, target: list[Any], source: Any, frame: FrameType | None
+) -> Evidence:
     """What a tape knows of the gradient of `target` by `source`, asked for in a user's frame."""
     state = ""
     if not tape._entered:
@@ -81,11 +86,13 @@ def _value(leaf: Any) -> Any:
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
-def tell_missing(tape: Any, targets: list, missing: list, every: bool, caller: FrameType) -> None:
+def tell_missing(
+    tape: GradientTape, targets: list, missing: list, every: bool, caller: FrameType
+) -> None:
     """Keep or tell why a tape's gradients are None; `every`: all that were asked for are."""
     frame = caller if not is_inner(caller.f_code.co_filename) else user_frame(3)
 
-    def gather(source: Any) -> Evidence:
+    def gather(source: object) -> Evidence:
         return evidence_of(tape, targets, source, frame)
 
     remember(missing, gather, caller.f_code)
@@ -129,18 +136,20 @@ def _goes_to_keras(code: CodeType) -> bool:
     return "apply_gradients" in code.co_names and "keras" in sys.modules
 
 
-def is_known(variable: Any) -> bool:
+def is_known(variable: object) -> bool:
     """Whether the variable's absent gradient was met before."""
     found = _pending.get(id(variable))
     return found is not None and found[0]() is variable
 
 
-def _keep(variable: Any, evidence: Evidence | None) -> None:
+def _keep(variable: object, evidence: Evidence | None) -> None:
     key = id(variable)
     _pending[key] = weakref.ref(variable, lambda _: _pending.pop(key, None)), evidence
 
 
-def warn(sources: list, gather: Callable[[Any], Evidence], place: Any, every: bool) -> None:
+def warn(
+    sources: list, gather: Callable[[Any], Evidence], place: tuple[Any, ...], every: bool
+) -> None:
     """Say once for a line that it got None for a source whose dtype has no gradients, or for
     `every` source that it asked for: what comes next, arithmetic most likely, cannot know why."""
     bad = [source for source in sources if not is_differentiable(source)]

@@ -8,7 +8,7 @@ gradient; derivatives flow through `values`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dims import differ
 from talweg.core.dtypes import DType, as_dtype, float32, int64
@@ -21,6 +21,10 @@ from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing
 from talweg.prims.state import ensure_dims
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 class SparseTensor:
@@ -38,7 +42,7 @@ class SparseTensor:
 
     __array_priority__ = 100
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any):
+    def __init__(self, indices: object, values: Any, dense_shape: object):
         self._indices = _ranked(convert_to_tensor(indices, int64), 2)
         self._values = _ranked(convert_to_tensor(values), 1)
         self._dense_shape = _ranked(convert_to_tensor(dense_shape, int64), 1)
@@ -89,7 +93,7 @@ class SparseTensor:
         """The shape of the whole."""
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: TensorShape) -> None:
         """Note what is known of the shape; ValueError unless it is compatible with this one's."""
         self._shape = self._shape.merge_with(shape)
 
@@ -101,7 +105,7 @@ class SparseTensor:
             raise type_error("TW104", f"from_value: {value!r} is no sparse tensor value")
         return cls(value.indices, value.values, value.dense_shape)
 
-    def with_values(self, new_values: Any) -> SparseTensor:
+    def with_values(self, new_values: Tensor) -> SparseTensor:
         """The same places, with other values; ValueError unless there are as many."""
         return self._with_shape(SparseTensor(self._indices, new_values, self._dense_shape))
 
@@ -135,13 +139,13 @@ class SparseTensor:
 
     # -- arithmetic with numbers and dense tensors
 
-    def __mul__(self, other: Any) -> SparseTensor:
+    def __mul__(self, other: TensorLike) -> SparseTensor:
         return self._beside(hooks.multiply, other, "*")
 
-    def __truediv__(self, other: Any) -> SparseTensor:
+    def __truediv__(self, other: TensorLike) -> SparseTensor:
         return self._beside(hooks.truediv, other, "/")
 
-    def _beside(self, function: Callable[[Any, Any], Any], other: Any, symbol: str) -> Any:
+    def _beside(self, function: Callable[[Any, Any], Any], other: object, symbol: str) -> Any:
         """`function` of the values and the elements of `other`, which broadcasts to this shape."""
         if isinstance(other, SparseTensor):
             raise type_error(
@@ -172,7 +176,7 @@ def _ranked(x: Any, rank: int) -> Any:
     return x
 
 
-def _known_shape(dense_shape: Any, depth: Any) -> TensorShape:
+def _known_shape(dense_shape: object, depth: int) -> TensorShape:
     """What is known of the shape of the whole."""
     if type(dense_shape) is EagerTensor:
         return TensorShape(array_of(dense_shape).tolist())
@@ -248,7 +252,7 @@ class SparseTensorSpec(TypeSpec):
         found._shape = self._shape
         return found
 
-    def _of(self, value: Any) -> SparseTensorSpec | None:
+    def _of(self, value: object) -> SparseTensorSpec | None:
         return self.from_value(value) if isinstance(value, SparseTensor) else None
 
     @classmethod
@@ -257,7 +261,7 @@ class SparseTensorSpec(TypeSpec):
         return cls(value.shape, value.dtype)
 
 
-def no_conversion(value: Any, dtype: DType | None) -> Any:
+def no_conversion(value: SparseTensor, dtype: DType | None) -> Any:
     """ValueError: a composite does not become a tensor by itself."""
     raise value_error(
         "TW101",

@@ -37,7 +37,7 @@ _LEAVES = {bool: bool_, int: int32, float: float32, complex: complex128, str: st
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: Any, dtype: DType | None = None, dtype_hint: DType | None = None, name: str | None = None
 ) -> Tensor:
     """`value` as a tensor.
 
@@ -71,7 +71,7 @@ def convert_to_tensor(
     return found
 
 
-def _convert(value: Any, dtype: DType | None) -> Tensor:
+def _convert(value: object, dtype: DType | None) -> Tensor:
     for kind, converter in CONVERTERS:
         if isinstance(value, kind):
             return converter(value, dtype)
@@ -94,13 +94,13 @@ def _convert(value: Any, dtype: DType | None) -> Tensor:
     return wrap(array) if base is None else base.constant(array)
 
 
-def _holds_tensor(value: Any) -> bool:
+def _holds_tensor(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_tensor, value))
     return is_tensor_like(value)
 
 
-def is_tensor_like(value: Any) -> bool:
+def is_tensor_like(value: object) -> bool:
     """Whether `value` is a tensor, a variable, or something that says how to become a tensor."""
     return isinstance(value, (Tensor, IndexedSlices)) or hasattr(type(value), "__tf_tensor__")
 
@@ -167,7 +167,7 @@ class _NestedSequenceError(Exception):
     """A list holds a sequence that is no list."""
 
 
-def _is_sequence(value: Any) -> bool:
+def _is_sequence(value: object) -> bool:
     """Whether `value` can be read like a list, by places from 0 on."""
     kind = type(value)
     return (
@@ -192,7 +192,7 @@ def _listed_item(item: Any) -> Any:
     return operator.index(item) if hasattr(item, "__index__") else item
 
 
-def _unsupported(value: Any) -> Exception:
+def _unsupported(value: object) -> Exception:
     if value is None:
         return value_error(
             "TW101",
@@ -236,7 +236,7 @@ def _check_finite(values: Any, dtype: DType) -> None:
             )
 
 
-def _cannot(value: Any, dtype: DType) -> Exception:
+def _cannot(value: object, dtype: DType) -> Exception:
     return type_error("TW101", f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
 
 
@@ -278,7 +278,7 @@ def _wrapped_int(array: np.ndarray, dtype: DType) -> Any:
     return array.astype(dtype.numpy_dtype)[()]
 
 
-def _from_numpy(value: Any, dtype: DType | None) -> Any:
+def _from_numpy(value: np.generic | np.ndarray, dtype: DType | None) -> Any:
     if value.dtype.kind in "OSU":
         return _strings(value, dtype)
     kind = value.dtype.kind
@@ -345,7 +345,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
             raise _unsupported(item)
 
 
-def _from_list(value: Any, dtype: DType | None) -> Any:
+def _from_list(value: object, dtype: DType | None) -> Any:
     kinds: set = set()
     try:
         _leaf_kinds(value, kinds)
@@ -379,7 +379,7 @@ def _from_list(value: Any, dtype: DType | None) -> Any:
     return _cast_list(array, widest, dtype)
 
 
-def _first_leaf(value: Any) -> Any:
+def _first_leaf(value: object) -> Any:
     """The first element of a nested list; an array counts as one."""
     while isinstance(value, (list, tuple, range)) and len(value):
         value = value[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -16,12 +16,15 @@ from talweg.execute.eager_kernels import LARGE, heavy
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
 
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 STRUCTURED = frozenset((BODY, GRAPH, HOST))
 verifying = settings.check
 verifying.get()
 
 
-def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
+def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Run `prim` on eager tensors (and, beside them, Python scalars)."""
     if prim.effect is not None and prim.effect in STRUCTURED:
         return dispatch.state.structured(prim, operands, params)

@@ -11,7 +11,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.composite import no_conversion
@@ -25,6 +25,9 @@ from talweg.eager.extension_spec import (
     with_leaves,
 )
 from talweg.prims import arithmetic, reduce
+
+if TYPE_CHECKING:
+    from talweg.core.spec import TypeSpec
 
 REGISTERED: dict[str, Any] = {}  # how files call specs: `__name__` of a type's body, and ".Spec"
 
@@ -50,7 +53,7 @@ class ExtensionType(FieldsOnly):
 
     Spec: Any
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if cls.__dict__.get("_is_base"):
             return
@@ -65,7 +68,7 @@ class ExtensionType(FieldsOnly):
         if "__name__" in cls.__dict__:
             _register(cls.__dict__["__name__"], cls.Spec)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         if "_is_base" in cls.__dict__ or cls is ExtensionType:
             raise AssertionError(
                 f"Cannot create an instance of {cls.__name__} because {cls.__name__} is an "
@@ -117,14 +120,14 @@ class ExtensionType(FieldsOnly):
             )
         return found
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         equal = self.__eq__(other)
         return not equal if isinstance(equal, bool) else arithmetic.logical_not(equal)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _components(leaf: Any) -> list:
+def _components(leaf: TypeSpec) -> list:
     return leaf._flat_components() if hasattr(leaf, "_flat_components") else [leaf]
 
 
@@ -183,7 +186,7 @@ def _signature_of(cls: Any) -> inspect.Signature:
 def _built(signature: inspect.Signature) -> Callable[..., None]:
     """A constructor that takes the fields."""
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, *args: object, **kwargs: object) -> None:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         self.__dict__.update(bound.arguments)
@@ -197,7 +200,7 @@ def _built_by_hand(init: Callable[..., None]) -> Callable[..., None]:
     """The user's constructor, in which fields may be set; afterwards they are converted."""
 
     @functools.wraps(init)
-    def build(self: Any, *args: Any, **kwargs: Any) -> None:
+    def build(self: Any, *args: object, **kwargs: object) -> None:
         if BUILDING in self.__dict__:  # the constructor of a subclass calls that of its base
             init(self, *args, **kwargs)
             return
@@ -249,7 +252,7 @@ def _spec_class(cls: Any, signature: inspect.Signature) -> type:
     return spec
 
 
-def _register(name: Any, spec: Any) -> None:
+def _register(name: str, spec: Any) -> None:
     """Give a class of specs the name by which files mention it; ValueError if another has it."""
     if not isinstance(name, str):
         raise type_error("TW104", f"__name__ of an extension type is {name!r}", "text")

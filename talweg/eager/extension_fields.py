@@ -35,7 +35,7 @@ class ImmutableDict(Mapping):
 
     __slots__ = ("_items",)
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         self._items = dict(*args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
@@ -56,19 +56,19 @@ class ExtensionField:
 
     __slots__ = ("annotation", "default", "name")
 
-    def __init__(self, name: str, annotation: Any, default: Any = NOTHING):
+    def __init__(self, name: str, annotation: Any, default: object = NOTHING):
         self.name, self.annotation, self.default = name, annotation, default
 
     def value(self, value: Any, where: str = "") -> Any:
         """A value as this field keeps it; TypeError for one it does not take."""
         return _fit(value, self.annotation, where or self.name, False)
 
-    def spec(self, value: Any) -> Any:
+    def spec(self, value: SparseTensor) -> Any:
         """What the spec of the type keeps for this field; TypeError for what it does not take."""
         return _fit(value, self.annotation, self.name, True)
 
 
-def check_annotation(annotation: Any, name: str) -> None:
+def check_annotation(annotation: object, name: str) -> None:
     """TypeError unless values of a field can be checked against its annotation."""
     if isinstance(annotation, (str, typing.ForwardRef)) or _is_kept(annotation):
         return
@@ -89,18 +89,18 @@ def check_annotation(annotation: Any, name: str) -> None:
         check_annotation(part, name)
 
 
-def _is_mapping(origin: Any) -> bool:
+def _is_mapping(origin: object) -> bool:
     return isinstance(origin, type) and issubclass(origin, Mapping) and origin is not dict
 
 
-def _is_kept(annotation: Any) -> bool:
+def _is_kept(annotation: object) -> bool:
     """Whether an annotation is a class that fields keep."""
     if annotation is None or annotation in (Tensor, TensorShape, DType, *PLAIN, *COMPOSITES):
         return True
     return isinstance(annotation, type) and hasattr(annotation, "extension_fields")
 
 
-def _fit(value: Any, annotation: Any, path: str, spec: bool) -> Any:
+def _fit(value: object, annotation: Any, path: str, spec: bool) -> Any:
     """`value` (in a spec: what describes it) as an annotation has it; TypeError if it is none."""
     if annotation is Tensor:
         return _tensor_spec(value, path) if spec else _tensor(value, path)
@@ -128,17 +128,17 @@ def _fit(value: Any, annotation: Any, path: str, spec: bool) -> Any:
     raise type_error("TW104", f"{path}: Unsupported type annotation {named!r}")
 
 
-def _mismatch(path: str, wanted: str, value: Any) -> TypeError:
+def _mismatch(path: str, wanted: str, value: object) -> TypeError:
     return type_error("TW104", f"{path}: expected {wanted}, got {type(value).__name__!r}")
 
 
-def _checked(value: Any, kind: type, path: str, name: str) -> Any:
+def _checked(value: object, kind: type, path: str, name: str) -> Any:
     if not isinstance(value, kind):
         raise _mismatch(path, repr(name), value)
     return value
 
 
-def _converted(value: Any, make: Callable, kinds: tuple, path: str, name: str) -> Any:
+def _converted(value: object, make: Callable, kinds: tuple, path: str, name: str) -> Any:
     if value is None or isinstance(value, kinds):
         try:
             return make(value)
@@ -147,14 +147,14 @@ def _converted(value: Any, make: Callable, kinds: tuple, path: str, name: str) -
     raise _mismatch(path, f"'tf.{name}'", value)
 
 
-def _dtype(value: Any, path: str) -> DType:
+def _dtype(value: object, path: str) -> DType:
     try:
         return as_dtype(value)
     except (TypeError, ValueError):
         raise _mismatch(path, "'tf.DType'", value) from None
 
 
-def _tensor(value: Any, path: str) -> Any:
+def _tensor(value: object, path: str) -> Any:
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, (*COMPOSITES, TypeSpec)) and not hasattr(value, "extension_fields"):
@@ -165,13 +165,13 @@ def _tensor(value: Any, path: str) -> Any:
     raise _mismatch(path, "a Tensor", value)
 
 
-def _tensor_spec(value: Any, path: str) -> Any:
+def _tensor_spec(value: object, path: str) -> Any:
     if not isinstance(value, TensorSpec):
         raise _mismatch(path, "a TensorSpec", value)
     return value
 
 
-def _fit_tuple(value: Any, parts: tuple, path: str, spec: bool) -> tuple:
+def _fit_tuple(value: object, parts: tuple, path: str, spec: bool) -> tuple:
     if not isinstance(value, (list, tuple)):
         raise _mismatch(path, "tuple", value)
     if len(parts) == 2 and parts[1] is Ellipsis:
@@ -186,7 +186,7 @@ def _fit_tuple(value: Any, parts: tuple, path: str, spec: bool) -> tuple:
     return tuple([_fit(item, part, f"{path}[{n}]", spec) for n, (item, part) in pairs])
 
 
-def _fit_mapping(value: Any, parts: tuple, path: str, spec: bool) -> ImmutableDict:
+def _fit_mapping(value: object, parts: tuple, path: str, spec: bool) -> ImmutableDict:
     if not isinstance(value, Mapping):
         raise _mismatch(path, "mapping", value)
     return ImmutableDict(
@@ -199,7 +199,7 @@ def _fit_mapping(value: Any, parts: tuple, path: str, spec: bool) -> ImmutableDi
     )
 
 
-def _fit_union(value: Any, annotation: Any, parts: tuple, path: str, spec: bool) -> Any:
+def _fit_union(value: object, annotation: object, parts: tuple, path: str, spec: bool) -> Any:
     """The first kind that the value fits."""
     for part in parts:
         try:

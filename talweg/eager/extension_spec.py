@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import IndexedSlicesSpec, TensorSpec, TypeSpec
 from talweg.core.value import Tensor
 from talweg.eager.extension_fields import ImmutableDict
+
+if TYPE_CHECKING:
+    from talweg.eager.composite import SparseTensor
 
 BUILDING = "_being_built"
 
@@ -19,7 +22,7 @@ class FieldsOnly:
 
     extension_fields: Any = ()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: SparseTensor) -> None:
         if not self._may_set(name):
             raise self._fixed(name)
         object.__setattr__(self, name, value)
@@ -45,7 +48,7 @@ class FieldsOnly:
         return f"{type(self).__qualname__.split('<locals>.')[-1]}({', '.join(fields)})"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: SparseTensor) -> str:
     return repr(dict(value)) if isinstance(value, SpecDict) else repr(value)
 
 
@@ -89,17 +92,17 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
             cls, {name: _described(value.__dict__[name]) for name in cls.extension_fields}
         )
 
-    def _of(self, value: Any) -> TypeSpec | None:
+    def _of(self, value: object) -> TypeSpec | None:
         return value._type_spec if isinstance(value, self.value_type) else None
 
     # -- relations
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether some value could have this spec and the other, or is of this spec."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else self._of(spec_or_value)
         return _related(self, other, lambda one, two: one.is_compatible_with(two))
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether every value of this spec is one of `other`."""
         return _related(self, other, lambda one, two: one.is_subtype_of(two))
 
@@ -159,16 +162,16 @@ def _restored(cls: Any, parts: tuple) -> Any:
     return cls.Spec._deserialize(parts)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: SparseTensor) -> Any:
     return dict(value) if isinstance(value, ImmutableDict) else value
 
 
-def _from_plain(value: Any) -> Any:
+def _from_plain(value: SparseTensor) -> Any:
     """What was kept as JSON has lists for tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
-def _children(value: Any) -> list | None:
+def _children(value: object) -> list | None:
     """What a container of a field holds; None for leaves."""
     if isinstance(value, FieldsOnly):
         return [value.__dict__[name] for name in value.extension_fields]
@@ -185,7 +188,7 @@ def _with_children(value: Any, children: list) -> Any:
     return type(value)(zip(value, children))
 
 
-def leaves_of(value: Any) -> list:
+def leaves_of(value: object) -> list:
     """The tensors and composites of a value, or their specs, in order; no Python values."""
     parts = _children(value)
     if parts is not None:
@@ -193,11 +196,11 @@ def leaves_of(value: Any) -> list:
     return [value] if _is_leaf(value) else []
 
 
-def _is_leaf(value: Any) -> bool:
+def _is_leaf(value: object) -> bool:
     return isinstance(value, (TypeSpec, Tensor)) or hasattr(value, "_flat_components")
 
 
-def with_leaves(value: Any, leaves: Iterator) -> Any:
+def with_leaves(value: object, leaves: Iterator) -> Any:
     """A value (or, of a spec, the value it describes) with these tensors and composites."""
     parts = _children(value)
     if parts is None:
@@ -258,7 +261,7 @@ def _related(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
     return all(_related(a, b, rule) for a, b in zip(parts, others))
 
 
-def _merged(one: Any, other: Any) -> Any:
+def _merged(one: object, other: object) -> Any:
     """What covers both, None if nothing does."""
     if not _related(one, other, lambda a, b: True):
         return None
@@ -272,7 +275,7 @@ def _merged(one: Any, other: Any) -> Any:
     return None if lost else _with_children(one, merged)
 
 
-def frozen(value: Any, tensors: bool = True) -> Any:
+def frozen(value: object, tensors: bool = True) -> Any:
     """A hashable form of a spec; without what is known of its tensors if they are keyed apart."""
     parts = _children(value)
     if parts is not None:
@@ -291,7 +294,7 @@ def mapped(function: Callable[[Any], Any], spec: Any) -> Any:
     return _with_children(spec, [mapped(function, part) for part in parts])
 
 
-def not_batchable(spec: Any) -> Exception:
+def not_batchable(spec: bool) -> Exception:
     """The error for values that have no rows."""
     return value_error(
         "TW104",

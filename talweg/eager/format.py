@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, stored
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.shapes import TensorShape
 
 
 def numpy_text(array: Any, representation: bool = False) -> str:
@@ -20,7 +25,7 @@ def numpy_text(array: Any, representation: bool = False) -> str:
     return repr(array) if representation else str(array)
 
 
-def format_tensor(array: Any, dtype: DType) -> str:
+def format_tensor(array: np.ndarray, dtype: DType) -> str:
     """``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
     text = numpy_text(array)
     if "\n" in text:
@@ -28,17 +33,17 @@ def format_tensor(array: Any, dtype: DType) -> str:
     return f"tf.Tensor({text}, shape={array.shape}, dtype={dtype.name})"
 
 
-def represent_tensor(array: Any, dtype: DType) -> str:
+def represent_tensor(array: np.ndarray, dtype: DType) -> str:
     """``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
     return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, numpy={value_text(array)}>"
 
 
-def value_text(array: Any) -> str:
+def value_text(array: np.generic | np.ndarray) -> str:
     """The part after ``numpy=``: on lines of its own when it has several."""
     text = numpy_text(array, representation=True)
     return "\n" + text if "\n" in text else text
 
 
-def represent_variable(name: str, shape: Any, dtype: DType, array: Any) -> str:
+def represent_variable(name: str, shape: TensorShape, dtype: DType, array: np.generic) -> str:
     """``<tf.Variable 'w:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>``"""
     return f"<tf.Variable '{name}' shape={shape} dtype={dtype.name}, numpy={value_text(array)}>"

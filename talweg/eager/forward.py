@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import value_error
@@ -13,6 +13,9 @@ from talweg.eager.tape import UnconnectedGradients
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import jvp_of
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 
 class ForwardAccumulator(dispatch.Recorder):
@@ -32,7 +35,7 @@ class ForwardAccumulator(dispatch.Recorder):
     rank = 1  # after all tapes
 
     @boundary
-    def __init__(self, primals: Any, tangents: Any):
+    def __init__(self, primals: object, tangents: object):
         self._tangents: dict[int, Any] = {}
         self._variables: dict[int, Any] = {}
         self._kept: list = []
@@ -77,11 +80,11 @@ class ForwardAccumulator(dispatch.Recorder):
         dispatch.push(self)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._recording = False
         dispatch.remove(self)
 
-    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def record(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """Push tangents through one application (called by `dispatch`)."""
         store = self._tangents
         tangents = [store.get(id(operand)) for operand in operands]
@@ -103,7 +106,7 @@ class ForwardAccumulator(dispatch.Recorder):
                 store[id(result)] = tangent
                 self._kept.append(result)
 
-    def note_read(self, variable: Any, tensor: Any) -> None:
+    def note_read(self, variable: object, tensor: object) -> None:
         """A variable was read as `tensor` (called by variables)."""
         tangent = self._variables.get(id(variable))
         if tangent is not None:
@@ -111,11 +114,13 @@ class ForwardAccumulator(dispatch.Recorder):
             self._kept.append(tensor)
 
     @boundary
-    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+    def jvp(
+        self, primals: object, unconnected_gradients: object = UnconnectedGradients.NONE
+    ) -> Any:
         """The tangents of `primals` (a nest); None or zeros where there is none."""
         mode = UnconnectedGradients.of(unconnected_gradients)
 
-        def tangent(value: Any) -> Any:
+        def tangent(value: object) -> Any:
             if hasattr(value, "handle_read"):
                 found = self._variables.get(id(value))
                 value = value.handle_read()

@@ -7,7 +7,7 @@ watches or orders, the node is looked up or made right here.  All else takes the
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
@@ -18,6 +18,13 @@ from talweg.eager import operators
 from talweg.graph.node import Node
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.primitive import Primitive
+    from talweg.graph.function_graph import FunctionGraph
+    from talweg.graph.node import NodeTable
 
 context, state = dispatch.context, dispatch.state
 GENERAL = operators  # imported for the general way of every operator
@@ -52,14 +59,14 @@ def _builder(prim: Any) -> Any:
     """The function that looks up or makes the node of `prim` for two nodes."""
     accepted = frozenset([dtype.name for dtype in prim.accepts])
 
-    def result(table: Any, x: Any, y: Any) -> Any:
+    def result(table: NodeTable, x: Any, y: Any) -> Any:
         """What is known of the result for operands of one dtype; None if that is not plain."""
         if (x is y or y.dims == ()) and x.dtype.name in accepted:
             return x
         remembered = table.inferred.get((prim, (), id(x), id(y)))
         return None if remembered is None else remembered[0]
 
-    def build(graph: Any, a: Node, b: Node) -> Symbol | None:
+    def build(graph: FunctionGraph, a: Node, b: Node) -> Symbol | None:
         """The node of two operands; None where the general way is needed."""
         table = graph.table
         key = (prim, (), a, b)
@@ -95,12 +102,12 @@ def _builder(prim: Any) -> Any:
     return build
 
 
-def _fast(stem: str, operation: str, prim: Any) -> tuple[Any, Any]:
+def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
     """The operator and its reflection for `prim`; the hook is the general way."""
     general = with_reflection(operation, stem)
     build = _builder(prim)
 
-    def operate(self: Symbol, other: Any) -> Any:
+    def operate(self: Symbol, other: object) -> Any:
         try:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)
@@ -113,7 +120,7 @@ def _fast(stem: str, operation: str, prim: Any) -> tuple[Any, Any]:
             pass_out(error)
             raise
 
-    def reflected(self: Symbol, other: Any) -> Any:
+    def reflected(self: Symbol, other: float | np.ndarray) -> Any:
         try:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from sys import getrefcount
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
 from talweg.graph.node import Node
 from talweg.passes.functionalize import Program, bodies_of, program_of
+
+if TYPE_CHECKING:
+    from talweg.eager.variable import Variable
 
 SUMS = frozenset(("add", "sub", "count_up_to", "skip", "scatter_add", "scatter_sub"))
 SUMS |= {"scatter_nd_add", "scatter_nd_sub"}  # rules that commute
@@ -48,7 +51,7 @@ class PendingUpdate:
         self._before, runs.inner = runs.inner, run
         return run
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         run, held = self._run, self._held
         if run is not None:
             runs.inner = self._before
@@ -85,7 +88,7 @@ class LongRun:
 
     # -- what others may do meanwhile
 
-    def holds(self, variable: Any) -> bool:
+    def holds(self, variable: Variable) -> bool:
         """Whether nobody else may change a variable."""
         return id(variable) in self._held
 
@@ -97,7 +100,7 @@ class LongRun:
         self._bases[id(variable)] = variable.lend()
         return True
 
-    def lose(self, variable: Any) -> None:
+    def lose(self, variable: object) -> None:
         """Let another run change a variable, and never again make others wait."""
         self.lend(variable)
         del self._held[id(variable)]
@@ -127,7 +130,7 @@ class LongRun:
 
     __getitem__ = get
 
-    def exclusive(self, handle: Any, known: int) -> Any:
+    def exclusive(self, handle: object, known: int) -> Any:
         """A variable's array, to be written in place; a copy if anybody else refers to it."""
         variable = self._state.owner(handle)
         key = id(variable)
@@ -158,7 +161,7 @@ class LongRun:
                 variable.put_back()
                 self._bases[id(variable)] = tensor
 
-    def __setitem__(self, handle: Any, array: Any) -> None:
+    def __setitem__(self, handle: object, array: object) -> None:
         if type(handle) is Node:
             self._state[handle] = array
             return
@@ -194,7 +197,7 @@ class LongRun:
         return self._state.variable(handle)
 
 
-def rules_of(program: Program, variable: Any) -> set[str]:
+def rules_of(program: Program, variable: object) -> set[str]:
     """The rules by which a program changes a variable."""
     found: set[str] = set()
     for step in program.steps:

@@ -7,7 +7,7 @@ tensor's dtype if it can; two tensors of different dtypes are an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import (
     COMPLEX,
@@ -29,11 +29,14 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor
 from talweg.prims import arithmetic, bitwise, complex, contract, rounding
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FLOAT_LIKE = frozenset(d for d in FLOATING | COMPLEX if d.name not in EXTENDED)  # weak in NumPy
 _SINGLE = frozenset(d for d in INTEGER if d.size <= 2)
 
 
-def matching(x: Any, y: Any, hint: DType | None = None) -> tuple[Any, Any]:
+def matching(x: object, y: object, hint: DType | None = None) -> tuple[Any, Any]:
     """Two operands that must have one dtype, ready for a primitive; at least one is a tensor.
 
     What is no tensor takes the dtype of the tensor beside it (TypeError if it cannot); a plain
@@ -52,7 +55,7 @@ def matching(x: Any, y: Any, hint: DType | None = None) -> tuple[Any, Any]:
     return x, _beside(y, x.dtype)
 
 
-def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor, Tensor]:
+def matching_tensors(x: object, y: object, hint: DType | None = None) -> tuple[Tensor, Tensor]:
     """Like `matching`; plain numbers become tensors too."""
     x, y = matching(x, y, hint)
     if not isinstance(x, Tensor):
@@ -62,7 +65,7 @@ def matching_tensors(x: Any, y: Any, hint: DType | None = None) -> tuple[Tensor,
     return x, y
 
 
-def matching_list(values: Any, hint: DType | None = None) -> list[Tensor]:
+def matching_list(values: Sequence[Any], hint: DType | None = None) -> list[Tensor]:
     """Several operands as tensors; those without a dtype of their own take the first one there is.
 
     Tensors stay as they are, so that the primitive reports two that differ.  `hint` is the dtype to
@@ -79,7 +82,7 @@ def matching_list(values: Any, hint: DType | None = None) -> list[Tensor]:
     return found
 
 
-def _beside(value: Any, dtype: DType) -> Any:
+def _beside(value: object, dtype: DType) -> Any:
     if _is_plain_number(value, dtype):
         return value
     return convert_to_tensor(value, None if is_tensor_like(value) else dtype)
@@ -94,7 +97,7 @@ def _is_plain_number(value: Any, dtype: DType) -> bool:
     )
 
 
-def _hinted(x: Any, y: Any) -> tuple[Any, Any]:
+def _hinted(x: object, y: object) -> tuple[Any, Any]:
     """As `matching`, but what stands right of a tensor only tries its dtype (`+` and `@`)."""
     if not is_tensor_like(y):
         x = convert_to_tensor(x)
@@ -113,7 +116,7 @@ def binary(prim: Any) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def unary(prim: Any) -> Callable[[Any], Any]:
+def unary(prim: Primitive) -> Callable[[Any], Any]:
     """`prim` as a function of anything convertible."""
     return lambda x: prim(convert_to_tensor(x))
 
@@ -133,12 +136,12 @@ def add(x: Any, y: Any) -> Any:
     return arithmetic.add(x, y)
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: object, y: object) -> Any:
     """x @ y."""
     return contract.matmul(*_hinted(x, y))
 
 
-def truediv(x: Any, y: Any) -> Any:
+def truediv(x: object, y: object) -> Any:
     """x / y; 8- and 16-bit integers give float32, wider ones float64."""
     x, y = _same_dtype(x, y)
     dtype = x.dtype
@@ -150,7 +153,7 @@ def truediv(x: Any, y: Any) -> Any:
     return arithmetic.div(x, y)
 
 
-def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def _same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
     x, y = matching_tensors(x, y)
     if x.dtype is not y.dtype:
         raise type_error(
@@ -161,14 +164,14 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def absolute(x: Any) -> Any:
+def absolute(x: object) -> Any:
     """|x|; the modulus of complex numbers."""
     x = convert_to_tensor(x)
     return complex.complex_abs(x) if x.dtype.is_complex else arithmetic.abs_(x)
 
 
 def _bitwise(integers: Primitive, logical: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def apply(x: Any, y: Any) -> Any:
+    def apply(x: Tensor, y: Tensor) -> Any:
         x, y = matching_tensors(x, y)
         if x.dtype is bool_:
             return logical(x, y)
@@ -177,14 +180,14 @@ def _bitwise(integers: Primitive, logical: Callable[[Any, Any], Any]) -> Callabl
     return apply
 
 
-def logical_xor(x: Any, y: Any) -> Any:
+def logical_xor(x: Tensor, y: Tensor) -> Any:
     """Whether exactly one of x and y is true."""
     return arithmetic.logical_and(
         arithmetic.logical_or(x, y), arithmetic.logical_not(arithmetic.logical_and(x, y))
     )
 
 
-def invert(x: Any) -> Any:
+def invert(x: Tensor) -> Any:
     """Logical not for truth values, all bits flipped for integers."""
     x = convert_to_tensor(x)
     return arithmetic.logical_not(x) if x.dtype is bool_ else bitwise.invert(x)
@@ -198,12 +201,12 @@ def _broadcasts(x: Tensor, y: Tensor) -> bool:
     return True
 
 
-def equal_operator(x: Any, y: Any) -> Any:
+def equal_operator(x: object, y: float) -> Any:
     """x == y: elementwise; False for None; a scalar False where shapes do not fit."""
     return False if y is None else _compare(x, y, arithmetic.equal, False)
 
 
-def not_equal_operator(x: Any, y: Any) -> Any:
+def not_equal_operator(x: Tensor, y: Tensor) -> Any:
     """x != y: elementwise; True for None; a scalar True where shapes do not fit."""
     return True if y is None else _compare(x, y, arithmetic.not_equal, True)
 

@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from talweg.core.errors import invalid, value_error
 
 
-def ranges(starts: Any, lengths: Any) -> np.ndarray:
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """lengths[0] numbers from starts[0] on, then lengths[1] numbers from starts[1] on, ..."""
     starts, lengths = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum(), dtype=np.int64)
 
 
-def splits_of_lengths(lengths: Any) -> np.ndarray:
+def splits_of_lengths(lengths: object) -> np.ndarray:
     """The splits of rows of these lengths."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
 

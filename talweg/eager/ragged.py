@@ -34,7 +34,7 @@ _SECRET = object()
 _APPEARED: list[bool] = []  # whether functions look for ragged tensors
 
 
-def made(array: Any) -> Any:
+def made(array: np.ndarray) -> Any:
     """A tensor of an array; a constant of the graph in force."""
     base = dispatch.context.base
     return wrap(array) if base is None else base.constant(array)
@@ -52,7 +52,9 @@ class RaggedTensor(RaggedFactories):
 
     __array_priority__ = 100
 
-    def __init__(self, values: Any, row_partition: Any, internal: Any = False, uniform: Any = None):
+    def __init__(
+        self, values: Any, row_partition: object, internal: object = False, uniform: Any = None
+    ):
         if internal is not _SECRET:
             raise value_error(
                 "TW104",
@@ -65,7 +67,7 @@ class RaggedTensor(RaggedFactories):
             hooks.ragged_appears()
 
     @classmethod
-    def _of(cls, values: Any, splits: Any, uniform: Any = None) -> RaggedTensor:
+    def _of(cls, values: Any, splits: Any, uniform: object = None) -> RaggedTensor:
         """A ragged tensor of values and valid splits (an array or a tensor)."""
         tensor = made(splits) if isinstance(splits, np.ndarray) else splits
         return cls(values, tensor, _SECRET, uniform)
@@ -121,7 +123,7 @@ class RaggedTensor(RaggedFactories):
         """The shape, None where rows differ."""
         return self.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: TensorShape) -> None:
         """ValueError unless `shape` is compatible with this one's."""
         self.shape.assert_is_compatible_with(shape)
 
@@ -135,7 +137,7 @@ class RaggedTensor(RaggedFactories):
 
     # -- sizes
 
-    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+    def nrows(self, out_type: object = None, name: str | None = None) -> Any:
         """The number of rows."""
         return _as(self._integers(len(self._splits) - 1), out_type)
 
@@ -178,7 +180,7 @@ class RaggedTensor(RaggedFactories):
         return (self.value_rowids(), *inner)
 
     def bounding_shape(
-        self, axis: Any = None, name: str | None = None, out_type: Any = None
+        self, axis: int | None = None, name: str | None = None, out_type: object = None
     ) -> Any:
         """The shape of the smallest tensor that holds all rows, or some of its sizes."""
         sizes = np.array(self._bounds())
@@ -195,7 +197,7 @@ class RaggedTensor(RaggedFactories):
 
     # -- parts exchanged
 
-    def with_values(self, new_values: Any) -> RaggedTensor:
+    def with_values(self, new_values: object) -> RaggedTensor:
         """The same splits over other values; ValueError unless there are as many."""
         if not isinstance(new_values, RaggedTensor):
             new_values = convert_to_tensor(new_values)
@@ -209,14 +211,14 @@ class RaggedTensor(RaggedFactories):
             )
         return RaggedTensor(new_values, self._row_splits, _SECRET, self._uniform)
 
-    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+    def with_flat_values(self, new_values: object) -> RaggedTensor:
         """The same splits over other innermost values."""
         values = self._values
         if isinstance(values, RaggedTensor):
             return self.with_values(values.with_flat_values(new_values))
         return self.with_values(new_values)
 
-    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+    def with_row_splits_dtype(self, dtype: DType) -> RaggedTensor:
         """The same tensor with splits of another dtype, int32 or int64."""
         dtype = _splits_dtype(as_dtype(dtype))
         values = self._values
@@ -264,7 +266,10 @@ class RaggedTensor(RaggedFactories):
         return result
 
     def to_tensor(
-        self, default_value: Any = None, name: str | None = None, shape: Any = None
+        self,
+        default_value: object = None,
+        name: str | None = None,
+        shape: TensorShape | None = None,
     ) -> Any:
         """A tensor of all rows, filled up with `default_value` (zero, or an empty string).
 
@@ -325,7 +330,7 @@ class RaggedTensor(RaggedFactories):
             values = RaggedTensor(values, splits, _SECRET)
         return values
 
-    def _with_gradient(self, g: Any) -> RaggedTensor:
+    def _with_gradient(self, g: tuple[Any, ...]) -> RaggedTensor:
         """A gradient of the flat values, in this tensor's rows (called by tapes)."""
         return self.with_flat_values(g)
 
@@ -368,13 +373,13 @@ def _merged(x: Any, axis: int) -> Any:
     return x._of(_merged(values, 0), x._integers(x._splits * values.dims[1]))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, np.ndarray):
         return str(value)
     return np.array2string(value, separator=", ") if value.size else repr(value.tolist())
 
 
-def _as(tensor: Any, dtype: Any) -> Any:
+def _as(tensor: object, dtype: object) -> Any:
     """`tensor` as an array of another dtype, if one is given."""
     return tensor if dtype is None else wrap(array_of(tensor).astype(as_dtype(dtype).numpy_dtype))
 
@@ -402,7 +407,7 @@ class RaggedTensorSpec(TypeSpec):
         shape: Any = None,
         dtype: Any = float32,
         ragged_rank: int | None = None,
-        row_splits_dtype: Any = int64,
+        row_splits_dtype: DType = int64,
         flat_values_spec: Any = None,
     ):
         shape = TensorShape(shape)
@@ -458,7 +463,7 @@ class RaggedTensorSpec(TypeSpec):
         """The value that consists of these tensors."""
         return RaggedTensor._with_components(cast(Any, None), parts)
 
-    def _of(self, value: Any) -> RaggedTensorSpec | None:
+    def _of(self, value: object) -> RaggedTensorSpec | None:
         return self.from_value(value) if isinstance(value, RaggedTensor) else None
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,21 +16,31 @@ from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, indexing, layout, scan, segment
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.eager.ragged import RaggedTensor
+
 
 class RaggedFactories:
     """Class methods; RaggedTensor inherits them."""
 
     @classmethod
-    def _of(cls, values: Any, splits: Any, uniform: Any = None) -> Any:
+    def _of(cls, values: object, splits: object, uniform: object = None) -> Any:
         raise NotImplementedError
 
     @classmethod
-    def _built(cls, values: Any, splits: np.ndarray, dtype: Any, uniform: Any = None) -> Any:
+    def _built(
+        cls,
+        values: object,
+        splits: np.ndarray,
+        dtype: np.dtype | type[Any],
+        uniform: int | None = None,
+    ) -> Any:
         return cls._of(values, splits.astype(dtype), uniform)
 
     @classmethod
     def from_row_splits(
-        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+        cls, values: object, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
         """Row i holds values[row_splits[i]] .. values[row_splits[i + 1]].
 
@@ -49,7 +59,7 @@ class RaggedFactories:
 
     @classmethod
     def from_row_lengths(
-        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+        cls, values: object, row_lengths: object, name: str | None = None, validate: bool = True
     ) -> Any:
         """Row i holds the next row_lengths[i] values; InvalidArgumentError unless all are used."""
         values = _values(values)
@@ -62,7 +72,7 @@ class RaggedFactories:
 
     @classmethod
     def from_row_starts(
-        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+        cls, values: object, row_starts: object, name: str | None = None, validate: bool = True
     ) -> Any:
         """Row i begins at values[row_starts[i]] and ends where the next begins."""
         values = _values(values)
@@ -74,7 +84,7 @@ class RaggedFactories:
 
     @classmethod
     def from_row_limits(
-        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+        cls, values: object, row_limits: object, name: str | None = None, validate: bool = True
     ) -> Any:
         """Row i ends before values[row_limits[i]] and begins where the one before ends."""
         values = _values(values)
@@ -87,9 +97,9 @@ class RaggedFactories:
     @classmethod
     def from_value_rowids(
         cls,
-        values: Any,
-        value_rowids: Any,
-        nrows: Any = None,
+        values: object,
+        value_rowids: object,
+        nrows: object = None,
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
@@ -113,9 +123,9 @@ class RaggedFactories:
     @classmethod
     def from_uniform_row_length(
         cls,
-        values: Any,
-        uniform_row_length: Any,
-        nrows: Any = None,
+        values: RaggedTensor,
+        uniform_row_length: int,
+        nrows: object = None,
         validate: bool = True,
         name: str | None = None,
     ) -> Any:
@@ -140,8 +150,8 @@ class RaggedFactories:
     @classmethod
     def from_nested_row_splits(
         cls,
-        flat_values: Any,
-        nested_row_splits: Any,
+        flat_values: object,
+        nested_row_splits: object,
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
@@ -154,8 +164,8 @@ class RaggedFactories:
     @classmethod
     def from_nested_row_lengths(
         cls,
-        flat_values: Any,
-        nested_row_lengths: Any,
+        flat_values: object,
+        nested_row_lengths: list[Any],
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
@@ -168,9 +178,9 @@ class RaggedFactories:
     @classmethod
     def from_nested_value_rowids(
         cls,
-        flat_values: Any,
-        nested_value_rowids: Any,
-        nested_nrows: Any = None,
+        flat_values: object,
+        nested_value_rowids: object,
+        nested_nrows: object = None,
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
@@ -185,12 +195,12 @@ class RaggedFactories:
     @classmethod
     def from_tensor(
         cls,
-        tensor: Any,
-        lengths: Any = None,
-        padding: Any = None,
+        tensor: object,
+        lengths: np.ndarray | None = None,
+        padding: str | None = None,
         ragged_rank: int = 1,
         name: str | None = None,
-        row_splits_dtype: Any = int64,
+        row_splits_dtype: DType = int64,
     ) -> Any:
         """The rows of a tensor, [n, m, ...], without what fills them up.
 
@@ -255,7 +265,7 @@ class RaggedFactories:
         return cls._built(st_input.values, splits, row_splits_dtype.numpy_dtype)
 
 
-def _values(values: Any) -> Any:
+def _values(values: object) -> Any:
     """Values as a tensor of rank 1 or more, unless they are ragged."""
     if isinstance(values, RaggedFactories):
         return values
@@ -290,7 +300,7 @@ def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:
     return np.asarray(array_of(found))
 
 
-def _unknown(value: Any) -> bool:
+def _unknown(value: object) -> bool:
     """Whether a vector is one of a graph, with values that are known when it runs."""
     return type(value) is Symbol and value.ndim == 1 and constant_of(value.node) is None
 
@@ -312,7 +322,7 @@ def _listed(nested: Any) -> list:
     return list(nested)
 
 
-def _lengths_without(x: Any, padding: Any) -> np.ndarray:
+def _lengths_without(x: object, padding: object) -> np.ndarray:
     """How long each row is without the padding at its end."""
     array, filler = array_of(x), array_of(padding)
     counts = array != filler

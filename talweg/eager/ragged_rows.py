@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, layout, scan, sequences
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
+
 # -- indexing
 
 
-def take(values: Any, places: np.ndarray) -> Any:
+def take(values: object, places: np.ndarray) -> Any:
     """The rows `places` of a tensor or ragged tensor."""
     if isinstance(values, RaggedTensor):
         splits = values._splits
@@ -34,7 +38,7 @@ def take(values: Any, places: np.ndarray) -> Any:
     return indexing.gather(values, wrap(np.asarray(places, np.int64)), axis=0, batch_dims=0)
 
 
-def gather(x: RaggedTensor, indices: Any) -> Any:
+def gather(x: RaggedTensor, indices: object) -> Any:
     """The rows of a ragged tensor that `indices` names, in its shape."""
     places = convert_to_tensor(indices)
     if places.dtype not in (int32, int64):
@@ -60,7 +64,7 @@ def gather(x: RaggedTensor, indices: Any) -> Any:
     return found
 
 
-def _gathered(values: Any, places: Any) -> Any:
+def _gathered(values: TensorLike, places: Tensor) -> Any:
     """`take` of what is known only when the graph runs; sizes that are known stay so."""
     if not isinstance(values, RaggedTensor):
         return indexing.gather(values, places, axis=0, batch_dims=0)
@@ -77,7 +81,7 @@ def _gathered(values: Any, places: Any) -> Any:
     return RaggedTensor._of(rows, layout.concat(zero, ends, axis=0), values._uniform)
 
 
-def get(x: Any, keys: tuple) -> Any:
+def get(x: RaggedTensor, keys: tuple) -> Any:
     """x[keys]: integers, slices, one ellipsis, and new axes in front."""
     if not isinstance(x, RaggedTensor):
         return x[keys] if keys else x
@@ -138,7 +142,7 @@ def _without_ellipsis(keys: tuple, rank: int) -> tuple:
     return tuple(k for k in (*keys[:place], *filled, *keys[place + 1 :]) if k is not Ellipsis)
 
 
-def _plain_index(key: Any) -> int:
+def _plain_index(key: int) -> int:
     try:
         return int(key.__index__())
     except (AttributeError, TypeError):
@@ -165,7 +169,7 @@ def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
         if not _share_rows(first, other):
             check_same_rows(first, other)
 
-    def flat(x: Any) -> Any:
+    def flat(x: RaggedTensor) -> Any:
         return x.flat_values if isinstance(x, RaggedTensor) else x
 
     values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
@@ -193,7 +197,7 @@ def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
         )
 
 
-def paired(x: Any, y: Any) -> tuple:
+def paired(x: TensorLike, y: Any) -> tuple:
     """Two operands, of which a dense one is repeated along the rows of the ragged one."""
     if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
         return x, y
@@ -202,7 +206,7 @@ def paired(x: Any, y: Any) -> tuple:
     return repeated(x, y), y
 
 
-def repeated(dense: Any, like: RaggedTensor) -> Any:
+def repeated(dense: object, like: RaggedTensor) -> Any:
     """A tensor such that it fits the flat values of a ragged one; it must not have its own rows.
 
     InvalidArgumentError where a size is neither 1 nor that of all rows.
@@ -243,14 +247,14 @@ def outer_rows(x: RaggedTensor) -> np.ndarray:
 
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     @boundary
-    def operate(self: RaggedTensor, *others: Any) -> Any:
+    def operate(self: RaggedTensor, *others: object) -> Any:
         operands = [self, *(paired(self, other)[1] for other in others)]
         return map_flat(getattr(hooks, name), *(operands[::-1] if reflected else operands))
 
     return operate
 
 
-def _getitem(self: RaggedTensor, key: Any) -> Any:
+def _getitem(self: RaggedTensor, key: slice) -> Any:
     return get(self, key if isinstance(key, tuple) else (key,))
 
 

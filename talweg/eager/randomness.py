@@ -23,7 +23,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from talweg.kernels.random import streams
 from talweg.prims.random.streams import PHILOX, reserve_stream
 from talweg.transform.batch import for_each_slice
 
+if TYPE_CHECKING:
+    from talweg.graph.function_graph import FunctionGraph
+    from talweg.graph.graph import Graph
+
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
@@ -49,7 +53,7 @@ class Algorithm(enum.Enum):
     AUTO_SELECT = 3
 
 
-def algorithm_number(alg: Any) -> int:
+def algorithm_number(alg: str) -> int:
     """PHILOX or THREEFRY from an `Algorithm`, its name or its number; ValueError for another.
 
     "auto_select" is Philox, as it is on TensorFlow's CPUs.
@@ -58,7 +62,7 @@ def algorithm_number(alg: Any) -> int:
     return PHILOX if found is Algorithm.AUTO_SELECT else found.value
 
 
-def algorithm_kind(alg: Any) -> Algorithm:
+def algorithm_kind(alg: str) -> Algorithm:
     """An `Algorithm` from itself, its name or its number; ValueError for another."""
     if isinstance(alg, str):
         found = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
@@ -94,7 +98,7 @@ _global = _Global()
 _first = threading.local()  # what stands for the global seed in a thread
 
 
-def set_seed(seed: Any) -> None:
+def set_seed(seed: int) -> None:
     """Set the global seed; None makes calls irreproducible.
 
     Every hidden stream begins anew, those of operations in traced functions, too: with the seeds
@@ -128,7 +132,7 @@ def first_seed(seed: int) -> Iterator[None]:
         _first.seed = before
 
 
-def get_seed(own: Any) -> tuple[int, int]:
+def get_seed(own: int | None) -> tuple[int, int]:
     """The two seeds of a call, whose own seed is given or None; (0, 0) if nothing was seeded."""
     if own is not None:
         own = _integer_seed(own)
@@ -146,7 +150,7 @@ def get_seed(own: Any) -> tuple[int, int]:
     return (0, _LARGEST) if seeds == (0, 0) else seeds
 
 
-def _next_number(graph: Any) -> int:
+def _next_number(graph: FunctionGraph | None) -> int:
     """What stands for the own seed of a call that has none."""
     if graph is None:
         return _global.numbers.randint(0, _LARGEST)
@@ -155,7 +159,7 @@ def _next_number(graph: Any) -> int:
     return number
 
 
-def seed_of_graph(graph: Any) -> Any:
+def seed_of_graph(graph: FunctionGraph) -> Any:
     """The seed in force while `graph` is built: its own, of the graph around, or the global one."""
     while graph is not None:
         if graph.seed is not None or not hasattr(graph, "outer"):
@@ -164,12 +168,12 @@ def seed_of_graph(graph: Any) -> Any:
     return _global.seed
 
 
-def set_seed_of_graph(graph: Any, seed: Any) -> None:
+def set_seed_of_graph(graph: Graph, seed: int) -> None:
     """Give a graph a seed, or None."""
     graph.seed = None if seed is None else _integer_seed(seed)
 
 
-def _integer_seed(seed: Any) -> int:
+def _integer_seed(seed: int) -> int:
     if isinstance(seed, (Tensor, Variable)):
         seed = seed.numpy()
     try:
@@ -178,7 +182,7 @@ def _integer_seed(seed: Any) -> int:
         raise type_error("TW104", f"seed must be an integer, got {seed!r}") from None
 
 
-def reserve(operation: tuple, seed: Any, blocks: int) -> Tensor:
+def reserve(operation: tuple, seed: int | None, blocks: int) -> Tensor:
     """A stream of `blocks` blocks for one call of an operation with an own seed or None.
 
     Inside `vectorized_map` each slice gets a stream of its own, and so does each device.

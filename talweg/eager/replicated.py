@@ -134,7 +134,7 @@ class PerReplicaSpec(TypeSpec):
 
     __slots__ = ("layout", "specs")
 
-    def __init__(self, *specs: Any):
+    def __init__(self, *specs: object):
         self.specs = specs
         self.layout: Any = None  # what pipelines know of them, once they have asked
 
@@ -159,7 +159,7 @@ class PerReplicaSpec(TypeSpec):
             values.append(own[0] if isinstance(spec, TensorSpec) else spec.with_parts(own))
         return PerReplica(values)
 
-    def _of(self, value: Any) -> TypeSpec | None:
+    def _of(self, value: object) -> TypeSpec | None:
         return value._type_spec if isinstance(value, Several) else None
 
 
@@ -193,7 +193,7 @@ def _alike(first: Any, other: Any) -> bool:
     return len(structure.children(first)) == len(structure.children(other))
 
 
-def part_of(index: int, value: Any) -> Any:
+def part_of(index: int, value: object) -> Any:
     """What replica `index` sees of a nest: its own value of each `PerReplica`."""
     if isinstance(value, Several):
         return value.values[index]

@@ -35,10 +35,10 @@ class ScatterUpdates(Operators):
         """The present value; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
-    def _replace(self, array: Any) -> None:
+    def _replace(self, array: np.ndarray) -> None:
         raise AssertionError("only Variable is made")
 
-    def _traced(self, rule: str, *operands: Any, **params: Any) -> Any:
+    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
         """A change of the variable in a graph; `Variable` says how."""
         raise AssertionError("only Variable is made")
 
@@ -76,35 +76,51 @@ class ScatterUpdates(Operators):
                 f"indices in [0, {rows})",
             )
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Add slices to the rows they name."""
         return self._scatter("add", sparse_delta)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Subtract slices from the rows they name."""
         return self._scatter("sub", sparse_delta)
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Set the rows that slices name."""
         return self._scatter("update", sparse_delta)
 
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """The larger of row and slice."""
         return self._scatter("max", sparse_delta)
 
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """The smaller of row and slice."""
         return self._scatter("min", sparse_delta)
 
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Multiply the rows by the slices that name them."""
         return self._scatter("mul", sparse_delta)
 
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Any:
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Divide the rows by the slices that name them."""
         return self._scatter("div", sparse_delta)
 
-    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Set rows within each batch: indices [b, n], values [b, n, ...]."""
         if dispatch.context.base is not None:
             values = convert_to_tensor(sparse_delta.values, dtype=self._dtype)
@@ -115,7 +131,7 @@ class ScatterUpdates(Operators):
             self._replace(UPDATES["batch_update"](self.present()._array, indices, updates))
         return self
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
+    def _scatter_nd(self, kind: str, indices: object, updates: object) -> Any:
         if dispatch.context.base is not None:
             values = convert_to_tensor(updates, dtype=self._dtype)
             return self._traced(f"scatter_nd_{kind}", convert_to_tensor(indices), values)
@@ -124,22 +140,28 @@ class ScatterUpdates(Operators):
         self._change(f"scatter_nd_{kind}", places, values)
         return self
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(self, indices: object, updates: object, name: str | None = None) -> Any:
         """Add updates at indices."""
         return self._scatter_nd("add", indices, updates)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(
+        self, indices: list[Any], updates: list[float], name: str | None = None
+    ) -> Any:
         """Subtract updates at indices."""
         return self._scatter_nd("sub", indices, updates)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(self, indices: object, updates: object, name: str | None = None) -> Any:
         """Set updates at indices."""
         return self._scatter_nd("update", indices, updates)
 
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_max(
+        self, indices: list[Any], updates: list[float], name: str | None = None
+    ) -> Any:
         """The larger of old value and update."""
         return self._scatter_nd("max", indices, updates)
 
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_min(
+        self, indices: list[Any], updates: list[float], name: str | None = None
+    ) -> Any:
         """The smaller of old value and update."""
         return self._scatter_nd("min", indices, updates)

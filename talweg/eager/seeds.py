@@ -13,7 +13,7 @@ from talweg.prims.arithmetic import zeros_of
 SCOPE = ("gradient_tape/", "/")  # of what a tape makes in a graph, as in TensorFlow
 
 
-def ones_of(tensor: Any) -> Any:
+def ones_of(tensor: object) -> Any:
     """A seed: ones of the tensor's shape and dtype."""
     if type(tensor) is EagerTensor:
         array = tensor._array

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterable
 from sys import getrefcount
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,13 @@ from talweg.execute.interpret import MISSING, BodyRunner
 from talweg.graph.node import BODY, Node
 from talweg.kernels.random import streams as random_streams
 from talweg.prims.host import HOST
+
+if TYPE_CHECKING:
+    from talweg.core.aval import Aval
+    from talweg.core.primitive import Primitive
+    from talweg.eager.composite import SparseTensor
+    from talweg.execute.interpret import Missing
+    from talweg.graph.handle import Handle
 
 
 class Variant:
@@ -48,7 +55,7 @@ def content(tensor: Any) -> Any:
     return None if type(tensor) is UncomputedTensor else tensor
 
 
-def as_tensor(value: Any) -> EagerTensor:
+def as_tensor(value: object) -> EagerTensor:
     """A kernel's result as an eager tensor."""
     plain = isinstance(value, (np.ndarray, np.generic, bytes))
     return EagerTensor(value if plain else Variant(value))
@@ -64,7 +71,7 @@ class Variables:
         self.streams: Any = weakref.WeakKeyDictionary()  # operation -> its stream
         self._reserving = locking.new_lock()
 
-    def get(self, handle: Any, default: Any = MISSING) -> Any:
+    def get(self, handle: Handle | Node, default: Missing = MISSING) -> Any:
         """The array a variable holds, or the stream of an operation."""
         if type(handle) is Node:
             return self.streams.get(handle, default)
@@ -77,7 +84,7 @@ class Variables:
 
     __getitem__ = get
 
-    def exclusive(self, handle: Any, known: int) -> Any:
+    def exclusive(self, handle: Handle, known: int) -> Any:
         """A variable's array, to be written in place; a copy if anybody else refers to it.
 
         `known` references are the caller's.
@@ -167,7 +174,7 @@ class Variables:
         found = handle.owner()
         return handle.variable if found is None else found
 
-    def variable(self, handle: Any) -> Any:
+    def variable(self, handle: Handle) -> Any:
         """The variable of a handle."""
         return handle.variable
 
@@ -176,7 +183,7 @@ class Variables:
         for handle in handles:
             self.owner(handle).put_back()
 
-    def __setitem__(self, handle: Any, array: Any) -> None:
+    def __setitem__(self, handle: Handle, array: np.generic | np.ndarray) -> None:
         if type(handle) is Node:
             self.streams[handle] = array
             return
@@ -198,13 +205,13 @@ class Exchanged:
     def __init__(self, own: dict):
         self._own = own  # handle in the trace -> handle of the variable that stands in its place
 
-    def get(self, handle: Any, default: Any = MISSING) -> Any:
+    def get(self, handle: Handle, default: Missing = MISSING) -> Any:
         """The array a variable holds, or the stream of an operation."""
         return STATE.get(self._own.get(handle, handle), default)
 
     __getitem__ = get
 
-    def exclusive(self, handle: Any, known: int) -> Any:
+    def exclusive(self, handle: Handle, known: int) -> Any:
         """A variable's array, to be written in place; see `Variables`."""
         return STATE.exclusive(self._own.get(handle, handle), known)
 
@@ -244,10 +251,10 @@ class Exchanged:
         """Let variables have their values again that were taken away and not written."""
         STATE.put_back([self._own.get(handle, handle) for handle in handles])
 
-    def __setitem__(self, handle: Any, array: Any) -> None:
+    def __setitem__(self, handle: Handle, array: np.generic | np.ndarray) -> None:
         STATE[self._own.get(handle, handle)] = array
 
-    def variable(self, handle: Any) -> Any:
+    def variable(self, handle: Handle) -> Any:
         """The variable that stands in the place of one."""
         return self._own.get(handle, handle).variable
 
@@ -261,7 +268,7 @@ class EagerRunner(BodyRunner):
         self.remembers = self.everything = bool(context.recorders) or context.keep_inside
 
 
-def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
+def evaluate_structured(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Run a primitive of graphs on eager tensors."""
     arrays = [content(x) for x in operands]
     if prim.effect == BODY:
@@ -285,13 +292,13 @@ def evaluate_structured(prim: Any, operands: tuple, params: dict) -> Any:
     return tuple([as_tensor(part) for part in result])
 
 
-def _as_result(prim: Any, operands: tuple, params: dict, result: Any) -> Any:
+def _as_result(prim: Primitive, operands: tuple, params: dict, result: object) -> Any:
     if result is not None:
         return as_tensor(result)
     return _tensor_of(None, results_of(prim, operands, params))
 
 
-def _tensor_of(value: Any, aval: Any) -> Any:
+def _tensor_of(value: SparseTensor | None, aval: Aval) -> Any:
     """A result as an eager tensor; None is a zero list or history, or was not computed."""
     if value is not None or aval.dtype is variant:
         return as_tensor(value)

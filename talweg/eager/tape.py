@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
@@ -35,6 +35,10 @@ from talweg.prims.arithmetic import zeros_of
 from talweg.transform.absent import Notes
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate, densify
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+    from talweg.eager.custom import CustomRule
 
 getframe = sys._getframe
 
@@ -81,7 +85,7 @@ class GradientTape(dispatch.Recorder):
         self._start()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._recording:
             self._stop()
 
@@ -104,7 +108,9 @@ class GradientTape(dispatch.Recorder):
         self._recording = False
         dispatch.remove(self)
 
-    def record(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def record(
+        self, prim: Primitive | CustomRule, operands: tuple, results: object, params: dict
+    ) -> None:
         """Keep an application if one of its operands is watched (called by `dispatch`)."""
         watched = self._watched
         for operand in operands:
@@ -150,7 +156,7 @@ class GradientTape(dispatch.Recorder):
             self._kept.append(tensor)
             self._reads.setdefault(key, []).append(tensor)
 
-    def note_exit(self, tensor: Any) -> None:
+    def note_exit(self, tensor: object) -> None:
         """The value of `tensor` was taken out to NumPy or Python (called by tensors)."""
         if id(tensor) in self._watched:
             self.notes.exit(id(tensor), *user_entry(2))
@@ -170,7 +176,7 @@ class GradientTape(dispatch.Recorder):
         return self._notes
 
     @boundary
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: object) -> None:
         """Track `tensor` (a tensor, a variable, or a nest of these); else ValueError."""
         for leaf in _leaves(tensor):
             if isinstance(leaf, Tensor):
@@ -217,10 +223,10 @@ class GradientTape(dispatch.Recorder):
     @boundary
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: Any,
-        output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        output_gradients: object = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of `target` (summed over its elements) by each source.
 
@@ -244,7 +250,7 @@ class GradientTape(dispatch.Recorder):
             )
         single = type(sources) in _LEAVES
         flat = type(sources) is list and all([type(x) in _LEAVES for x in sources])
-        flat_sources = [sources] if single else sources if flat else _leaves(sources)
+        flat_sources: Any = [sources] if single else sources if flat else _leaves(sources)
         flat_targets = [target] if type(target) is EagerTensor else _leaves(target)
         targets = [self._target(leaf) for leaf in flat_targets]
         seeds = self._seeds(targets, output_gradients)
@@ -315,7 +321,7 @@ class GradientTape(dispatch.Recorder):
             "a tf.Tensor or tf.Variable computed while the tape recorded",
         )
 
-    def _seeds(self, targets: list, given: Any) -> list:
+    def _seeds(self, targets: list, given: object) -> list:
         """What each target's cotangent starts from: ones, or what the caller gave."""
         if given is None:
             return [ones_of(t) if t.dtype.is_differentiable else None for t in targets]
@@ -367,7 +373,7 @@ class GradientTape(dispatch.Recorder):
             "a tf.Tensor or tf.Variable",
         )
 
-    def _absent(self, source: Any, targets: list, mode: UnconnectedGradients) -> Any:
+    def _absent(self, source: object, targets: list, mode: UnconnectedGradients) -> Any:
         if mode is UnconnectedGradients.NONE:
             return None
         if mode is UnconnectedGradients.ZERO:
@@ -376,7 +382,7 @@ class GradientTape(dispatch.Recorder):
         raise hooks.absence_as_error(evidence)
 
     @boundary
-    def explain(self, target: Any, sources: Any) -> Any:
+    def explain(self, target: object, sources: list[Any]) -> Any:
         """Why `target` has a gradient by each source, or has none: where the path breaks, at which
         line, and what to write instead.
 
@@ -397,9 +403,9 @@ class GradientTape(dispatch.Recorder):
     @boundary
     def jacobian(
         self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        target: object,
+        sources: object,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -421,10 +427,10 @@ class GradientTape(dispatch.Recorder):
         self._end_use()
         return structure.pack(sources, results)
 
-    def _sweep_function(self, y: Any, flat_sources: list) -> Any:
+    def _sweep_function(self, y: object, flat_sources: list) -> Any:
         return lambda seed: [densify(g) for g in self._sweep([y], [seed], flat_sources)]
 
-    def _absent_jacobian(self, source: Any, targets: list, mode: UnconnectedGradients) -> Any:
+    def _absent_jacobian(self, source: object, targets: list, mode: UnconnectedGradients) -> Any:
         absent = self._absent(source, targets, mode)
         if absent is None:
             return None
@@ -433,9 +439,9 @@ class GradientTape(dispatch.Recorder):
     @boundary
     def batch_jacobian(
         self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        target: Tensor,
+        source: Tensor,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -477,14 +483,14 @@ class _Pause:
         self._tape._stop()
         self._tape.notes.pauses.append(user_origin(2))
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._tape._start()
 
 
 _LEAVES = (EagerTensor, Variable)
 
 
-def _leaves(value: Any) -> list:
+def _leaves(value: object) -> list:
     """The leaves of a nest, with variables in place of what stands for them."""
     return [variable_of(leaf) for leaf in structure.flatten(value)]
 

@@ -26,6 +26,9 @@ from talweg.execute.call import run
 from talweg.kernels.products import plain_product
 from talweg.prims import arithmetic, contract  # noqa: F401 -- declare what the operators use
 
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 state = dispatch.state
 context = dispatch.context
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of what was put nowhere else
@@ -204,7 +207,7 @@ class EagerTensor(Tensor):
         """RuntimeError: there is no GPU."""
         raise RuntimeError("No GPU is available.")
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: object = None, session: object = None) -> Any:
         """NotImplementedError: eager tensors have values; use `numpy()`."""
         raise NotImplementedError("eval is not supported when eager execution is enabled.")
 
@@ -212,11 +215,11 @@ class EagerTensor(Tensor):
         """NotImplementedError: eager tensors do not know who used them."""
         raise NotImplementedError("consumers not supported when eager execution is enabled.")
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> EagerTensor:
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> EagerTensor:
         return hooks.convert_to_tensor(self, dtype)
 
 
-def wrap(array: Any) -> EagerTensor:
+def wrap(array: object) -> EagerTensor:
     """An EagerTensor around `array` (a NumPy array or scalar), without a copy."""
     tensor = _new(EagerTensor)
     tensor._array = array
@@ -236,7 +239,9 @@ def _hooked(operation: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: getattr(hooks, operation)(self, other)
 
 
-def _fast(stem: str, operation: str, prim: Any, kernel: Callable[..., Any], dtypes: frozenset):
+def _fast(
+    stem: str, operation: str, prim: Primitive, kernel: Callable[..., Any], dtypes: frozenset
+):
     """The operator and its reflection: straight to `kernel` for plain operands of one dtype.
 
     Recorders are shown the application as `dispatch.bind` would.  What is not plain, or fails, goes
@@ -275,7 +280,7 @@ def _fast(stem: str, operation: str, prim: Any, kernel: Callable[..., Any], dtyp
             pass_out(error)
             raise
 
-    def reflected(self: EagerTensor, other: Any) -> Any:
+    def reflected(self: EagerTensor, other: float | np.ndarray) -> Any:
         x = self._array
         kind = type(other)
         dtype = x.dtype
@@ -299,7 +304,7 @@ def _fast(stem: str, operation: str, prim: Any, kernel: Callable[..., Any], dtyp
     return operate, reflected
 
 
-def _show(prim: Any, operands: tuple, result: EagerTensor) -> None:
+def _show(prim: Primitive, operands: tuple, result: EagerTensor) -> None:
     """Do for an application what `dispatch.bind` does after the kernel."""
     if context.device is not None:
         dispatch.put_on_device(result)

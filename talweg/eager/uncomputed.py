@@ -7,7 +7,7 @@ is one again.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -18,6 +18,9 @@ from talweg.core.value import Tensor
 from talweg.execute.call import avals_of
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.host import HOST
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 STRUCTURED = frozenset((BODY, GRAPH, HOST))
 
@@ -58,7 +61,7 @@ class UncomputedInterpreter:
 
     level = UncomputedTensor.level
 
-    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+    def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         """Results that are not computed, except of what passes values along."""
         if prim.effect in STRUCTURED:
             return dispatch.state.structured(prim, operands, params)
@@ -71,7 +74,7 @@ class UncomputedInterpreter:
 INTERPRETER = UncomputedInterpreter()
 
 
-def results_of(prim: Any, operands: tuple, params: dict) -> Any:
+def results_of(prim: Primitive, operands: tuple, params: dict) -> Any:
     """What is known of the result(s) of `prim`."""
     avals = []
     for x in operands:

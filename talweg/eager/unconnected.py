@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tensor import wrap
 from talweg.prims.layout import broadcast_to
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 
 class UnconnectedGradients(enum.Enum):
@@ -36,7 +39,7 @@ class UnconnectedGradients(enum.Enum):
             ) from None
 
 
-def zeros_of_shape(shape: tuple, dtype: Any) -> Any:
+def zeros_of_shape(shape: tuple, dtype: DType) -> Any:
     """Zeros of a shape whose sizes may be symbolic: an absent Jacobian."""
     if dispatch.context.base is None and all([type(size) is int for size in shape]):
         return wrap(np.zeros(shape, dtype.numpy_dtype))

@@ -54,7 +54,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     through_creators = True
     number = 0  # its place in the order in which variables were made
 
-    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Variable:
+    def __new__(cls: Any, *args: object, **kwargs: object) -> Variable:
         base = dispatch.context.base
         if cls is Variable:
             if dispatch.state.variable_maker is not None:
@@ -74,14 +74,14 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         initial_value: Any = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
+        variable_def: object = None,
         dtype: Any = None,
-        import_scope: Any = None,
+        import_scope: object = None,
         constraint: Callable[[Any], Any] | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        synchronization: object = VariableSynchronization.AUTO,
+        aggregation: object = VariableAggregation.NONE,
         shape: Any = None,
         experimental_enable_variable_lifting: bool = True,
     ):
@@ -201,7 +201,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         """The shape (the older spelling)."""
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: TensorShape) -> None:
         """Make the shape more specific; ValueError if it contradicts."""
         self._shape = self._shape.merge_with(shape)
 
@@ -239,7 +239,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         """A copy of the value as an array or NumPy scalar."""
         return self.value().numpy()
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: object = None) -> Any:
         """The value as an array (eager variables need no session)."""
         return self.numpy()
 
@@ -256,18 +256,18 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         """True: eager variables always are."""
         return convert_to_tensor(True)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+    def sparse_read(self, indices: object, name: str | None = None) -> Any:
         """The rows named by `indices`."""
         return hooks.gather(self, indices)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+    def gather_nd(self, indices: object, name: str | None = None) -> Any:
         """The slices named by `indices`."""
         return hooks.gather_nd(self, indices)
 
     def __getitem__(self, key: Any) -> Any:
         return hooks.variable_getitem(self, key)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         return self.value().__array__(dtype)
 
     def __float__(self) -> float:
@@ -298,7 +298,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     # -- writing
 
-    def _accept(self, value: Any, what: str) -> Any:
+    def _accept(self, value: object, what: str) -> Any:
         """`value` as a tensor of this variable's dtype, checked against its shape."""
         tensor = convert_to_tensor(value, dtype=self._dtype)
         self._check_assigned(tensor, what)
@@ -313,14 +313,14 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
                 f"a value of shape {self._shape}",
             )
 
-    def _replace(self, array: Any, adding: bool = False) -> None:
+    def _replace(self, array: np.generic | np.ndarray, adding: bool = False) -> None:
         self._tensor = wrap(array)
         if dispatch.state.observer is not None:
             dispatch.state.observer.variable_written(self, adding)
 
     def assign(
         self,
-        value: Any,
+        value: object,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -345,13 +345,13 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             pass_out(error)
             raise
 
-    def _note_write(self, tensor: Any) -> None:
+    def _note_write(self, tensor: object) -> None:
         """Tell recorders of a change, which no gradient follows."""
         dispatch.note_write()
         for recorder in dispatch.context.recorders:
             recorder.note_write(self, tensor)
 
-    def _trace_update(self, rule: str, value: Any, read_value: bool = True) -> Any:
+    def _trace_update(self, rule: str, value: object, read_value: bool = True) -> Any:
         """A change of the variable inside a trace."""
         value = convert_to_tensor(value, dtype=self._dtype)
         if rule == "assign":
@@ -359,12 +359,12 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         self._traced(rule, value)
         return self if read_value else None
 
-    def _traced(self, rule: str, *operands: Any, **params: Any) -> Any:
+    def _traced(self, rule: str, *operands: object, **params: object) -> Any:
         """A change by one of the rules of `update_variable`, inside a trace; the variable."""
         hooks.update_variable(*operands, variable=self.handle, rule=rule, **params)
         return self
 
-    def _update(self, delta: Any, kernel: Callable[[Any, Any], Any], what: str) -> None:
+    def _update(self, delta: object, kernel: Callable[[Any, Any], Any], what: str) -> None:
         delta = convert_to_tensor(delta, dtype=self._dtype)
         if not self._dtype.is_numeric:
             raise invalid(
@@ -401,7 +401,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     def assign_add(
         self,
-        delta: Any,
+        delta: object,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -418,7 +418,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     def assign_sub(
         self,
-        delta: Any,
+        delta: object,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -438,7 +438,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     def __eq__(self, other: Any) -> Any:
         return hooks.equal_operator(self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return hooks.not_equal_operator(self, other)
 
     def __hash__(self) -> int:
@@ -472,7 +472,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         options = (self._trainable, True, None, self._shared_name)
         return Variable, (self.present(), *options)
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
         return _read(self, None if dtype is None else as_dtype(dtype))
 
 

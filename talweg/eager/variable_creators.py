@@ -15,7 +15,7 @@ class ThroughCreators(type):
 
     if not TYPE_CHECKING:  # type checkers see a class like any other
 
-        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        def __call__(cls, *args: object, **kwargs: object) -> Any:
             creators = dispatch.context.creators
             if not creators or "through_creators" not in cls.__dict__:
                 return super().__call__(*args, **kwargs)
@@ -26,7 +26,7 @@ class ThroughCreators(type):
             bound.apply_defaults()
             given = dict(list(bound.arguments.items())[1:])
 
-            def make(**arguments: Any) -> Any:
+            def make(**arguments: object) -> Any:
                 outside, dispatch.context.creators = dispatch.context.creators, ()
                 try:
                     return cls(**arguments)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.habits import add_habits, refuse_variable_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import add_operators
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def _no_augmented(self: Any, other: Any) -> Any:
+
+def _no_augmented(self: Any, other: object) -> Any:
     raise RuntimeError(
         "`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)`"
         " to modify the variable, or `out = variable + value` to get a new tensor.  [TW401]"
@@ -38,7 +41,7 @@ def add_variable_operators(cls: Any) -> None:
 
 
 def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self: Any, other: TensorLike) -> Any:
         try:
             return apply(self.value(), other)
         except Exception as error:
@@ -49,7 +52,7 @@ def _forward(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self: Any, other: float) -> Any:
         try:
             return apply(other, self.value())
         except Exception as error:

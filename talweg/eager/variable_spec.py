@@ -31,7 +31,7 @@ class VariableSpec(TensorSpec):
         """`tf.Variable`."""
         return Variable
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a variable or its spec has this dtype and a compatible shape."""
         other = spec_or_value
         return (

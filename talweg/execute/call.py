@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,18 +17,21 @@ from talweg.core.dtypes import of_numpy, variant
 from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose, invalid
 from talweg.kernels.progression import refused_size
 
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 _quiet = contextvars.Context()
 _quiet.run(np.seterr, all="ignore")
 run = _quiet.run
 
 
-def run_anywhere(kernel: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
+def run_anywhere(kernel: Callable[..., Any], *arrays: object, **params: object) -> Any:
     """Like `run`, also while another thread is inside it."""
     with np.errstate(all="ignore"):
         return kernel(*arrays, **params)
 
 
-def quiet(kernel: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
+def quiet(kernel: Callable[..., Any], *arrays: object, **params: object) -> Any:
     """Run a pure function of arrays without NumPy's floating-point warnings."""
     try:
         return run(kernel, *arrays, **params)
@@ -58,7 +61,7 @@ def avals_of(arrays: list) -> list[Aval]:
         ]
 
 
-def is_plain(prim: Any, arrays: list) -> bool:
+def is_plain(prim: Primitive, arrays: list) -> bool:
     """Whether all operands of an elementwise primitive have one dtype that it accepts."""
     dtype = None
     for array in arrays:
@@ -71,7 +74,7 @@ def is_plain(prim: Any, arrays: list) -> bool:
     return of_numpy(dtype) in prim.accepts  # type: ignore[arg-type]
 
 
-def check(prim: Any, arrays: list, params: dict) -> None:
+def check(prim: Primitive, arrays: list, params: dict) -> None:
     """Run `infer`, which raises for bad operands; shapes and dtypes seen before are known good."""
     try:
         if len(arrays) == 1:
@@ -93,7 +96,7 @@ def check(prim: Any, arrays: list, params: dict) -> None:
     prim.known.add(key)
 
 
-def _infer(prim: Any, arrays: list, params: dict) -> Any:
+def _infer(prim: Primitive, arrays: list, params: dict) -> Any:
     """What `infer` says; InvalidArgumentError for results of a negative size."""
     found = prim.infer(*avals_of(arrays), **params)
     for aval in found if prim.multiple else (found,):
@@ -107,7 +110,7 @@ def _infer(prim: Any, arrays: list, params: dict) -> Any:
 KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
 
 
-def sort_out(prim: Any, arrays: list, params: dict, error: Exception) -> Any:
+def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> Any:
     """Sort out why a kernel failed: another thread, a bad operand, no memory, or our own fault."""
     try:
         if isinstance(error, RuntimeError) and "cannot enter context" in str(error):

@@ -38,6 +38,7 @@ from talweg.passes.specialize.program import SpecializationError, StaticProgram,
 from talweg.passes.specialize.specializer import specialize
 
 if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
     from talweg.execute.llvm.link import generate
 else:
     generate = LazyModule("talweg.execute.llvm.link.generate")
@@ -84,7 +85,7 @@ def name_of(program: LoopProgram) -> str:
     return hashlib.sha256(to_text(program).encode(errors="surrogatepass")).hexdigest()
 
 
-def alone(prim: Any, arrays: list, params: dict, threads: int | None = None) -> Any:
+def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = None) -> Any:
     """One operation as machine code; False if its NumPy kernel would be called from it.
 
     SpecializationError where it has no compiled form.

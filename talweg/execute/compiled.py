@@ -29,6 +29,8 @@ from talweg.passes.specialize.program import DeclinedError
 from talweg.passes.specialize.residuals import ResidualSpec, passed
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from talweg.execute import compilation
 else:
     compilation = LazyModule("talweg.execute.compilation")
@@ -184,7 +186,7 @@ class Compiled:
         for variable, array in zip(self._written, arrays):
             state[variable] = array
 
-    def _put_back(self, state: Any) -> None:
+    def _put_back(self, state: object) -> None:
         """Let variables have their values again that were to be written in place."""
         put_back = getattr(state, "put_back", None)
         if put_back is not None:
@@ -297,7 +299,7 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
     }
 
 
-def known_of(argument: Any) -> Any:
+def known_of(argument: np.generic | np.ndarray) -> Any:
     """What is known of an argument when a program is compiled for it."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))

@@ -23,7 +23,7 @@ _WRITABLE = 0x1 | 0x4 | 0x100 | 0x400  # NumPy's flags: row-major, own memory, a
 UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one local name refer to
 
 
-def is_writable(array: Any) -> bool:
+def is_writable(array: object) -> bool:
     """Whether an array has memory of its own, in row-major order, that may be written."""
     return type(array) is np.ndarray and array.flags.num & _WRITABLE == _WRITABLE
 
@@ -58,7 +58,7 @@ class OwnedValues(dict):
         return to_write(array, alone)
 
 
-def exclusive(state: Any, variable: Any, known: int) -> np.ndarray:
+def exclusive(state: Any, variable: object, known: int) -> np.ndarray:
     """A variable's array, which may be written in place: its own if nobody else refers to it.
 
     `known` references to it are the caller's.

@@ -53,7 +53,7 @@ class Drawing:
             self._shared.settle(*reserved_blocks, 0)
 
 
-def streams_of(state: Any) -> Any:
+def streams_of(state: object) -> Any:
     """Whose random streams the bodies in a program draw from; None if they are passed as values."""
     while type(state) is OwnedValues:
         state = state.outer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
 from talweg.passes.functionalize import Program, Step, demanded, program_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _END = 1 << 63  # where int64 ends: what is computed of integers wraps, as in compiled programs
 
@@ -60,7 +63,7 @@ class Onlooker:
 onlooker = Onlooker()
 
 
-def run(program: Program, arguments: list, state: dict, watch: Any = None) -> list:
+def run(program: Program, arguments: list, state: dict, watch: object = None) -> list:
     """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
 
     `arguments` belongs to the run, which empties it.  A failure leaves in `state` what was written
@@ -128,7 +131,7 @@ def _write(program: Program, values: list, state: Any) -> None:
             state[variable] = values[slot]
 
 
-def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:
+def _run_steps(program: Program, values: list, state: object, watch: Any) -> None:
     for step in program.steps:
         if watch is not None:
             watch.begin(step, values)
@@ -153,7 +156,7 @@ def _run_steps(program: Program, values: list, state: Any, watch: Any) -> None:
 
 
 def _run_step(
-    step: Step, program: Program, values: list, state: Any, may_overwrite: bool = False
+    step: Step, program: Program, values: list, state: object, may_overwrite: bool = False
 ) -> None:
     """A step that needs more than its inputs: sizes, checks, a variable, bodies.
 
@@ -228,7 +231,7 @@ def _present(step: Step, values: list) -> list:
     return [None if present is MISSING else present, *[values[slot] for slot in rest]]
 
 
-def _reserve(step: Step, values: list, params: dict, state: Any) -> None:
+def _reserve(step: Step, values: list, params: dict, state: object) -> None:
     """The next blocks of an operation's own random stream, which begins at its seeds.
 
     Threads share streams, so a state that knows of them hands out the blocks.
@@ -283,7 +286,7 @@ def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
     )
 
 
-def _filled(value: Any, value_of: Any) -> Any:
+def _filled(value: Any, value_of: Callable) -> Any:
     if type(value) is Dim:
         found = evaluate(value, value_of)
         return found if -_END <= found < _END else (found + _END) % (2 * _END) - _END
@@ -316,7 +319,7 @@ def _absent(step: Step) -> Any:
     return (None,) * len(step.node.aval) if step.prim.multiple else None
 
 
-def located(error: Exception, node: Any) -> Exception:
+def located(error: Exception, node: Node) -> Exception:
     """`error`, saying which operation failed and where it was made, if it is an operation's."""
     if isinstance(error, OpError) and not getattr(error, "talweg_located", False):
         error.talweg_located = True  # type: ignore[attr-defined]
@@ -397,7 +400,7 @@ class LenientRunner(BodyRunner):
         return values[:count], values[count:]
 
 
-def _run_body(step: Step, values: list, params: dict, outer: Any) -> None:
+def _run_body(step: Step, values: list, params: dict, outer: object) -> None:
     state = OwnedValues(outer, {variable: values[before] for variable, before, _ in step.states})
     arrays = [values[slot] for slot in step.inputs]
     for slot in step.free:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.ir.cost import Cost, of_blocks
 from talweg.lower.ir.loops import Call, Host, Kernel, LoopProgram, Pointer
 from talweg.prims import contract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.lower.ir.loops import If
 
 
 class KernelTime(NamedTuple):
@@ -57,7 +62,7 @@ def roof() -> Roof:
     return Roof(2 * 512**3 / product, 2 * big.nbytes / copy)
 
 
-def _best(function: Any) -> float:
+def _best(function: Callable) -> float:
     found = float("inf")
     for _ in range(10):
         start = time.thread_time()
@@ -66,7 +71,9 @@ def _best(function: Any) -> float:
     return found
 
 
-def profile(compiled: Compiled, arguments: list, state: Any, repeats: int = 20) -> list[KernelTime]:
+def profile(
+    compiled: Compiled, arguments: list, state: object, repeats: int = 20
+) -> list[KernelTime]:
     """The time of each block of a compiled program on one thread; the least of some runs.
 
     Variables are left as they are.
@@ -113,7 +120,7 @@ def timed(program: LoopProgram) -> tuple[LoopProgram, Any]:
     return found, clock
 
 
-def _time_of(block: Any, seconds: float) -> KernelTime:
+def _time_of(block: Host | If | Kernel, seconds: float) -> KernelTime:
     cost, best = of_blocks([block]), roof()
     least = max(cost.flops / best.flops, cost.bytes_moved / best.bytes_moved)
     node = getattr(block, "node", None)

@@ -13,7 +13,7 @@ import json
 import os
 import struct
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from talweg.lower.lowered import Lowered
 from talweg.passes.fingerprint import UnprintableError, text_of
 from talweg.passes.functionalize import Program
 from talweg.passes.specialize.program import demands
+
+if TYPE_CHECKING:
+    from talweg.execute.interpret import Missing
 
 LARGEST = 1 << 20  # bytes of constants
 KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
@@ -67,7 +70,7 @@ def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | Non
     return f"outline\n{_fingerprint()}\n{chosen}\n{kinds}\n{values}\n{aliases}\n{text}".encode()
 
 
-def _kind(array: Any) -> tuple | None:
+def _kind(array: Missing | np.generic | np.ndarray) -> tuple | None:
     return (array.shape, array.dtype.str) if isinstance(array, (np.ndarray, np.generic)) else None
 
 
@@ -251,6 +254,6 @@ def _buffers(rows: list, content: bytes, at: int) -> list[Buffer]:
     return buffers
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: int | list) -> Any:
     """Lists as the tuples they were."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

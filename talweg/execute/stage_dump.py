@@ -13,10 +13,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.core import settings
 from talweg.passes.faults import CompilerFaultError
+
+if TYPE_CHECKING:
+    from talweg.passes.reasons import SpecializationError
 
 _numbers = itertools.count()
 
@@ -68,7 +71,7 @@ class Stages:
             write(Path(self.folder) / f"{next(_numbers):03d}-{self.name}", self.texts)
 
 
-def refused(name: str, reason: Any) -> None:
+def refused(name: str, reason: CompilerFaultError | SpecializationError | Exception) -> None:
     """A program is left to the interpreter."""
     if settings.debug.get() >= 1:
         print(f"talweg: {name} is interpreted: {reason}", file=sys.stderr)

@@ -74,7 +74,7 @@ def _power(exponent: int) -> int:
     return int(_product(half, np.uint32(half)))
 
 
-def _moved(register: Any, count: int) -> Any:
+def _moved(register: object, count: int) -> Any:
     """The register after `count` more bytes that are zero."""
     exponent = 3
     while count:

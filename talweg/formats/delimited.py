@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, string
 from talweg.core.errors import InvalidArgumentError, compose
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def wrong(what: str) -> Exception:
@@ -109,7 +112,9 @@ class Records:
                 return found
 
 
-def value(data: bytes, dtype: DType, default: Any, number: int, missing: bytes) -> Any:
+def value(
+    data: bytes, dtype: DType, default: np.generic | None, number: int, missing: bytes
+) -> Any:
     """The value of field `number`, bytes for strings; InvalidArgumentError for what is none."""
     if not data or data == missing:
         if default is None:

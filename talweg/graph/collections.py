@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, MutableSequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import value_error
 from talweg.graph import structure
 from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.core.spec import TypeSpec
+    from talweg.graph.function_graph import FunctionGraph
+    from talweg.graph.graph import Graph
 
 
 class CollectionItem:
@@ -40,7 +45,7 @@ class CollectionItem:
         self.nodes.append(node)
         return node
 
-    def give(self, graph: Any) -> Any:
+    def give(self, graph: FunctionGraph) -> Any:
         """The value again."""
         return structure.map_leaves(lambda leaf: _given(leaf, graph), self.value)
 
@@ -58,7 +63,7 @@ class CollectionPosition:
         self.kind, self.parts = kind, parts
 
 
-def _given(leaf: Any, graph: Any) -> Any:
+def _given(leaf: TypeSpec, graph: Graph) -> Any:
     if type(leaf) is not CollectionPosition:
         return leaf
     if leaf.kind in (Symbol, Operation):
@@ -84,7 +89,7 @@ class CollectionRef(MutableSequence):
     def __init__(self, graph: Any, items: list):
         self._graph, self._items = graph, items
 
-    def _given(self, item: Any) -> Any:
+    def _given(self, item: object) -> Any:
         return item.give(self._graph) if type(item) is CollectionItem else item
 
     def __getitem__(self, index: Any) -> Any:
@@ -104,7 +109,7 @@ class CollectionRef(MutableSequence):
     def __len__(self) -> int:
         return len(self._items)
 
-    def insert(self, index: int, value: Any) -> None:
+    def insert(self, index: int, value: object) -> None:
         """Put `value` before what stands at `index`."""
         self._items.insert(index, kept(value))
 
@@ -122,21 +127,21 @@ class Collections:
 
     collections: dict[Any, list]
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: str, value: object) -> None:
         """Put `value` at the end of the collection `name`; RuntimeError if finalized."""
         self.check_mutable()  # type: ignore[attr-defined]
         self.collections.setdefault(name, []).append(kept(value))
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: Any, value: object) -> None:
         """Put `value` into each of the collections, once."""
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> CollectionRef:
+    def get_collection_ref(self, name: str) -> CollectionRef:
         """The collection `name` itself, made if need be."""
         return CollectionRef(self, self.collections.setdefault(name, []))
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list:
+    def get_collection(self, name: str, scope: str | None = None) -> list:
         """A list of what is in the collection `name`.
 
         scope: a regular expression; only items are given whose name begins with it.
@@ -156,7 +161,7 @@ class Collections:
         """The names of all collections."""
         return self.collections.keys()
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: str) -> None:
         """Empty the collection `name`; RuntimeError if finalized."""
         self.check_mutable()  # type: ignore[attr-defined]
         self.collections.pop(name, None)

@@ -120,7 +120,7 @@ def _may_wrap(size: Dim, limits: Any) -> bool:
     return low is None or high is None or low < limits.min or high > limits.max
 
 
-def _values(sizes: Any) -> set:
+def _values(sizes: list[Dim] | np.ndarray) -> set:
     return {atom for atom in atoms_of(list(sizes)) if atom.kind == "value"}
 
 
@@ -200,7 +200,7 @@ def _combine(apply: Any) -> Any:
     return rule
 
 
-def _remainder(a: Any, b: Any) -> Any:
+def _remainder(a: Dim, b: int) -> Any:
     """a % b; NeedsStaticError for a product, which may have wrapped round, with another result."""
     found = a % b
     if type(found) is Dim and type(a) is Dim and any([len(atoms) > 1 for atoms, _ in a.terms]):
@@ -235,7 +235,7 @@ def _fold(apply: Any, start: Any) -> Any:
     return rule
 
 
-def _each(apply: Any, left: Any, right: Any) -> np.ndarray:
+def _each(apply: Any, left: object, right: object) -> np.ndarray:
     left, right = np.broadcast_arrays(np.asarray(left, object), np.asarray(right, object))
     found = np.empty(left.shape, object)
     found.reshape(-1)[:] = [apply(a, b) for a, b in zip(left.reshape(-1), right.reshape(-1))]

@@ -30,7 +30,7 @@ class GraphElements:
     # -- by name
 
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         """The tensor or operation that `obj` is or names.
 
@@ -140,11 +140,11 @@ class GraphElements:
         """Let no value be fed for `tensor`."""
         self._unfeedable.add(tensor.node)
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: object) -> bool:
         """Whether a tensor or operation may be fetched."""
         return self._maker(tensor_or_op) not in self._unfetchable
 
-    def prevent_fetching(self, op: Any) -> None:
+    def prevent_fetching(self, op: str) -> None:
         """Let neither the operation nor its results be fetched."""
         self._unfetchable.add(self._maker(op))
 
@@ -187,7 +187,7 @@ class GraphElements:
         return self._placed.get(node, "")
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: str, ignore_existing: bool = False) -> Iterator[None]:
         """Accepted; everything is on one device."""
         yield
 

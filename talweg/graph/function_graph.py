@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -29,6 +29,10 @@ from talweg.graph.graph import Graph, variable_dims
 from talweg.graph.handle import Handle
 from talweg.graph.node import INPUT, READ, WRITE, Node
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Atom
+    from talweg.core.primitive import Primitive
 
 
 class FunctionGraph(Graph):
@@ -126,7 +130,7 @@ class FunctionGraph(Graph):
     def check_in_force(self, operands: tuple) -> None:
         """Nothing: derivatives of a body go on being made while code around it runs."""
 
-    def control_node(self, control: Any) -> Node | None:
+    def control_node(self, control: object) -> Node | None:
         """The node to wait for; what is outside is captured even if no result depends on it."""
         node = super().control_node(control)
         if node is not None:
@@ -157,14 +161,14 @@ class FunctionGraph(Graph):
         text = f"a tensor of {self.function_name!r} was used after that had been traced"
         return self.leaks_are(compose("TW502", text, hint="return it from the function"))
 
-    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+    def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         """The node(s) of `prim`; those of a body derived from this one are made there."""
         base = dispatch.context.base
         if self.closed and base is not None and base is not self:
             return base.bind(prim, operands, params)
         return super().bind(prim, operands, params)
 
-    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
+    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Aval | None = None) -> Any:
         if self.closed:
             raise self.leak()
         if params and (self.sizes or self.outer is not None):
@@ -277,7 +281,7 @@ class FunctionGraph(Graph):
         symbol.node.holders += 1
         return symbol
 
-    def size_inside(self, value: Any) -> Any:
+    def size_inside(self, value: object) -> Any:
         """A parameter in which every size that belongs outside is replaced by one inside."""
         if type(value) is tuple:
             return tuple([self.size_inside(item) for item in value])
@@ -293,11 +297,11 @@ class FunctionGraph(Graph):
             raise NeedsStaticError(f"the size {value!r} is not known in {self.function_name!r}")
         return inside
 
-    def _is_inside(self, atom: Any) -> bool:
+    def _is_inside(self, atom: Atom) -> bool:
         source = atom.source
         return source is not None and source.table is self.table
 
-    def _atom_inside(self, atom: Any) -> Any:
+    def _atom_inside(self, atom: Atom) -> Any:
         outside = of_atom(atom)
         if self._is_inside(atom):
             return outside

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -26,14 +26,18 @@ from talweg.graph.elements import GraphElements
 from talweg.graph.handle import Handle
 from talweg.graph.names import Names
 from talweg.graph.node import Content, Node, NodeTable, aval_of_array
-from talweg.graph.operation import OperationTable
+from talweg.graph.operation import Operation, OperationTable
 from talweg.graph.subgraph import asking
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.core.primitive import Primitive
 
 _NUMBERS = frozenset((int, float, complex, bool))
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: object) -> Any:
     """A parameter in a form that can be hashed."""
     if type(value) is list:
         return tuple(map(freeze, value))
@@ -97,7 +101,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     # -- building
 
-    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+    def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         """The node(s) of `prim` on `operands`, as tensors."""
         if dispatch.context.base is None:
             self.check_in_force(operands)
@@ -119,7 +123,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             "session.run(tensor) for its value",
         )
 
-    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Any = None) -> Any:
+    def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Aval | None = None) -> Any:
         """Like `bind`, with nodes of this graph and frozen parameters."""
         table = self.table
         node = table.intern(prim, params, nodes, aval)
@@ -212,7 +216,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             ]
         return tuple(nodes)
 
-    def scalar(self, value: Any, dtype: Any) -> Node:
+    def scalar(self, value: float, dtype: DType) -> Node:
         """A constant node of a Python number."""
         key = (value, type(value), dtype.name)
         node = self.numbers.get(key)
@@ -276,7 +280,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             raise value_error("TW501", f"{value!r} cannot be used in a graph")
         raise type_error("TW104", f"{value!r} is not a tensor")
 
-    def placeholder(self, dims: tuple | None, dtype: Any, **params: Any) -> Symbol:
+    def placeholder(self, dims: tuple | None, dtype: DType, **params: Any) -> Symbol:
         """An input; unknown dimensions (None) get symbols of their own."""
         items = tuple(params.items())
         node = self.table.intern(hooks.placeholder_p, items, (), Aval(dims, dtype))
@@ -341,7 +345,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             dispatch.context.base = before
 
     @contextmanager
-    def control_dependencies(self, controls: Any) -> Iterator[None]:
+    def control_dependencies(self, controls: list[Operation] | None) -> Iterator[None]:
         """Run what is made in the block after `controls` (operations, tensors, variables).
 
         None clears the dependencies of enclosing blocks.
@@ -414,7 +418,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return hooks.graph_def(self).versions
 
     def as_graph_def(
-        self, from_version: int | None = None, add_shapes: bool = False, **options: Any
+        self, from_version: int | None = None, add_shapes: bool = False, **options: object
     ) -> Any:
         """The graph as a GraphDef message; it needs the package `tensorboard` (talweg[graphdef]).
 
@@ -424,7 +428,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         """
         return hooks.graph_def(self, from_version, add_shapes, **options)
 
-    def report(self, session: Any = None, loss: Any = None) -> Any:
+    def report(self, session: object = None, loss: object = None) -> Any:
         """What the doctor finds in this graph: a `talweg.doctor.Report`, which prints itself.
 
         session: to see which variables have no value in it.  loss: a tensor, to see which trainable
@@ -490,7 +494,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 _FREE = frozenset(("constant", "placeholder", "item", "read_variable", "after"))
 
 
-def variable_dims(variable: Any) -> tuple | None:
+def variable_dims(variable: Handle) -> tuple | None:
     """The dimensions every value of a variable has, None where they may change."""
     shape = variable.shape
     return None if shape.rank is None else shape.as_tuple()

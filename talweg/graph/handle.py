@@ -15,7 +15,7 @@ class Handle:
 
     __slots__ = ("__weakref__", "dtype", "name", "owner", "shape", "updated")
 
-    def __init__(self, owner: Any, name: str, shape: TensorShape, dtype: DType):
+    def __init__(self, owner: object, name: str, shape: TensorShape, dtype: DType):
         self.owner = weakref.ref(owner)  # gives the variable; None if it is gone
         self.name, self.shape, self.dtype = name, shape, dtype
         self.updated = False  # whether a graph writes it, other than to initialize it

@@ -12,11 +12,14 @@ import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.graph.node import Node, NodeTable
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
 
 NAMED_AT_ONCE = 100_000  # nodes in front of a node that are named with it
 _OPERATION = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -85,7 +88,7 @@ def scope_of(node: Node, names: Names | None = None) -> str:
     return found.text(names) if type(found) is ScopeOfDerivative else found or ""
 
 
-def _node_of(results: Any) -> Node | None:
+def _node_of(results: Symbol | tuple[Symbol, ...]) -> Node | None:
     """The node of a result or of several; None for what is no tensor of a graph."""
     first = results[0] if type(results) is tuple else results
     node = getattr(first, "node", None)

@@ -17,7 +17,7 @@ Filliâtre and Conchon, "Type-safe modular hash-consing", 2006.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, OpError, compose
 from talweg.core.locking import new_lock
 from talweg.core.provenance import Derived, Origin, user_origin
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 GRAPH = "graph"  # not an effect: the primitive exists only in graphs
 READ = "read"  # reading a variable: merged, but ordered among effects
@@ -181,7 +184,7 @@ class NodeTable:
             self.avals.clear()
         return self.avals.setdefault((aval.dims, aval.dtype), aval)
 
-    def infer(self, prim: Any, params: tuple, operands: tuple) -> Any:
+    def infer(self, prim: Primitive, params: tuple, operands: tuple) -> Any:
         """What is known of the result(s); where all sizes are numbers, it is remembered.
 
         What is remembered holds the operands' abstract values, whose addresses are its key.
@@ -201,7 +204,7 @@ class NodeTable:
             self.inferred[key] = found, avals
         return found
 
-    def _infer(self, prim: Any, params: tuple, avals: list) -> Any:
+    def _infer(self, prim: Primitive, params: tuple, avals: list) -> Any:
         """What the primitive's rule says, with the errors of building a graph."""
         try:
             return prim.infer(*avals, **dict(params))
@@ -213,7 +216,7 @@ class NodeTable:
             text = f"{prim.name}: the rank of an operand is not known while the graph is built"
             raise NeedsStaticError(compose("TW203", text)) from None
 
-    def intern(self, prim: Any, params: tuple, operands: tuple, aval: Any = None) -> Node:
+    def intern(self, prim: Primitive, params: tuple, operands: tuple, aval: Any = None) -> Node:
         """The node of `prim` on `operands`: the one that is there, or a new one."""
         key = (prim, params, *operands)
         sizes: tuple = ()
@@ -360,6 +363,6 @@ def effect_of_bodies(params: tuple) -> str | None:
     return None
 
 
-def aval_of_array(array: Any) -> Aval:
+def aval_of_array(array: np.generic | np.ndarray) -> Aval:
     """The abstract value of an array."""
     return Aval(array.shape, of_numpy(array.dtype))

@@ -112,7 +112,7 @@ class Operation:
         """The groups of operations that must be on one device: it alone."""
         return [f"loc:@{self.name}".encode()]
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: object = None, session: object = None) -> None:
         """Run it in `session` or the default session."""
         hooks.evaluate_in_session(self, feed_dict, session)
 

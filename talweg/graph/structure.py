@@ -19,7 +19,7 @@ _TEXT = (str, bytes, bytearray, memoryview)
 _KINDS: dict[type, int] = {list: SEQUENCE, tuple: SEQUENCE, dict: MAPPING}
 
 
-def kind_of(value: Any) -> int:
+def kind_of(value: object) -> int:
     """Which kind of container `value` is, or LEAF or COMPOSITE."""
     cls = type(value)
     kind = _KINDS.get(cls)
@@ -46,13 +46,13 @@ def _classify(cls: type) -> int:
     return ATTRS if hasattr(cls, "__attrs_attrs__") else LEAF
 
 
-def is_nested(value: Any, composites: bool = False) -> bool:
+def is_nested(value: object, composites: bool = False) -> bool:
     """Whether `value` is a container of a nest."""
     kind = kind_of(value)
     return kind != LEAF and (kind != COMPOSITE or composites)
 
 
-def is_namedtuple(value: Any) -> bool:
+def is_namedtuple(value: object) -> bool:
     """Whether `value` is a namedtuple."""
     return kind_of(value) == NAMEDTUPLE
 
@@ -131,7 +131,7 @@ def mapping_like(container: Any, pairs: list) -> Any:
         ) from None
 
 
-def pack(structure: Any, leaves: list, composites: bool = False) -> Any:
+def pack(structure: object, leaves: list, composites: bool = False) -> Any:
     """The nest `structure` with its leaves replaced; ValueError if their number differs."""
     wanted = len(flatten(structure, composites))
     if wanted != len(leaves):
@@ -143,13 +143,15 @@ def pack(structure: Any, leaves: list, composites: bool = False) -> Any:
     return _packed(structure, iter(leaves), composites)
 
 
-def _packed(value: Any, remaining: Iterator, composites: bool) -> Any:
+def _packed(value: object, remaining: Iterator, composites: bool) -> Any:
     if not is_nested(value, composites):
         return next(remaining)
     return rebuild(value, [_packed(child, remaining, composites) for child in children(value)])
 
 
-def packer(structure: Any, nested: Callable[[Any], bool] = is_nested) -> Callable[[Iterator], Any]:
+def packer(
+    structure: object, nested: Callable[[Any], bool] = is_nested
+) -> Callable[[Iterator], Any]:
     """What puts leaves together like `structure`, which is looked at once for many times.
 
     `nested` says what is a container.
@@ -166,7 +168,7 @@ def packer(structure: Any, nested: Callable[[Any], bool] = is_nested) -> Callabl
     return lambda leaves: rebuild(structure, [part(leaves) for part in parts])
 
 
-def map_leaves(function: Callable[[Any], Any], structure: Any, composites: bool = False) -> Any:
+def map_leaves(function: Callable[[Any], Any], structure: object, composites: bool = False) -> Any:
     """`function` applied to each leaf."""
     leaves = [function(leaf) for leaf in flatten(structure, composites)]
     return pack(structure, leaves, composites)
@@ -176,7 +178,7 @@ def map_leaves(function: Callable[[Any], Any], structure: Any, composites: bool 
 
 
 def assert_same(
-    first: Any, second: Any, check_types: bool = True, composites: bool = False
+    first: object, second: object, check_types: bool = True, composites: bool = False
 ) -> None:
     """ValueError where two nests differ in shape, TypeError where containers differ in type."""
     difference = _difference(first, second, check_types, composites)
@@ -191,14 +193,14 @@ def assert_same(
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     text = text if len(text) <= 200 else text[:200] + "..."
     return f"{text} of type {type(value).__name__}"
 
 
 def _difference(
-    first: Any, second: Any, check_types: bool, composites: bool
+    first: object, second: object, check_types: bool, composites: bool
 ) -> tuple[bool, str] | None:
     """(whether it is one of types, in words) of the first difference, or None."""
     nested = is_nested(first, composites), is_nested(second, composites)

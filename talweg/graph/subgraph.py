@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dims import Dim
 from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
 from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.aval import Aval
+    from talweg.graph.node import NodeTable
 
 _serials = itertools.count()
 _tangents: Any = weakref.WeakKeyDictionary()  # table -> those kept by a body over it
@@ -46,7 +52,7 @@ class Tangents:
                 _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
 
-def asked_of(table: Any) -> dict[Node, None]:
+def asked_of(table: NodeTable) -> dict[Node, None]:
     """The nodes of a table that somebody outside asks for, directly or as tangents.
 
     A linear body may be its own forward derivative, so this is a fixed point.
@@ -55,7 +61,7 @@ def asked_of(table: Any) -> dict[Node, None]:
         return _asked_of(table)
 
 
-def _asked_of(table: Any) -> dict[Node, None]:
+def _asked_of(table: NodeTable) -> dict[Node, None]:
     if table not in _tangents:
         return dict.fromkeys(table.requested.values())
     asked: dict[Any, dict] = {}
@@ -103,7 +109,12 @@ class Body:
     )
 
     def __init__(
-        self, name: str, inputs: tuple, outputs: tuple, effects: tuple = (), asked: Any = ()
+        self,
+        name: str,
+        inputs: tuple,
+        outputs: tuple,
+        effects: tuple = (),
+        asked: Sequence[Any] = (),
     ):
         self.name, self.inputs, self.outputs, self.effects = name, inputs, outputs, effects
         self.nodes: list[Node] = schedule((*effects, *inputs, *outputs))
@@ -126,7 +137,7 @@ class Body:
         own = set(self.inputs)
         return any(node.serial is not None and node not in own for node in self.nodes)
 
-    def nodes_with(self, others: Any) -> list[Node]:
+    def nodes_with(self, others: Sequence[Any]) -> list[Node]:
         """The nodes in order, with other nodes over the same inputs and what they need."""
         own = set(self.nodes)
         fresh = [node for node in others if node not in own]
@@ -188,7 +199,7 @@ class Body:
         return f"<body {self.name}: {len(self.nodes)} nodes>"
 
 
-def _plain(aval: Any, sizes: dict) -> tuple:
+def _plain(aval: Aval, sizes: dict) -> tuple:
     """Shape and dtype with sizes as they compare between bodies: which are equal to which."""
     dims = aval.dims
     if dims is not None:

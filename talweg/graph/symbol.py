@@ -7,7 +7,7 @@ keeps its node in the graph, and the graph alive; nothing inside a graph keeps a
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -25,6 +25,9 @@ from talweg.core.provenance import describe
 from talweg.core.shapes import TensorShape, as_shape, static
 from talweg.core.value import Tensor
 from talweg.graph.node import Node
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class Symbol(Tensor):
@@ -78,7 +81,7 @@ class Symbol(Tensor):
     def shape(self) -> TensorShape:
         return static(self.node.aval.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: object) -> None:
         """Add what is known of the shape; ValueError if it contradicts."""
         shape = as_shape(shape)
         merged = self.shape.merge_with(shape)
@@ -129,7 +132,7 @@ class Symbol(Tensor):
         """The operations of the graph that use it."""
         return self.graph.consumers_of(self.node)
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: object = None, session: object = None) -> Any:
         """Its value, computed by `session` or the default session."""
         return hooks.evaluate_in_session(self, feed_dict, session)
 
@@ -165,7 +168,7 @@ class Symbol(Tensor):
         cure = "tf.print(x) to see it, tf.py_function to compute with its value in Python"
         raise without_value(AttributeError(compose("TW104", text, hint=cure)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         text = compose(
             "TW104",
             f"Cannot convert a symbolic tensor ({self!r}) to a NumPy array.",
@@ -189,19 +192,19 @@ class Symbol(Tensor):
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: TensorLike) -> Any:
         if self is other:
             return True if not self.graph.building_function else self._compare(other, "equal")
         if self.graph.building_function:
             return self._compare(other, "equal")
         return False
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         if self.graph.building_function:
             return self._compare(other, "not_equal")
         return self is not other
 
-    def _compare(self, other: Any, which: str) -> Any:
+    def _compare(self, other: object, which: str) -> Any:
         return getattr(hooks, f"{which}_operator")(self, other)
 
     def __repr__(self) -> str:
@@ -230,7 +233,7 @@ class Symbol(Tensor):
         """The user's line that made it."""
         return describe(self.node.origin)
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
         return hooks.convert_to_tensor(self, dtype)
 
 

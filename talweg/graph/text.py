@@ -288,7 +288,7 @@ def _number(tree: Any) -> Any:
     return {"inf": float("inf"), "-inf": float("-inf")}.get(text, float("nan"))
 
 
-def _array(dtype: str, shape: list, data: Any) -> np.ndarray:
+def _array(dtype: str, shape: list, data: bytes) -> np.ndarray:
     kind = BY_NAME[dtype].numpy_dtype
     if isinstance(data, str):
         raw = base64.b64decode(data)

@@ -17,7 +17,7 @@ CLOSE = 1e-17
 MOST_TERMS = 20_000  # enough for a = x = 1e6; both need a few times √a terms there
 
 
-def derivatives_by_a(a, x, order):
+def derivatives_by_a(a, x: np.generic | np.ndarray, order: int):
     """∂ⁿ P(a, x) / ∂aⁿ for n = order >= 1, in float64, elementwise on arrays of one shape.
 
     0 at x = 0 and at infinity; NaN where a <= 0 or x < 0.
@@ -37,7 +37,7 @@ def derivatives_by_a(a, x, order):
     return (result * math.factorial(order)).reshape(shape)
 
 
-def _multiply(f, g):
+def _multiply(f: np.ndarray, g: np.ndarray):
     """The product of two jets."""
     result = np.zeros_like(f)
     for k in range(len(f)):
@@ -46,7 +46,7 @@ def _multiply(f, g):
     return result
 
 
-def _divide(f, g):
+def _divide(f: np.ndarray, g: np.ndarray):
     """The quotient of two jets."""
     result = np.zeros_like(f)
     for k in range(len(f)):
@@ -54,7 +54,7 @@ def _divide(f, g):
     return result
 
 
-def _exponential(f):
+def _exponential(f: np.ndarray):
     """The exponential of a jet: k yₖ = Σⱼ j fⱼ yₖ₋ⱼ."""
     result = np.zeros_like(f)
     result[0] = np.exp(f[0])
@@ -63,7 +63,7 @@ def _exponential(f):
     return result
 
 
-def _front(a, x, order, shift):
+def _front(a: np.ndarray, x: np.ndarray, order: int, shift: int):
     """The jet of xᵃ e⁻ˣ / Γ(a + shift)."""
     from scipy import special
 
@@ -75,7 +75,7 @@ def _front(a, x, order, shift):
     return _exponential(jet)
 
 
-def _by_series(a, x, order):
+def _by_series(a: np.ndarray, x: np.ndarray, order: int):
     """P = xᵃ e⁻ˣ / Γ(a + 1) Σₖ xᵏ / ((a + 1) ... (a + k)).   DLMF 8.7.1"""
     term = np.zeros((order + 1, a.size))
     term[0] = 1
@@ -89,7 +89,7 @@ def _by_series(a, x, order):
     return _multiply(_front(a, x, order, 1), total)[order]
 
 
-def _by_fraction(a, x, order):
+def _by_fraction(a: np.ndarray, x: np.ndarray, order: int):
     """Q = xᵃ e⁻ˣ / Γ(a) / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)).   DLMF 8.9.2
 
     Numerators and denominators of the convergents follow one recurrence, linear in the jets.
@@ -113,7 +113,7 @@ def _by_fraction(a, x, order):
     return _multiply(_front(a, x, order, 0), value)[order]
 
 
-def _linear(jet, value, slope):
+def _linear(jet: np.ndarray, value: np.ndarray, slope: int):
     """The product of a jet and value + slope ε; coefficients lie along the last axis but one."""
     result = jet * value
     result[..., 1:, :] += slope * jet[..., :-1, :]

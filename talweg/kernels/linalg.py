@@ -15,7 +15,7 @@ import numpy as np
 from talweg.core.errors import invalid
 
 
-def conjugate_transpose(x: Any) -> Any:
+def conjugate_transpose(x: np.ndarray) -> Any:
     """The conjugate transpose of the last two axes."""
     turned = np.swapaxes(x, -1, -2)
     return np.conjugate(turned) if x.dtype.kind == "c" else turned
@@ -38,7 +38,7 @@ def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def quietly(function: Callable[..., Any], *arrays: Any, **params: Any) -> Any:
+def quietly(function: Callable[..., Any], *arrays: object, **params: object) -> Any:
     """`function` without SciPy's warnings: results that are not finite speak for themselves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,7 +73,7 @@ def each(function: Callable[[Any], Any], x: Any, dims: tuple, dtype: Any = None)
     return result
 
 
-def matrix_inverse(x: Any) -> Any:
+def matrix_inverse(x: np.ndarray) -> Any:
     """x⁻¹; InvalidArgumentError for a singular matrix or one with NaN."""
     try:
         result = np.linalg.inv(x)
@@ -84,7 +84,7 @@ def matrix_inverse(x: Any) -> Any:
     return result
 
 
-def cofactors(x: Any) -> Any:
+def cofactors(x: np.ndarray) -> Any:
     """det(x) x⁻ᵀ, by singular values where x⁻¹ does not exist."""
     try:
         z = np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
@@ -102,7 +102,7 @@ def cofactors(x: Any) -> Any:
     return (np.linalg.det(np.matmul(u, vh))[..., None, None] * z).astype(x.dtype, copy=False)
 
 
-def matrix_solve(a: Any, b: Any, *, adjoint: bool) -> Any:
+def matrix_solve(a: np.ndarray, b: np.ndarray, *, adjoint: bool) -> Any:
     """The solution z of a z = b, or of aᴴ z = b."""
     try:
         result = np.linalg.solve(conjugate_transpose(a) if adjoint else a, b)
@@ -113,7 +113,7 @@ def matrix_solve(a: Any, b: Any, *, adjoint: bool) -> Any:
     return result
 
 
-def cholesky_factor(x: Any) -> Any:
+def cholesky_factor(x: np.ndarray) -> Any:
     """The lower factor, from the lower triangle of x; NaN where x is not positive definite."""
     try:
         if not np.isnan(x).any():
@@ -123,7 +123,7 @@ def cholesky_factor(x: Any) -> Any:
     return each(_cholesky_or_nan, x, x.shape[-2:])
 
 
-def _cholesky_or_nan(x: Any) -> Any:
+def _cholesky_or_nan(x: np.ndarray) -> Any:
     try:
         result = np.linalg.cholesky(x)
         if not np.isnan(result).any():
@@ -133,7 +133,7 @@ def _cholesky_or_nan(x: Any) -> Any:
     return np.where(np.tri(len(x), dtype=bool), np.array(np.nan, x.dtype), np.zeros((), x.dtype))
 
 
-def triangular_solution(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
+def triangular_solution(a: np.ndarray, b: np.ndarray, *, lower: bool, adjoint: bool) -> Any:
     """The solution z of a z = b or aᴴ z = b for triangular a [..., m, m], b [..., m, n].
 
     One matrix: BLAS.  A batch of more matrices than rows: substitution over the whole batch at
@@ -158,7 +158,7 @@ def triangular_solution(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
     return result
 
 
-def _substitute(a: Any, b: Any, lower: bool) -> Any:
+def _substitute(a: np.ndarray, b: np.ndarray, lower: bool) -> Any:
     size = a.shape[-1]
     result = np.zeros(b.shape, b.dtype)
     for row in range(size) if lower else range(size - 1, -1, -1):
@@ -168,7 +168,7 @@ def _substitute(a: Any, b: Any, lower: bool) -> Any:
     return result
 
 
-def lu_factors(x: Any) -> tuple:
+def lu_factors(x: np.ndarray) -> tuple:
     """L - 1 + U in one matrix and the permutation p (int32) with x[p] = L U; partial pivoting."""
     from scipy.linalg import get_lapack_funcs
 
@@ -188,7 +188,7 @@ def lu_factors(x: Any) -> tuple:
     return packed, order
 
 
-def orthogonal_triangular(x: Any, *, full: bool) -> tuple:
+def orthogonal_triangular(x: np.ndarray, *, full: bool) -> tuple:
     """q and r with x = q r."""
     m, n = x.shape[-2:]
     if not m or not n:
@@ -198,7 +198,7 @@ def orthogonal_triangular(x: Any, *, full: bool) -> tuple:
     return tuple(np.linalg.qr(x, mode="complete" if full else "reduced"))
 
 
-def eigen_hermitian(x: Any) -> tuple:
+def eigen_hermitian(x: np.ndarray) -> tuple:
     """Eigenvalues, ascending, and eigenvectors, from the lower triangle of x."""
     try:
         if np.isnan(x).any():
@@ -208,7 +208,7 @@ def eigen_hermitian(x: Any) -> tuple:
         raise unsuccessful("eigh") from None
 
 
-def eigenvalues_hermitian(x: Any) -> Any:
+def eigenvalues_hermitian(x: np.ndarray) -> Any:
     """Eigenvalues, ascending, from the lower triangle of x."""
     try:
         if np.isnan(x).any():
@@ -218,7 +218,7 @@ def eigenvalues_hermitian(x: Any) -> Any:
         raise unsuccessful("eigvalsh") from None
 
 
-def eigen_general(x: Any) -> tuple:
+def eigen_general(x: np.ndarray) -> tuple:
     """Complex eigenvalues and eigenvectors of length 1."""
     dtype = np.result_type(x.dtype, np.complex64)
     try:
@@ -228,7 +228,7 @@ def eigen_general(x: Any) -> tuple:
     return w.astype(dtype), v.astype(dtype)
 
 
-def singular_values_and_vectors(x: Any, *, full: bool) -> tuple:
+def singular_values_and_vectors(x: np.ndarray, *, full: bool) -> tuple:
     """s (descending), u and v with x = u diag(s) vᴴ; NaN where x has NaN."""
     m, n = x.shape[-2:]
     lead, count = x.shape[:-2], min(x.shape[-2:])
@@ -252,7 +252,7 @@ def singular_values_and_vectors(x: Any, *, full: bool) -> tuple:
     return s, u, conjugate_transpose(vh)
 
 
-def singular_values(x: Any) -> Any:
+def singular_values(x: np.ndarray) -> Any:
     """The singular values, descending; NaN where x has NaN."""
     try:
         return np.linalg.svd(x, compute_uv=False)
@@ -261,7 +261,7 @@ def singular_values(x: Any) -> Any:
         return np.full((*x.shape[:-2], min(x.shape[-2:])), np.nan, real)
 
 
-def pseudo_inverse(x: Any, cutoff: Any) -> Any:
+def pseudo_inverse(x: np.ndarray, cutoff: Any) -> Any:
     """x⁺, where singular values up to `cutoff` times the largest count as zero."""
     s, u, v = singular_values_and_vectors(x, full=False)
     if not s.shape[-1]:
@@ -273,7 +273,7 @@ def pseudo_inverse(x: Any, cutoff: Any) -> Any:
     return np.matmul(v * inverse[..., None, :], conjugate_transpose(u))
 
 
-def tridiagonal_solution(diagonals: Any, b: Any) -> Any:
+def tridiagonal_solution(diagonals: np.ndarray, b: np.ndarray) -> Any:
     """The solution of a tridiagonal system.   diagonals [..., 3, m], b [..., m, k].
 
     Row 0 holds the superdiagonal from place 0, row 1 the diagonal, row 2 the subdiagonal from
@@ -300,7 +300,7 @@ def tridiagonal_solution(diagonals: Any, b: Any) -> Any:
     return result
 
 
-def sylvester_solution(a: Any, b: Any, q: Any) -> Any:
+def sylvester_solution(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> Any:
     """The solution z of a z + z b = q; InvalidArgumentError if a and -b share an eigenvalue."""
     from scipy.linalg import LinAlgError, solve_sylvester
 
@@ -317,7 +317,7 @@ def sylvester_solution(a: Any, b: Any, q: Any) -> Any:
     return result
 
 
-def exponential(x: Any) -> Any:
+def exponential(x: np.ndarray) -> Any:
     """eˣ by scaling and squaring; NaN where x is not finite."""
     if not x.size:
         return x.copy()
@@ -329,11 +329,11 @@ def exponential(x: Any) -> Any:
     return np.where(finite, expm(np.where(finite, x, 0)), np.array(np.nan, x.dtype)).astype(x.dtype)
 
 
-def square_root(x: Any) -> Any:
+def square_root(x: np.ndarray) -> Any:
     """The principal square root; NaN where it is not real but x is."""
     from scipy.linalg import sqrtm
 
-    def one(matrix: Any) -> Any:
+    def one(matrix: np.ndarray) -> Any:
         if not matrix.size or not np.isfinite(matrix).all():
             return np.full(matrix.shape, np.nan, x.dtype)
         root = quietly(sqrtm, matrix)
@@ -344,11 +344,11 @@ def square_root(x: Any) -> Any:
     return each(one, x, x.shape[-2:])
 
 
-def logarithm(x: Any) -> Any:
+def logarithm(x: np.ndarray) -> Any:
     """The principal logarithm of complex matrices, computed in double precision."""
     from scipy.linalg import logm
 
-    def one(matrix: Any) -> Any:
+    def one(matrix: np.ndarray) -> Any:
         if not matrix.size or not np.isfinite(matrix).all():
             return np.full(matrix.shape, np.nan, x.dtype)
         return quietly(logm, matrix.astype(np.complex128))

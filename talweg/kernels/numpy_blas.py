@@ -51,7 +51,7 @@ class Neighbours:
 neighbours = Neighbours()
 
 
-def dot(x: Any, y: Any) -> Any:
+def dot(x: np.ndarray, y: np.ndarray) -> Any:
     """x.dot(y) of two matrices."""
     if not neighbours.busy or not FEWEST <= x.size * y.shape[-1] <= MOST:
         return x.dot(y)

@@ -12,14 +12,14 @@ EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
 
 
-def plain_product(x: Any, y: Any) -> Any:
+def plain_product(x: np.ndarray, y: np.ndarray) -> Any:
     """x y for two matrices of 4 bytes or more; TypeError for other ranks (NumPy takes vectors)."""
     if x.ndim != 2 or y.ndim != 2:
         raise TypeError("not two matrices")
     return dot(x, y)
 
 
-def matrix_product(x: Any, y: Any) -> Any:
+def matrix_product(x: np.ndarray, y: np.ndarray) -> Any:
     """x y.   x [..., m, k], y [..., k, n] -> [..., m, n]; leading axes broadcast."""
     kind = x.dtype.kind
     if kind in "iu":
@@ -29,7 +29,7 @@ def matrix_product(x: Any, y: Any) -> Any:
     return _product(x, y)
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: np.ndarray, y: np.ndarray) -> Any:
     if x.ndim == 2 == y.ndim:
         return dot(x, y)  # less overhead than matmul
     if y.ndim == 2 and x.ndim > 2:  # one large product instead of one for each leading index
@@ -40,14 +40,14 @@ def _product(x: Any, y: Any) -> Any:
     return np.matmul(_readable(x), _readable(y))
 
 
-def _readable(x: Any) -> Any:
+def _readable(x: np.ndarray) -> Any:
     """`x`, copied if neither of its last axes is contiguous: BLAS cannot read it then."""
     if x.size and x.itemsize not in x.strides[-2:]:
         return np.ascontiguousarray(x)
     return x
 
 
-def _integer_product(x: Any, y: Any) -> Any:
+def _integer_product(x: np.ndarray, y: np.ndarray) -> Any:
     """Through float64, which BLAS multiplies, where every sum is exact there; wraps as C does."""
     if x.size and y.size and x.size * y.shape[-1] > SMALL:
         bound = _largest(x) * _largest(y) * x.shape[-1]
@@ -57,5 +57,5 @@ def _integer_product(x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
-def _largest(x: Any) -> float:
+def _largest(x: np.ndarray) -> float:
     return max(abs(float(x.max())), abs(float(x.min())))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.core.errors import OpError, ResourceExhaustedError, compose, invalid
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
-def allocated(function: str, make: Callable[..., Any], *arguments: Any) -> Any:
+
+def allocated(function: str, make: Callable[..., Any], *arguments: object) -> Any:
     """make(*arguments), an array; ResourceExhaustedError if there is no room for it.
 
     InvalidArgumentError if the first of the arguments is a shape that no array has.
@@ -54,7 +57,12 @@ _NO_SHAPE = re.compile(
 _NO_ROOM = re.compile("array is too big|iterator is too large")
 
 
-def progression(start: Any, limit: Any, delta: Any, dtype: Any) -> np.ndarray:
+def progression(
+    start: int | np.generic | np.ndarray,
+    limit: int | np.generic | np.ndarray,
+    delta: int | np.generic | np.ndarray,
+    dtype: DType,
+) -> np.ndarray:
     """start, start + delta, ... before `limit`, of the DType `dtype`.
 
     InvalidArgumentError for a delta of 0 or one that leads away from the limit.

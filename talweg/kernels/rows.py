@@ -7,14 +7,17 @@ the number of iterations, in the elements that were written.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.kernels.variants import History, List, Rows, total
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def mapped(function: Any, batch: Any) -> Any:
+
+def mapped(function: Callable, batch: Any) -> Any:
     """`batch` with `function` of every array and every `Rows` in it; None stays None."""
     if batch is None:
         return None
@@ -26,10 +29,10 @@ def mapped(function: Any, batch: Any) -> Any:
     return function(batch)
 
 
-def row_of(batch: Any, place: int) -> Any:
+def row_of(batch: object, place: int) -> Any:
     """The variant (or array) of one slice."""
 
-    def take(value: Any) -> Any:
+    def take(value: np.ndarray) -> Any:
         return value.rows[place] if type(value) is Rows else value[place]
 
     return mapped(take, batch)
@@ -62,10 +65,10 @@ def joined(rows: list) -> Any:
     return np.stack([np.zeros_like(present[0]) if row is None else row for row in rows])
 
 
-def repeated(value: Any, size: int) -> Any:
+def repeated(value: object, size: int) -> Any:
     """The batch in which every slice has this value."""
 
-    def repeat(part: Any) -> Any:
+    def repeat(part: np.generic | np.ndarray) -> Any:
         if type(part) is Rows:  # of a batch around this one
             return Rows([part] * size)
         part = np.asarray(part)
@@ -74,10 +77,10 @@ def repeated(value: Any, size: int) -> Any:
     return mapped(repeat, value)
 
 
-def added(batch: Any) -> Any:
+def added(batch: object) -> Any:
     """The sum of the variants (or arrays) of all slices."""
 
-    def add(value: Any) -> Any:
+    def add(value: np.ndarray) -> Any:
         if type(value) is not Rows:
             return np.add.reduce(value, axis=0, dtype=value.dtype)
         found = None
@@ -88,7 +91,7 @@ def added(batch: Any) -> Any:
     return mapped(add, batch)
 
 
-def nodes_of_values(history: Any) -> dict:
+def nodes_of_values(history: History) -> dict:
     """The inner nodes that a history, or a batch of them, has values of, in order."""
     if type(history) is Rows:
         return {node: None for row in history.rows for node in nodes_of_values(row)}

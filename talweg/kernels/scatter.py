@@ -170,7 +170,7 @@ def _sums(updates: np.ndarray, starts: np.ndarray) -> Any:
     return np.add.reduceat(updates, starts, axis=0)
 
 
-def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: Any) -> None:
+def scatter_rows(kind: str, array: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> None:
     """Combine `updates` [*indices.shape, ...] into rows of `array`, in place."""
     if kind == "update":
         array[indices] = updates

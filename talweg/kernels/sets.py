@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from talweg.core.errors import invalid
+
+if TYPE_CHECKING:
+    from talweg.core.shapes import TensorShape
 
 
 def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
@@ -36,7 +39,7 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
     return kernel
 
 
-def sizes(indices: Any, values: Any, shape: Any, check: bool) -> np.ndarray:
+def sizes(indices: np.ndarray, values: np.ndarray, shape: TensorShape, check: bool) -> np.ndarray:
     """How many different values each row of a sparse tensor has; of the rows, all axes but one."""
     if check and len(indices) > 1:
         steps = np.diff(indices, axis=0)

@@ -145,14 +145,14 @@ def write_slice(present: np.ndarray, value: np.ndarray, place: tuple) -> Any:
     return result[()]
 
 
-def _count(present: Any, limit: Any) -> Any:
+def _count(present: np.ndarray, limit: int) -> Any:
     if present >= limit:
         text = compose("TW206", f"Reached limit of {limit}")
         raise OutOfRangeError(None, None, text)
     return present + present.dtype.type(1)
 
 
-def _skip(present: np.ndarray, count: Any) -> np.ndarray:
+def _skip(present: np.ndarray, count: int) -> np.ndarray:
     return skipped_state(present, int(count) * RESERVED)
 
 

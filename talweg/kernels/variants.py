@@ -46,7 +46,7 @@ class List:
 
     __slots__ = ("_change", "_elements", "handed", "size")
 
-    def __init__(self, size: int, elements: Any, handed: Handed | None = None):
+    def __init__(self, size: int, elements: dict | list, handed: Handed | None = None):
         self.size = size
         self._elements: Any = elements  # a list, or a dict where few are present; None if older
         self._change: Any = None  # of an older version: (place, value, the next version)
@@ -95,7 +95,7 @@ class List:
         """Element `place`, None if it is absent."""
         return _read(self._own(), place) if 0 <= place < self.size else None
 
-    def put(self, place: int, value: Any) -> List:
+    def put(self, place: int, value: object) -> List:
         """The list with `value` as element `place`."""
         elements = self._own()
         newer = List(max(self.size, place + 1), elements)
@@ -127,7 +127,7 @@ class List:
         return f"List({self.values()!r})"
 
 
-def _read(elements: Any, place: int) -> Any:
+def _read(elements: dict | list, place: int) -> Any:
     if type(elements) is dict:
         return elements.get(place)
     return elements[place] if place < len(elements) else None

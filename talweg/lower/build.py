@@ -10,7 +10,7 @@ when the nest that makes it is built, and what nobody reads is not written.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from talweg.lower.lowered import Lowered
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.prims import arithmetic, reduce
 from talweg.prims.state import ROW_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def build(
@@ -189,7 +192,7 @@ class LoweringBuilder:
             stores.append(Store(self.lowered.outputs[-1], 0, load(buffer, 0)))
         return [Kernel("choose", stores, ("guard",)), If(choice, [last, []])]
 
-    def _blocks(self, unit: Any) -> list:
+    def _blocks(self, unit: Nest) -> list:
         if type(unit) is Block:
             return self._block(unit)
         return [self._unit(unit)]
@@ -248,7 +251,7 @@ class LoweringBuilder:
             self.buffers[base] = buffer
         return buffer
 
-    def stored_at(self, value: Value, index: tuple, guard: Any) -> Any:
+    def stored_at(self, value: Value, index: tuple, guard: Expr | None) -> Any:
         """The element of a value that is made outside of the present unit and stored, or None."""
         buffer = self.elsewhere(base_of(value))
         return None if buffer is None else guarded(buffer, flat(index, value.dims), guard)
@@ -327,7 +330,7 @@ class LoweringBuilder:
         return found
 
 
-def _results_reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
+def _results_reshaped(function: Callable, shapes: list, *arrays: object) -> Any:
     results = function(*arrays)
     if type(results) is tuple:
         return tuple([np.reshape(x, shape) for x, shape in zip(results, shapes)])
@@ -355,7 +358,7 @@ def memory_of(buffer: Buffer) -> Buffer:
     return getattr(buffer, "whole", buffer)
 
 
-def is_load(expr: Expr, buffer: Buffer, place: Any) -> bool:
+def is_load(expr: Expr, buffer: Buffer, place: Index) -> bool:
     """Whether an expression is just the element of a buffer at a place."""
     return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 

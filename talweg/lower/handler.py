@@ -8,12 +8,15 @@ are called with indices, `x(i, j)`, and say what the element of the result at gi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.core.dtypes import DType, bool_, float32, int64, uint64
 from talweg.lower.ir.index import Element, Index, flat
 from talweg.lower.ir.loops import Expr, binary, const, number, within
 from talweg.lower.ir.scalars import SCALARS
+
+if TYPE_CHECKING:
+    from talweg.lower.fusion.inline import InlineOperand
 
 
 class ScatterRule(NamedTuple):
@@ -73,7 +76,7 @@ class ScalarHandler:
 
         same = scalar.result == "same"
 
-        def build(*operands: Any) -> Expr:
+        def build(*operands: object) -> Expr:
             if len(operands) == 2:
                 found = binary(name, *operands)
                 return found if same else Expr(name, found.args, scalar.dtype(found.dtype))
@@ -101,7 +104,7 @@ class ScalarHandler:
         """A number of a dtype, or of that of an expression."""
         return const(value, like if type(like) is DType else like.dtype)
 
-    def index(self, index: Any, dtype: DType = int64) -> Expr:
+    def index(self, index: Index, dtype: DType = int64) -> Expr:
         """An index as a number."""
         return number(index, dtype)
 
@@ -125,15 +128,15 @@ class ScalarHandler:
         """x²."""
         return Expr("mul", (x, x), x.dtype)
 
-    def zero(self, like: Any) -> Expr:
+    def zero(self, like: InlineOperand | Expr) -> Expr:
         """0, or False, in the dtype of an operand."""
         return const(False if like.dtype.is_bool else 0, like.dtype)
 
-    def first(self, index: Any) -> Expr:
+    def first(self, index: Index) -> Expr:
         """Whether an index is 0."""
         return self.is_(index, 0) or const(True, bool_)
 
-    def is_(self, index: Any, value: int) -> Expr | None:
+    def is_(self, index: Index, value: int) -> Expr | None:
         """Whether an index has a value; None if that is certain."""
         return self.within(Index.of(index), value, value + 1)
 
@@ -162,7 +165,7 @@ class ScalarHandler:
         top = self.select(large, const(1 << 63, uint64), const(0, uint64))
         return self.xor(self.cast(rest, uint64), top)
 
-    def one_of(self, index: Any, choices: list[Expr]) -> Expr:
+    def one_of(self, index: Index, choices: list[Expr]) -> Expr:
         """The one of several that an index is the number of; it alone, if the index is known."""
         index = Index.of(index)
         if not index.terms:

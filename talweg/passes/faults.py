@@ -41,7 +41,7 @@ class part:  # noqa: N801 -- a context manager, without contextlib's frames in t
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if not isinstance(error, Exception) or isinstance(error, self.honest):
             return
         if not is_missing_llvm(error):
@@ -57,7 +57,7 @@ class side_part(part):  # noqa: N801
         super().__init__(name)
         self.program = program
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> Any:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> Any:
         try:
             super().__exit__(kind, error, traceback)
         except CompilerFaultError as found:

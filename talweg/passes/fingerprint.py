@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from talweg.graph.handle import Handle
 from talweg.graph.node import Content, Node
 from talweg.graph.subgraph import Body
 from talweg.passes.functionalize import Program, Step
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -59,7 +62,7 @@ class _FingerprintWriter:
         writes = [(self.starts[variable], slot) for variable, slot in program.writes.items()]
         self.lines.append(f"{program.inputs} -> {program.outputs}, writes {writes}")
 
-    def start(self, variable: Any) -> str:
+    def start(self, variable: Handle | Node) -> str:
         """What has a value before the program: a variable, or a stream."""
         if isinstance(variable, Handle):
             return f"{variable.dtype.name} {variable.shape}"
@@ -74,7 +77,7 @@ class _FingerprintWriter:
         flags = (step.kind, step.dynamic, step.remembers, step.everything)
         return f"{step.out} = {step.prim.name}{step.inputs} {params} {states} {flags}"
 
-    def params(self, prim: Any, items: Any) -> str:
+    def params(self, prim: Primitive, items: Any) -> str:
         """The parameters of an operation that everybody knows by its name."""
         if REGISTRY.get(prim.name) is not prim:
             raise UnprintableError(f"the operation {prim.name}")
@@ -106,7 +109,7 @@ class _FingerprintWriter:
             return f"shape {value}"
         raise UnprintableError(f"a parameter {value!r}")
 
-    def array(self, array: Any) -> str:
+    def array(self, array: np.ndarray) -> str:
         """A constant, by its bits."""
         if array.dtype.hasobject:
             raise UnprintableError("an array of objects")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 from talweg.kernels.variable_updates import FETCHING
 from talweg.passes.optimize.factor_products import Factored, factored
+
+if TYPE_CHECKING:
+    from talweg.graph.handle import Handle
 
 
 class Step:
@@ -207,7 +210,7 @@ class _ProgramBuilder:
             step.kernel, step.inputs = _direct(step)
         return program
 
-    def start_of(self, variable: Any) -> int:
+    def start_of(self, variable: Handle | Node) -> int:
         """The slot of a variable's value at the start."""
         slot = self.program.starts.get(variable)
         if slot is None:
@@ -417,7 +420,7 @@ def _direct(step: Step) -> tuple[Any, tuple]:
     return _SIMPLE[rule], (step.inputs[1:] if rule == "assign" else step.inputs)
 
 
-def _taken(value: Any) -> Any:
+def _taken(value: np.generic | np.ndarray) -> Any:
     return value
 
 

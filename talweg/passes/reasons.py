@@ -8,7 +8,6 @@ goes wrong behind that is a fault of the compiler (`faults.py`).
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 
 class Reason(Enum):
@@ -86,6 +85,6 @@ class Reason(Enum):
 class SpecializationError(Exception):
     """A refusal: why a program has no compiled form, `reason` with its `details`."""
 
-    def __init__(self, reason: Reason, *details: Any):
+    def __init__(self, reason: Reason, *details: object):
         super().__init__(f"{reason.value.format(*details)} [{reason.code}]")
         self.reason, self.details = reason, details

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from talweg.pipeline.nesting import Zip
 from talweg.pipeline.order import Concatenate
 from talweg.pipeline.stage import PassOn, Stage
 
+if TYPE_CHECKING:
+    from talweg.pipeline.dataset import Dataset
+
 UNKNOWN = -1
 
 
-def compute_batch_size(dataset: Any) -> Any:
+def compute_batch_size(dataset: Dataset) -> Any:
     """The size of a dataset's batches, an int64 scalar; -1 if it is not known.
 
     ValueError for elements without dimensions.

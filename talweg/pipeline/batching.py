@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import cycle, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +18,17 @@ from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.slices import batch_spec, count_rows, row_of, row_spec, stacked, stacked_arrays
 from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.pipeline.stage import Rows
+
 
 class Batch(Stage):
     """Elements, `count` at a time, along a new first dimension."""
 
     name = "_BatchDataset"
 
-    def __init__(self, source: Any, count: Any, drop_remainder: Any):
+    def __init__(self, source: Any, count: int | None, drop_remainder: TensorLike):
         check_known(count)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [batch_spec(leaf, known) for leaf in source.layout.flat]
@@ -54,7 +58,7 @@ class Batch(Stage):
         return _collected(self.inputs[0], run, repeat(count), drops)
 
 
-def _collected(source: Any, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
+def _collected(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
     """Batches of these sizes, of the elements of a stage."""
     pull, specs = source.start(run), source.layout.flat
     ended = False
@@ -98,7 +102,7 @@ class BatchesInTurn(Stage):
         return _collected(self.inputs[0], run, cycle(self.sizes), self.drop_remainder)
 
 
-def check_known(count: Any) -> None:
+def check_known(count: object) -> None:
     """The same for a batch size that is known at once."""
     if type(count) is int:
         check_count(count)
@@ -119,7 +123,7 @@ def batches(size: int, count: int, drops: bool) -> int:
     return size // count if drops else -(-size // count)
 
 
-def _batches_of_rows(rows: Any, count: int, drops: bool) -> Next:
+def _batches_of_rows(rows: Rows, count: int, drops: bool) -> Next:
     """Batches taken from arrays."""
     rows.begin()
     order, take = rows.order, rows.take
@@ -147,10 +151,10 @@ class PaddedBatch(Stage):
         self,
         source: Any,
         count: Any,
-        shapes: Any,
-        values: Any,
-        drop_remainder: Any,
-        fill: Any = None,
+        shapes: object,
+        values: object,
+        drop_remainder: bool,
+        fill: TensorLike | None = None,
     ):
         check_known(count)
         self.fill = fill  # the size for which unknown ones stand; None: the largest of a batch
@@ -209,7 +213,7 @@ class PaddedBatch(Stage):
         return step
 
 
-def padded(items: tuple, shape: TensorShape, value: Any, fill: int | None) -> np.ndarray:
+def padded(items: tuple, shape: TensorShape, value: object, fill: int | None) -> np.ndarray:
     """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:
@@ -240,7 +244,7 @@ def padded(items: tuple, shape: TensorShape, value: Any, fill: int | None) -> np
     return out
 
 
-def _padded_shapes(layout: ElementLayout, shapes: Any) -> list:
+def _padded_shapes(layout: ElementLayout, shapes: object) -> list:
     """The shape to fill up to, of each leaf."""
     if shapes is None:
         for leaf in layout.flat:
@@ -259,7 +263,7 @@ def _padded_shapes(layout: ElementLayout, shapes: Any) -> list:
     return found
 
 
-def _only_none(leaf: Any) -> None:
+def _only_none(leaf: object) -> None:
     if isinstance(leaf, NoneTensorSpec):
         return
     raise type_error(
@@ -269,7 +273,7 @@ def _only_none(leaf: Any) -> None:
     )
 
 
-def _shapes_like(spec: Any, shapes: Any) -> list:
+def _shapes_like(spec: TensorLike, shapes: object) -> list:
     """Shapes in the structure of `spec`, flat; ValueError where structures differ."""
     if not element.is_nested(spec):
         if isinstance(spec, NoneTensorSpec):
@@ -284,7 +288,7 @@ def _shapes_like(spec: Any, shapes: Any) -> list:
     return [shape for part, own in zip(parts, given) for shape in _shapes_like(part, own)]
 
 
-def _shape(value: Any) -> TensorShape:
+def _shape(value: object) -> TensorShape:
     if hasattr(value, "_array"):
         value = value._array.tolist()
     if isinstance(value, np.ndarray):
@@ -312,7 +316,7 @@ def _check_shape(leaf: Any, shape: Any) -> None:
             )
 
 
-def _paddings(layout: ElementLayout, values: Any) -> list:
+def _paddings(layout: ElementLayout, values: object) -> list:
     """What each leaf is filled up with."""
     if values is None or not element.is_nested(values):
         given = [values] * len(layout.flat)
@@ -325,7 +329,7 @@ def _paddings(layout: ElementLayout, values: Any) -> list:
     return [_padding(leaf, value) for leaf, value in zip(layout.flat, given)]
 
 
-def _padding(leaf: Any, value: Any) -> Any:
+def _padding(leaf: object, value: object) -> Any:
     if not isinstance(leaf, TensorSpec):
         return None
     if value is None:

@@ -21,6 +21,7 @@ from talweg.pipeline.source import RandomNumbers
 from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
     from talweg.pipeline.dataset import Dataset
 
 
@@ -34,7 +35,9 @@ class Combining:
     stage: Stage
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+    def zip(
+        cls, *args: Any, datasets: TensorLike | None = None, name: str | None = None
+    ) -> Dataset:
         """Elements of several datasets together, until the first of them ends.
 
         Takes the datasets as arguments, or one nest of them, whose structure the elements have.
@@ -66,7 +69,7 @@ class Combining:
                 )
         return cls.of(Zip(nest), *element.flatten(nest))
 
-    def concatenate(self, dataset: Any, name: str | None = None) -> Dataset:
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements, then those of another dataset; TypeError where their structures differ."""
         spec = merged(
             self.stage.layout.spec,
@@ -88,9 +91,9 @@ class Combining:
     def interleave(
         self,
         map_func: OfElement,
-        cycle_length: Any = None,
-        block_length: Any = None,
-        num_parallel_calls: Any = None,
+        cycle_length: object = None,
+        block_length: TensorLike | None = None,
+        num_parallel_calls: TensorLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
@@ -128,8 +131,8 @@ class Combining:
     def sample_from_datasets(
         cls,
         datasets: Any,
-        weights: Any = None,
-        seed: Any = None,
+        weights: TensorLike | None = None,
+        seed: TensorLike | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
@@ -147,7 +150,7 @@ class Combining:
         numbers = RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration))
         pairs = Batch(numbers, 2, False)
 
-        def choice(logits: Any, seed_pair: Any) -> Any:
+        def choice(logits: object, seed_pair: object) -> Any:
             found = exported("random.stateless_categorical")(logits, 1, seed_pair, dtype=int64)
             return exported("squeeze")(found, [0, 1])
 
@@ -163,9 +166,9 @@ class Combining:
     def rejection_resample(
         self,
         class_func: OfElement,
-        target_dist: Any,
-        initial_dist: Any = None,
-        seed: Any = None,
+        target_dist: TensorLike,
+        initial_dist: TensorLike | None = None,
+        seed: TensorLike | None = None,
         name: str | None = None,
     ) -> Dataset:
         """Pairs of class and element, with classes in the proportions of target_dist.
@@ -176,7 +179,7 @@ class Combining:
         return resampled(self, class_func, target_dist, initial_dist, seed)
 
 
-def _weighted(datasets: Any, weights: Any) -> tuple[list, Any]:
+def _weighted(datasets: Any, weights: object) -> tuple[list, Any]:
     """The datasets that can be chosen, and their logits; ValueError for a wrong number."""
     datasets = list(datasets)
     if weights is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.pipeline.records import RecordReader
 from talweg.pipeline.run import IterationRun, Next
 from talweg.pipeline.stage import Stage
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 KINDS = ("int32", "int64", "float32", "float64", "string")
 
 
@@ -27,7 +30,7 @@ class CsvField:
     With `dtypes`, what names a dtype means it, as in TensorFlow: "int32", and 1, which is float32.
     """
 
-    def __init__(self, default: Any, dtypes: bool):
+    def __init__(self, default: TensorLike, dtypes: bool):
         named = None if not dtypes or isinstance(default, Tensor) else _named(default)
         if named is not None:
             self.dtype, self.default = named, None
@@ -51,7 +54,7 @@ class CsvField:
         return text(found) if self.dtype is string else found
 
 
-def _named(default: Any) -> DType | None:
+def _named(default: object) -> DType | None:
     """The dtype that something names; None if it is a value."""
     if not isinstance(default, (DType, np.dtype, type, str, int)):
         return None

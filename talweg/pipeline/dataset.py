@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from opcode import opmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,10 @@ from talweg.pipeline.stage import Stage
 from talweg.pipeline.transforming import Transforming
 from talweg.prims.host import host_call  # noqa: F401 -- declares the operation
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
+
 
 class DatasetV2:
     """What libraries know a dataset by: the name of its class in TensorFlow."""
@@ -69,7 +73,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     base: Any = None  # the class of what methods make
 
-    def __init__(self, variant_tensor: Any = None, element_spec: Any = None):
+    def __init__(self, variant_tensor: object = None, element_spec: Any = None):
         if isinstance(variant_tensor, Stage):
             self.stage: Stage = variant_tensor
         else:
@@ -196,7 +200,10 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         return NumpyIterator(self)
 
     def reduce(
-        self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None
+        self,
+        initial_state: TensorLike,
+        reduce_func: Callable[[Any, Any], Any],
+        name: str | None = None,
     ) -> Any:
         """The last state: reduce_func(state, element) is the next one, from the first element on.
 
@@ -221,7 +228,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         ids = [id(leaf) for leaf in function.leaves()]
         layout, count = function.layout, len(leaves)
 
-        def call(bound: Any, *arrays: Any) -> tuple:
+        def call(bound: Bound, *arrays: Any) -> tuple:
             values = dict(zip(ids, arrays[count:]))
             run = IterationRun(values, None)
             flat = tuple([unwrapped(array) for array in arrays[:count]])
@@ -261,7 +268,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return self._tensor
         ids, stage = [id(leaf) for leaf in found], self.stage
 
-        def make(*arrays: Any) -> tuple:
+        def make(*arrays: object) -> tuple:
             return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
 
         operands = [read_leaf(leaf) for leaf in found]
@@ -280,7 +287,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _with_components(self, parts: list) -> Dataset:
         return dataset_of(parts[0], self.stage.layout, self.base)
 
-    def __tf_tracing_type__(self, context: Any) -> Any:
+    def __tf_tracing_type__(self, context: TensorLike) -> Any:
         return DatasetSpec(self.element_spec)
 
 
@@ -299,7 +306,7 @@ def _is_seen(tensor: Any) -> bool:
     return graph is not None
 
 
-def read_leaf(leaf: Any) -> Any:
+def read_leaf(leaf: Tensor) -> Any:
     """A leaf of a pipeline as an operand: variables are read."""
     return leaf.variable.value() if type(leaf) is Handle else leaf
 
@@ -349,7 +356,7 @@ def _not_single(text: str) -> Exception:
     return InvalidArgumentError(None, None, compose("TW207", text))
 
 
-def dataset_of(tensor: Any, layout: ElementLayout, cls: type = Dataset) -> Any:
+def dataset_of(tensor: object, layout: ElementLayout, cls: type = Dataset) -> Any:
     """The dataset that a tensor stands for."""
     if type(tensor) is EagerTensor:
         bound = unwrapped(tensor._array)
@@ -369,7 +376,7 @@ class DatasetSpec(TypeSpec):
     __slots__ = ("_dataset_shape", "_element_spec", "_layout")
     variant_spec = VARIANT_SPEC
 
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()):
+    def __init__(self, element_spec: object, dataset_shape: ShapeLike = ()):
         self._element_spec, self._dataset_shape = element_spec, TensorShape(dataset_shape)
         self._layout: Any = None
 
@@ -393,10 +400,10 @@ class DatasetSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return self._element_spec, self._dataset_shape
 
-    def _of(self, value: Any) -> DatasetSpec | None:
+    def _of(self, value: object) -> DatasetSpec | None:
         return DatasetSpec(value.element_spec) if isinstance(value, Dataset) else None
 
-    def from_variant(self, tensor: Any) -> Dataset:
+    def from_variant(self, tensor: TensorLike) -> Dataset:
         """The dataset that a tensor stands for."""
         return dataset_of(tensor, self.dataset_layout)
 

@@ -9,7 +9,7 @@ knows the specs of the leaves and how elements are put together and taken apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 OfElement = (  # a function of an element; type checkers know the parameters of a lambda by these
     Callable[[Any], Any]
     | Callable[[Any, Any], Any]
@@ -41,14 +44,14 @@ NESTS = frozenset(
 )
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: object) -> bool:
     """Whether `value` is a container of an element: lists are not."""
     if isinstance(value, tuple):
         return True
     return structure.kind_of(value) in NESTS and not isinstance(value, list) and not _leaf(value)
 
 
-def _leaf(value: Any) -> bool:
+def _leaf(value: object) -> bool:
     return structure.kind_of(value) == structure.SEQUENCE  # ranges, deques, shapes
 
 
@@ -59,12 +62,12 @@ def flatten(value: Any) -> list:
     return [leaf for child in structure.children(value) for leaf in flatten(child)]
 
 
-def pack(template: Any, leaves: list) -> Any:
+def pack(template: object, leaves: list) -> Any:
     """The nest `template` with other leaves."""
     return _packed(template, iter(leaves))
 
 
-def _packed(template: Any, remaining: Iterator) -> Any:
+def _packed(template: object, remaining: Iterator) -> Any:
     if not is_nested(template):
         return next(remaining)
     parts = [_packed(child, remaining) for child in structure.children(template)]
@@ -116,7 +119,7 @@ def as_leaf(value: Any) -> Any:
         raise
 
 
-def converted(value: Any) -> Any:
+def converted(value: object) -> Any:
     """A nest with every leaf as it is kept."""
     if isinstance(value, tuple) and hasattr(value, "dense_shape"):
         return as_leaf(value)
@@ -137,12 +140,12 @@ def spec_of(leaf: Any) -> TypeSpec:
     return leaf._type_spec
 
 
-def specs_of(value: Any) -> Any:
+def specs_of(value: object) -> Any:
     """A nest with specs in place of its leaves."""
     return map_leaves(spec_of, value)
 
 
-def content_of(leaf: Any) -> Any:
+def content_of(leaf: object) -> Any:
     """What stands for an eager leaf in flat elements."""
     if type(leaf) is EagerTensor:
         array = leaf._array
@@ -202,7 +205,7 @@ class ElementLayout:
         """The element as a nest of arrays, which are the user's own."""
         return self._pack(map(_as_numpy, flat))
 
-    def flattened(self, value: Any, what: str = "element") -> tuple:
+    def flattened(self, value: TensorLike, what: str = "element") -> tuple:
         """The flat form of an eager element of this structure; TypeError for another."""
         leaves = flatten(converted(value))
         if len(leaves) != len(self.flat):
@@ -251,7 +254,7 @@ class ElementLayout:
         return tuple(items)
 
 
-def _as_numpy(item: Any) -> Any:
+def _as_numpy(item: np.generic | np.ndarray) -> Any:
     if isinstance(item, np.ndarray):
         return item[()] if item.ndim == 0 else item
     if isinstance(item, RaggedTensor):

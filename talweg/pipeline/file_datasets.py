@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import string
 from talweg.core.errors import type_error
@@ -15,8 +15,13 @@ from talweg.pipeline.session_iterators import DatasetV1
 from talweg.pipeline.source import TensorSlices
 from talweg.pipeline.stage import Stage
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def paths_stage(filenames: Any) -> Stage:
+    from talweg.core.annotations import TensorLike
+
+
+def paths_stage(filenames: object) -> Stage:
     """Filenames (one, several, a string tensor, or a dataset of them) as a stage."""
     if isinstance(filenames, Dataset):
         spec: Any = filenames.element_spec
@@ -46,7 +51,7 @@ def paths_stage(filenames: Any) -> Stage:
     return TensorSlices(found)
 
 
-def _as_list(filenames: Any) -> Any:
+def _as_list(filenames: object) -> Any:
     return filenames if isinstance(filenames, (list, tuple)) else [filenames]
 
 
@@ -64,7 +69,12 @@ class FileDataset(Dataset):
     """A dataset of what stands in files."""
 
     def _read(
-        self, name: str, filenames: Any, reader: Any, compression: Any, parallel: Any
+        self,
+        name: str,
+        filenames: object,
+        reader: Callable[..., Any],
+        compression: object,
+        parallel: object,
     ) -> None:
         count = None if parallel is None else integer(parallel, "num_parallel_reads")
         stage = files.Files(name, paths_stage(filenames), reader, _kind(compression), count)
@@ -88,9 +98,9 @@ class TextLineDataset(FileDataset):
     def __init__(
         self,
         filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        compression_type: object = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
         name: str | None = None,
     ):
         self._read(
@@ -106,10 +116,10 @@ class TFRecordDataset(FileDataset):
 
     def __init__(
         self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        filenames: object,
+        compression_type: object = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
         name: str | None = None,
     ):
         self._read(
@@ -131,12 +141,12 @@ class FixedLengthRecordDataset(FileDataset):
     def __init__(
         self,
         filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        buffer_size: TensorLike | None = None,
+        compression_type: object = None,
+        num_parallel_reads: TensorLike | None = None,
         name: str | None = None,
     ):
         sizes = [integer(n or 0, "bytes") for n in (record_bytes, header_bytes, footer_bytes)]

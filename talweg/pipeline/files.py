@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from talweg.pipeline.nesting import interleaved
 from talweg.pipeline.records import RecordReader, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 Reader = Callable[[str, str], Iterator[bytes]]  # path, compression -> what is in the file
 STRING = ElementLayout(TensorSpec((), string))
@@ -33,7 +36,12 @@ class Files(Stage):
     """What stands in files: one after the other, or `parallel` of them in turn."""
 
     def __init__(
-        self, name: str, paths: Stage, reader: Reader, compression: str, parallel: Any = None
+        self,
+        name: str,
+        paths: Stage,
+        reader: Reader,
+        compression: str,
+        parallel: TensorLike | None = None,
     ):
         super().__init__(STRING, paths)
         self.name, self.reader = name, reader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
@@ -29,6 +29,9 @@ from talweg.pipeline.run import IterationRun
 from talweg.pipeline.vectorized import Vectorized
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.signature import ArgumentPlace, Container
+
+if TYPE_CHECKING:
+    from talweg.passes.functionalize import Program
 
 TRIALS, LONG = 8, 5e-5  # calls that are timed, and the seconds a call may take
 _UNKNOWN: Any = object()
@@ -147,7 +150,7 @@ class DataFunction:
         return call
 
 
-def _executing(program: Any, state: Any) -> Callable[..., list]:
+def _executing(program: Program, state: object) -> Callable[..., list]:
     """What runs a program: the interpreter while that takes little time for an element.
 
     For small elements it is faster than machine code, which has to be entered.
@@ -171,7 +174,7 @@ def _executing(program: Any, state: Any) -> Callable[..., list]:
     return run
 
 
-def _waits(body: Any) -> bool:
+def _waits(body: Body) -> bool:
     """Whether a body, or one inside it, calls functions of the host."""
     nodes: dict = {}
     postorder([*body.outputs, *body.effects], nodes)
@@ -191,7 +194,7 @@ def _waits(body: Any) -> bool:
     return False
 
 
-def _content(run: IterationRun, value: Any) -> Any:
+def _content(run: IterationRun, value: object) -> Any:
     """The value of a captured tensor, as programs take it."""
     found = run.array(value)
     return found if hasattr(found, "dtype") and hasattr(found, "shape") else Variant(found)

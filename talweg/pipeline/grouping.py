@@ -23,10 +23,11 @@ from talweg.pipeline.reducing import SparseBatch, ToRagged
 from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike, WindowLike
     from talweg.pipeline.dataset import Dataset
 
 
-def flag(value: Any) -> Any:
+def flag(value: bool) -> Any:
     """A truth value, or a tensor of a graph."""
     if isinstance(value, Tensor):
         return bool(value) if isinstance(value, EagerTensor) else value
@@ -41,9 +42,9 @@ class Grouping:
 
     def batch(
         self,
-        batch_size: Any,
-        drop_remainder: Any = False,
-        num_parallel_calls: Any = None,
+        batch_size: TensorLike,
+        drop_remainder: bool = False,
+        num_parallel_calls: TensorLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
@@ -61,9 +62,9 @@ class Grouping:
 
     def padded_batch(
         self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        batch_size: TensorLike,
+        padded_shapes: TensorLike | None = None,
+        padding_values: TensorLike | None = None,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
@@ -89,9 +90,9 @@ class Grouping:
 
     def ragged_batch(
         self,
-        batch_size: Any,
+        batch_size: TensorLike,
         drop_remainder: bool = False,
-        row_splits_dtype: Any = int64,
+        row_splits_dtype: DTypeLike = int64,
         name: str | None = None,
     ) -> Dataset:
         """Like `batch`, of elements whose shapes may differ: they become ragged tensors."""
@@ -102,7 +103,9 @@ class Grouping:
         """The rows of the elements, one after the other."""
         return self.of(Unbatch(self.stage), self)
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Dataset:
+    def rebatch(
+        self, batch_size: TensorLike, drop_remainder: bool = False, name: str | None = None
+    ) -> Dataset:
         """The rows of the elements in batches of another size, or of several sizes in turn.
 
         >>> import talweg as tf
@@ -124,7 +127,9 @@ class Grouping:
         )
         return self.of(stage, self)
 
-    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
+    def sparse_batch(
+        self, batch_size: TensorLike, row_shape: ShapeLike, name: str | None = None
+    ) -> Dataset:
         """Tensors of different shapes, `batch_size` at a time, as sparse tensors.
 
         row_shape: the shape of each row; None in it means the largest of the batch.
@@ -134,9 +139,9 @@ class Grouping:
 
     def window(
         self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: WindowLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
@@ -168,7 +173,7 @@ class Grouping:
         self,
         key_func: OfElement,
         reduce_func: Callable[..., Any],
-        window_size: Any = None,
+        window_size: TensorLike | None = None,
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
@@ -201,8 +206,8 @@ class Grouping:
         element_length_func: OfElement,
         bucket_boundaries: Any,
         bucket_batch_sizes: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        padded_shapes: TensorLike | None = None,
+        padding_values: TensorLike | None = None,
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,
         drop_remainder: bool = False,
@@ -226,17 +231,17 @@ class Grouping:
         highest = np.concatenate([limits, [np.iinfo(np.int32).max]]).astype(np.int32)
         exported = hooks.exported
 
-        def bucket(*args: Any) -> Any:
+        def bucket(*args: object) -> Any:
             length = hooks.cast(convert_to_tensor(element_length_func(*args)), int32)
             inside = exported("logical_and")(
                 exported("less_equal")(lowest, length), exported("less")(length, highest)
             )
             return exported("reduce_min")(exported("where")(inside))
 
-        def batch_size(key: Any) -> Any:
+        def batch_size(key: object) -> Any:
             return exported("gather")(sizes, key)
 
-        def reduce(key: Any, group: Any) -> Any:
+        def reduce(key: object, group: Any) -> Any:
             count = batch_size(key)
             if no_padding:
                 return group.batch(count, drop_remainder=drop_remainder)

@@ -8,7 +8,7 @@ order of the program.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -29,6 +29,12 @@ from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import VARIANT_SPEC, End, Next
 from talweg.prims.host import host_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+    from talweg.pipeline.run import Bound
 
 
 class Cursor:
@@ -81,7 +87,7 @@ class Cursor:
             return True
 
 
-def unwrapped(value: Any) -> Any:
+def unwrapped(value: object) -> Any:
     """What a variant holds."""
     return value.value if type(value) is Variant else value
 
@@ -92,14 +98,14 @@ def unwrapped(value: Any) -> Any:
 class IteratorOperation:
     """What an operation on iterators does when a graph runs."""
 
-    def __init__(self, tf_type: str, avals: tuple, call: Any):
+    def __init__(self, tf_type: str, avals: tuple, call: Callable[..., Any]):
         self.tf_type, self.avals, self.call = tf_type, avals, call
 
-    def __call__(self, *values: Any) -> tuple:
+    def __call__(self, *values: object) -> tuple:
         return self.call(*values)
 
 
-def applied(tf_type: str, avals: list, call: Any, *operands: Any) -> tuple:
+def applied(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
     """The results of an operation with an effect."""
     return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
 
@@ -144,7 +150,9 @@ class Iterator(Trackable):
     [0, 1]
     """
 
-    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
+    def __init__(
+        self, dataset: Any = None, components: TensorLike | None = None, element_spec: Any = None
+    ):
         self._variant: Any = None
         self._key: tuple | None = None
         self._dataset: Any = None
@@ -157,7 +165,7 @@ class Iterator(Trackable):
         if in_graph():
             layout = self._layout
 
-            def begin(bound: Any) -> tuple:
+            def begin(bound: Bound) -> tuple:
                 return (Variant(Cursor(unwrapped(bound).start(), layout)),)
 
             (self._variant,) = applied(
@@ -167,7 +175,7 @@ class Iterator(Trackable):
             self._dataset = dataset
             self._cursor = Cursor(dataset.bound().start(), self._layout)
 
-    def _take_variant(self, tensor: Any) -> None:
+    def _take_variant(self, tensor: object) -> None:
         self._cursor = unwrapped(tensor._array) if type(tensor) is EagerTensor else None
         self._variant = None if self._cursor is not None else tensor
 
@@ -229,7 +237,7 @@ class Iterator(Trackable):
                 raise end_of_sequence() from None
         layout = self._layout
 
-        def take(cursor: Any) -> tuple:
+        def take(cursor: Variant | Cursor) -> tuple:
             try:
                 return tuple(layout.parts(unwrapped(cursor).next()))
             except End:
@@ -247,7 +255,7 @@ class Iterator(Trackable):
                 flat = self._cursor.next()
             return Optional(self._layout, flat)
 
-        def take(cursor: Any) -> tuple:
+        def take(cursor: Cursor) -> tuple:
             cursor = unwrapped(cursor)
             flat = cursor.next() if cursor.more() else None
             return (Variant(Optional(cursor.layout, flat)),)
@@ -319,7 +327,7 @@ class IteratorSpec(TypeSpec):
     __slots__ = ("_element_spec",)
     variant_spec = VARIANT_SPEC
 
-    def __init__(self, element_spec: Any):
+    def __init__(self, element_spec: object):
         self._element_spec = element_spec
 
     @property
@@ -335,10 +343,10 @@ class IteratorSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return (self._element_spec,)
 
-    def _of(self, value: Any) -> IteratorSpec | None:
+    def _of(self, value: object) -> IteratorSpec | None:
         return self.from_value(value) if isinstance(value, Iterator) else None
 
-    def from_variant(self, tensor: Any) -> Iterator:
+    def from_variant(self, tensor: TensorLike) -> Iterator:
         """The iterator that a tensor stands for."""
         return OwnedIterator(components=tensor, element_spec=self._element_spec)
 
@@ -351,11 +359,13 @@ class IteratorSpec(TypeSpec):
 class Optional:
     """An element, or none (`tf.experimental.Optional`)."""
 
-    def __init__(self, layout: ElementLayout | None, flat: tuple | None, tensor: Any = None):
+    def __init__(
+        self, layout: ElementLayout | None, flat: tuple | None, tensor: TensorLike | None = None
+    ):
         self._given_layout, self._flat, self._variant = layout, flat, tensor
 
     @staticmethod
-    def empty(element_spec: Any) -> Optional:
+    def empty(element_spec: TensorLike) -> Optional:
         """One without an element, which would have this spec; None if nobody knows it yet."""
         return Optional(None if element_spec is None else ElementLayout(element_spec), None)
 
@@ -375,7 +385,7 @@ class Optional:
                 )
             ]
 
-            def make(*arrays: Any) -> tuple:
+            def make(*arrays: object) -> tuple:
                 return (Variant(Optional(layout, layout.whole(list(arrays)))),)
 
             (tensor,) = applied("OptionalFromValue", [Aval((), variant)], make, *parts)
@@ -395,7 +405,7 @@ class Optional:
         """The spec of the element; None for that of `empty(None)`."""
         return None if self._given_layout is None else self._given_layout.spec
 
-    def _set_element_spec(self, spec: Any) -> None:
+    def _set_element_spec(self, spec: dict[Any, Any]) -> None:
         self._given_layout = None if spec is None else ElementLayout(spec)
 
     # Keras's trainer makes one by `empty(None)` and says later, while a loop is traced, what it is.
@@ -453,7 +463,7 @@ class OptionalSpec(TypeSpec):
     __slots__ = ("_element_spec",)
     variant_spec = VARIANT_SPEC
 
-    def __init__(self, element_spec: Any):
+    def __init__(self, element_spec: object):
         self._element_spec = element_spec
 
     @property
@@ -464,10 +474,10 @@ class OptionalSpec(TypeSpec):
     def _serialize(self) -> tuple:
         return (self._element_spec,)
 
-    def _of(self, value: Any) -> OptionalSpec | None:
+    def _of(self, value: object) -> OptionalSpec | None:
         return self.from_value(value) if isinstance(value, Optional) else None
 
-    def from_variant(self, tensor: Any) -> Optional:
+    def from_variant(self, tensor: TensorLike) -> Optional:
         """The Optional that a tensor stands for."""
         if type(tensor) is EagerTensor:
             return unwrapped(tensor._array)

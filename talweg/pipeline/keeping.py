@@ -16,7 +16,9 @@ from talweg.pipeline.source import Tensors, TensorSlices
 from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
     from talweg.pipeline.dataset import Dataset
+    from talweg.pipeline.run import IterationRun
 
 
 def path_of(value: Any) -> str:
@@ -26,7 +28,7 @@ def path_of(value: Any) -> str:
     return os.fsdecode(value)
 
 
-def paths_of(value: Any) -> list[str]:
+def paths_of(value: object) -> list[str]:
     """Paths from one of them, a list, or a string tensor."""
     if hasattr(value, "numpy"):
         value = value.numpy()
@@ -47,7 +49,11 @@ class Keeping:
 
     @classmethod
     def list_files(
-        cls, file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: Any = None
+        cls,
+        file_pattern: TensorLike,
+        shuffle: bool | None = None,
+        seed: TensorLike | None = None,
+        name: str | None = None,
     ) -> Dataset:
         """The paths of all files that match a pattern, or one of several, as string scalars.
 
@@ -61,10 +67,10 @@ class Keeping:
 
     def save(
         self,
-        path: Any,
+        path: PathLike,
         compression: str | None = None,
         shard_func: Callable[..., Any] | None = None,
-        checkpoint_args: Any = None,
+        checkpoint_args: TensorLike | None = None,
     ) -> None:
         """Write all elements into a folder, from which `load` reads them.
 
@@ -83,8 +89,8 @@ class Keeping:
     @classmethod
     def load(
         cls,
-        path: Any,
-        element_spec: Any = None,
+        path: PathLike,
+        element_spec: TensorLike | None = None,
         compression: str | None = None,
         reader_func: Callable[[Any], Any] | None = None,
         wait: bool = False,
@@ -104,7 +110,7 @@ class Keeping:
 
     def snapshot(
         self,
-        path: Any,
+        path: PathLike,
         compression: str | None = "AUTO",
         reader_func: Callable[..., Any] | None = None,
         shard_func: Callable[..., Any] | None = None,
@@ -126,11 +132,11 @@ class _Parts(Tensors):
         super().__init__(datasets[0])
         self.datasets = datasets
 
-    def size(self, run: Any) -> int:
+    def size(self, run: IterationRun) -> int:
         """How many."""
         return len(self.datasets)
 
-    def start(self, run: Any) -> Any:
+    def start(self, run: IterationRun) -> Any:
         """One after the other."""
         remaining = iter([dataset.bound_in(run) for dataset in self.datasets])
 

@@ -25,6 +25,10 @@ from talweg.pipeline.source import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.dtypes import DType
     from talweg.pipeline.dataset import Dataset
 
 
@@ -46,7 +50,7 @@ def integer(value: Any, argument: str) -> Any:
     return integer(convert_to_tensor(value, int64), argument)
 
 
-def seeds_of(seed: Any) -> tuple[int, int]:
+def seeds_of(seed: object) -> tuple[int, int]:
     """The two seeds of a stage with an own seed, or None."""
     return randomness.get_seed(None if seed is None else integer(seed, "seed"))
 
@@ -57,7 +61,7 @@ class Making:
     of: Callable[..., Any]
 
     @classmethod
-    def from_tensors(cls, tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensors(cls, tensors: TensorLike, name: str | None = None) -> Dataset:
         """A dataset with one element.
 
         >>> import talweg as tf
@@ -67,7 +71,7 @@ class Making:
         return cls.of(Tensors(tensors))
 
     @classmethod
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensor_slices(cls, tensors: TensorLike, name: str | None = None) -> Dataset:
         """The slices of tensors along their first dimension, which must be equal.
 
         ValueError for scalars and where first dimensions differ.
@@ -99,13 +103,22 @@ class Making:
         return cls.of(Range(start, stop, step, dtype))
 
     @classmethod
-    def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: Any = None) -> Any:
+    def counter(
+        cls,
+        start: TensorLike = 0,
+        step: TensorLike = 1,
+        dtype: DTypeLike = int64,
+        name: str | None = None,
+    ) -> Any:
         """start, start + step, ... without end."""
         return cls.of(Counter(start, step, as_dtype(dtype)))
 
     @classmethod
     def random(
-        cls, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: Any = None
+        cls,
+        seed: TensorLike | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
     ) -> Dataset:
         """Random 32-bit numbers as int64, without end; the same in each pass if there is a seed."""
         return cls.of(RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration)))
@@ -115,9 +128,9 @@ class Making:
         cls,
         generator: Callable[..., Any],
         output_types: Any = None,
-        output_shapes: Any = None,
-        args: Any = None,
-        output_signature: Any = None,
+        output_shapes: TensorLike | None = None,
+        args: Sequence[Any] | None = None,
+        output_signature: TensorLike | None = None,
         name: str | None = None,
     ) -> Dataset:
         """What `generator(*args)` yields, called once a pass; args arrive as arrays.
@@ -177,11 +190,11 @@ def _signature(types: Any, shapes: Any) -> Any:
     return element.pack(types, [TensorSpec(s, t) for s, t in zip(found, flat)])
 
 
-def _as_tuples(types: Any) -> Any:
+def _as_tuples(types: DType) -> Any:
     return tuple([_as_tuples(part) for part in types]) if isinstance(types, list) else types
 
 
-def _shapes(types: Any, shapes: Any) -> list:
+def _shapes(types: DType, shapes: object) -> list:
     """The shapes that stand where the dtypes do."""
     if not element.is_nested(types):
         return [TensorShape(shapes)]

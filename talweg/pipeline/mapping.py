@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,18 @@ from talweg.pipeline.parallel import in_parallel
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Rows, Stage, as_numbers, start_rows
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 class Map(Stage):
     """A function of each element."""
 
     name = "_MapDataset"
 
-    def __init__(self, source: Any, function: Callable[..., Any], parallel: Any = None):
+    def __init__(
+        self, source: Any, function: Callable[..., Any], parallel: TensorLike | None = None
+    ):
         self.function = DataFunction(function, [source.layout], "Dataset.map()")
         super().__init__(self.function.layout, source)
         self.parallel, self.waits = parallel, self.function.waits
@@ -183,7 +188,7 @@ class Enumerate(Stage):
 
     name = "_ZipDataset"
 
-    def __init__(self, source: Any, start: Any):
+    def __init__(self, source: Any, start: int):
         super().__init__(ElementLayout((TensorSpec((), int64), source.layout.spec)), source)
         self.first = int(start)
 
@@ -198,7 +203,7 @@ class Enumerate(Stage):
             return None
         take, one, first = rows.take, rows.one, self.first
 
-        def numbered(numbers: Any) -> list:
+        def numbered(numbers: np.ndarray) -> list:
             return [as_numbers(numbers).astype(np.int64) + first, *take(numbers)]
 
         return Rows(
@@ -260,7 +265,7 @@ class Scan(Stage):
 
 
 def settled(
-    initial: Any,
+    initial: object,
     function: Callable[..., Any],
     layout: ElementLayout,
     what: str,
@@ -291,7 +296,7 @@ def settled(
         spec = loosened
 
 
-def _loosened(before: Any, after: Any, what: str) -> Any:
+def _loosened(before: TensorSpec, after: TensorLike, what: str) -> Any:
     """The spec that both have; TypeError where structures or dtypes differ."""
     one, other = element.flatten(before), element.flatten(after)
     same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(

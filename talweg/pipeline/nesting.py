@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from talweg.pipeline.function import DataFunction
 from talweg.pipeline.run import Bound, End, IterationRun, Next, bound_of
 from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, counting, smallest, start_rows
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 class Zip(Stage):
     """Elements of several datasets together, until the first ends."""
 
     name = "_ZipDataset"
 
-    def __init__(self, nest: Any):
+    def __init__(self, nest: object):
         sources = [dataset.stage for dataset in element.flatten(nest)]
         spec = element.pack(nest, [source.layout.spec for source in sources])
         super().__init__(ElementLayout(spec), *sources)
@@ -115,7 +118,9 @@ class Interleave(Stage):
 
     name = "_InterleaveDataset"
 
-    def __init__(self, source: Any, function: Callable[..., Any], cycle: Any, block: Any):
+    def __init__(
+        self, source: Any, function: Callable[..., Any], cycle: TensorLike, block: TensorLike
+    ):
         self.function = DataFunction(function, [source.layout], "Dataset.interleave()")
         super().__init__(nested_layout(self.function, "interleave"), source)
         self.cycle, self.block = cycle, block
@@ -280,7 +285,7 @@ class GroupByWindow(Stage):
 
     name = "_GroupByWindowDataset"
 
-    def __init__(self, source: Any, key: Any, reduce: Any, size: Any, group_spec: Any):
+    def __init__(self, source: Any, key: Any, reduce: Any, size: Any, group_spec: object):
         self.key = DataFunction(key, [source.layout], "group_by_window()")
         number = ElementLayout(TensorSpec((), int64))
         self.reduce = DataFunction(reduce, [number, ElementLayout(group_spec)], "group_by_window()")
@@ -358,7 +363,7 @@ class Choose(Stage):
 
     name = "_DirectedInterleaveDataset"
 
-    def __init__(self, selector: Any, sources: list, stop_on_empty: bool):
+    def __init__(self, selector: object, sources: list, stop_on_empty: bool):
         spec = sources[0].layout.spec
         for other in sources[1:]:
             spec = merged(spec, other.layout.spec, "Incompatible datasets: element specs")
@@ -407,7 +412,7 @@ class Choose(Stage):
         return step
 
 
-def merged(first: Any, second: Any, what: str) -> Any:
+def merged(first: TensorLike, second: TensorLike, what: str) -> Any:
     """The spec of elements of either dataset; TypeError where structures or dtypes differ."""
     one, other = element.flatten(first), element.flatten(second)
     same = element.text_of(element.pack(first, [0] * len(one))) == element.text_of(
@@ -428,7 +433,7 @@ class Given(Stage):
 
     name = "_VariantDataset"
 
-    def __init__(self, tensor: Any, layout: ElementLayout):
+    def __init__(self, tensor: object, layout: ElementLayout):
         super().__init__(layout)
         self.tensor = tensor
 

@@ -55,7 +55,7 @@ class Settings:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._values.get(name, self.defaults.get(name))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         wanted = self.parts.get(name) or self.fields.get(name)
         if wanted is None:
             raise AttributeError(
@@ -69,10 +69,10 @@ class Settings:
             )
         self._values[name] = value
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other._values == self._values
 
-    def __ne__(self, other: Any) -> bool:
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     __hash__ = None  # type: ignore[assignment]
@@ -81,7 +81,7 @@ class Settings:
         inside = ", ".join(f"{name}={value!r}" for name, value in sorted(self._values.items()))
         return f"{type(self).__name__}({inside})"
 
-    def merge(self, options: Any) -> Any:
+    def merge(self, options: object) -> Any:
         """These settings, with those that `options` sets in their place; ValueError if unlike."""
         if type(options) is not type(self):
             raise value_error("TW104", f"cannot merge {type(options)} into {type(self)}")

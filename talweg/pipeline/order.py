@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from talweg.pipeline.stage import (
     total,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 NOTHING = range(0)
 
 
@@ -39,7 +42,7 @@ class Take(PassOn):
 
     name = "_TakeDataset"
 
-    def __init__(self, source: Any, count: Any):
+    def __init__(self, source: object, count: int | None):
         super().__init__(source)
         self.count = count
 
@@ -101,7 +104,7 @@ class Skip(PassOn):
 
     name = "_SkipDataset"
 
-    def __init__(self, source: Any, count: Any):
+    def __init__(self, source: object, count: int | None):
         super().__init__(source)
         self.count = count
 
@@ -167,7 +170,7 @@ class Shard(PassOn):
 
     name = "_ShardDataset"
 
-    def __init__(self, source: Any, count: Any, index: Any):
+    def __init__(self, source: object, count: int | None, index: TensorLike):
         super().__init__(source)
         self.count, self.index = count, index
 
@@ -228,7 +231,7 @@ class Repeat(PassOn):
 
     name = "_RepeatDataset"
 
-    def __init__(self, source: Any, count: Any):
+    def __init__(self, source: object, count: int | None):
         super().__init__(source)
         self.count = count
 
@@ -372,7 +375,7 @@ class Shuffle(PassOn):
     name = "_ShuffleDataset"
     remembers = True
 
-    def __init__(self, source: Any, buffer_size: Any, seeds: tuple, reshuffle: bool):
+    def __init__(self, source: object, buffer_size: TensorLike, seeds: tuple, reshuffle: bool):
         super().__init__(source)
         self.buffer_size, self.seeds, self.reshuffle = buffer_size, seeds, reshuffle
 

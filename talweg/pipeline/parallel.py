@@ -122,7 +122,7 @@ class Holder:
 
     __slots__ = ("__weakref__", "channel")
 
-    def __init__(self, channel: Any):
+    def __init__(self, channel: Channel | Pool):
         self.channel = channel
 
     def __del__(self) -> None:
@@ -176,7 +176,7 @@ def _fetch(source: Next, channel: Channel) -> None:
             return
 
 
-def _thread(name: str, target: Callable[..., None], *args: Any) -> None:
+def _thread(name: str, target: Callable[..., None], *args: object) -> None:
     threading.Thread(target=target, args=args, name=name, daemon=True).start()
 
 

@@ -14,12 +14,15 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from talweg.core.errors import DataLossError, InvalidArgumentError, compose
 from talweg.core.system_errors import from_system
 from talweg.formats.checksum import crc32c, masked
 from talweg.formats.files import checked_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BLOCK = 1 << 18  # bytes read at once
 HEAD = struct.Struct("<QI")
@@ -111,7 +114,7 @@ class RecordReader:
             block *= 2
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _call(self, action: Any, *arguments: int) -> bytes:
+    def _call(self, action: Callable[..., Any], *arguments: int) -> bytes:
         try:
             return action(*arguments)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -120,7 +123,7 @@ class RecordReader:
             raise from_system(error, self.path) from None
 
 
-def unknown_compression(kind: Any) -> Exception:
+def unknown_compression(kind: str) -> Exception:
     """The error for a kind of compression that there is not."""
     text = compose("TW207", f"Unsupported compression_type: {kind}", "'', 'GZIP' or 'ZLIB'")
     return InvalidArgumentError(None, None, text)
@@ -209,7 +212,7 @@ class RecordFile:
             with contextlib.suppress(OSError):  # told above: closing writes what is left
                 self._file.close()
 
-    def _call(self, action: Any, *arguments: Any) -> None:
+    def _call(self, action: Callable[..., Any], *arguments: object) -> None:
         try:
             action(*arguments)
         except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,21 @@ from talweg.pipeline.nesting import Listed, merged
 from talweg.pipeline.run import End, IterationRun, Next, bound_of
 from talweg.pipeline.stage import Stage
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 KEY = ElementLayout(TensorSpec((), int64))
 
 
 class Reducer:
     """How a group is reduced: first state of a key, next state, result."""
 
-    def __init__(self, init_func: Any, reduce_func: Any, finalize_func: Any):
+    def __init__(
+        self,
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ):
         self.init_func, self.reduce_func, self.finalize_func = init_func, reduce_func, finalize_func
 
 
@@ -82,7 +90,7 @@ class GroupByReducer(Stage):
         return [finalize(states[which]) for which in sorted(states)]
 
 
-def listed(elements: Any) -> Listed:
+def listed(elements: object) -> Listed:
     """The stage of a Python list of elements; ValueError for none, TypeError if they differ."""
     if not isinstance(elements, list):
         raise type_error("TW104", f"`elements` must be a list, got {type(elements)}")
@@ -105,7 +113,7 @@ class SparseBatch(Stage):
 
     name = "_DenseToSparseBatchDataset"
 
-    def __init__(self, source: Any, count: Any, row_shape: Any):
+    def __init__(self, source: Any, count: TensorLike | None, row_shape: ShapeLike):
         spec = source.layout.spec
         if not isinstance(spec, TensorSpec):
             raise type_error("TW104", f"sparse_batch: elements must be tensors, are {spec!r}")
@@ -179,7 +187,7 @@ class ToRagged(Stage):
 
     name = "_MapDataset"
 
-    def __init__(self, source: Any, splits_dtype: Any):
+    def __init__(self, source: Any, splits_dtype: DTypeLike):
         self.flags = [
             isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined()
             for leaf in source.layout.flat
@@ -199,7 +207,7 @@ class ToRagged(Stage):
         """Divide all but the last dimension."""
         source, flags = self.inputs[0].start(run), self.flags
 
-        def divided(array: Any) -> Any:
+        def divided(array: np.ndarray) -> Any:
             if array.ndim < 2:
                 return array
             return RaggedTensor.from_tensor(
@@ -269,7 +277,7 @@ class PadTo(Stage):
         return step
 
 
-def _check_fillable(leaf: Any) -> None:
+def _check_fillable(leaf: object) -> None:
     """Zeros can be made of what has a known shape."""
     if isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined():
         return

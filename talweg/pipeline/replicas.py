@@ -111,7 +111,7 @@ def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:
     return spec if shape.rank is None else batch_spec(row_spec(spec), own)
 
 
-def _divided(item: Any, spec: TypeSpec, count: int) -> tuple:
+def _divided(item: np.ndarray, spec: TypeSpec, count: int) -> tuple:
     """The parts of a batch: as many rows each as the largest part needs, until none are left."""
     if item is None:
         return (None,) * count
@@ -121,7 +121,7 @@ def _divided(item: Any, spec: TypeSpec, count: int) -> tuple:
     return tuple([_part(item, spec, *pair) for pair in zip(limits, limits[1:])])
 
 
-def _rows(item: Any) -> int:
+def _rows(item: np.ndarray) -> int:
     if isinstance(item, np.ndarray):
         return len(item)
     if hasattr(item, "nrows"):
@@ -129,7 +129,7 @@ def _rows(item: Any) -> int:
     return int(item.dense_shape[0])
 
 
-def _part(item: Any, spec: TypeSpec, start: int, stop: int) -> Any:
+def _part(item: np.ndarray, spec: TypeSpec, start: int, stop: int) -> Any:
     """Rows of a batch."""
     if item is None or type(spec) is TensorSpec:
         return item if item is None else item[start:stop]

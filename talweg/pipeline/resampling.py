@@ -48,12 +48,12 @@ def counted(classes: Any, number: int) -> Any:
     return classes.batch(COUNTED).scan(first, update).unbatch()
 
 
-def resampled(dataset: Any, class_func: Any, target: Any, initial: Any, seed: Any) -> Any:
+def resampled(dataset: Any, class_func: Any, target: Any, initial: object, seed: object) -> Any:
     """Pairs of class and element, in the proportions of `target`."""
     target = convert_to_tensor(target)
     make = type(dataset)
 
-    def class_of(data: Any) -> Any:
+    def class_of(data: object) -> Any:
         return class_func(*data) if isinstance(data, tuple) else class_func(data)
 
     def marked(*data: Any) -> tuple[Any, Any]:

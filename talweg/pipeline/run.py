@@ -7,7 +7,7 @@ values, which is what a dataset is when a graph runs.  `Run` is one iterator's v
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import variant
 from talweg.core.errors import compose
@@ -17,6 +17,9 @@ from talweg.eager.structured import Variables, Variant
 from talweg.eager.tensor import EagerTensor
 from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.pipeline.stage import Stage
 
 VARIANT_SPEC = TensorSpec((), variant)
 
@@ -40,7 +43,7 @@ class IterationRun:
 
     __slots__ = ("kept", "state", "values")
 
-    def __init__(self, values: dict, kept: dict | None, state: Any = None):
+    def __init__(self, values: dict, kept: dict | None, state: Streams | bool | None = None):
         self.values, self.kept = values, kept
         self.state = Streams() if state is None else state
 
@@ -102,12 +105,12 @@ class Bound:
         return self.stage.size(IterationRun(self.values, self.kept, False))
 
 
-def bound_of(stage: Any) -> Bound:
+def bound_of(stage: object) -> Bound:
     """A dataset that uses no graph tensors."""
     return Bound(stage, {}, None)
 
 
-def unknowns(stage: Any) -> list:
+def unknowns(stage: Stage) -> list:
     """The graph tensors, and variables of graphs, that a pipeline uses."""
     found: dict[int, Any] = {}
     for here in stages_of(stage):
@@ -117,12 +120,12 @@ def unknowns(stage: Any) -> list:
     return list(found.values())
 
 
-def made_anew(stage: Any) -> bool:
+def made_anew(stage: Stage) -> bool:
     """Whether a pipeline has a state that begins whenever the graph it was made in runs."""
     return any([here.remembers and here.in_graph for here in stages_of(stage)])
 
 
-def stages_of(stage: Any) -> list:
+def stages_of(stage: Stage) -> list:
     """A stage and all that its elements come from, each once."""
     seen: dict[int, Any] = {}
     waiting = [stage]

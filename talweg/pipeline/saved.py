@@ -146,7 +146,7 @@ def _held_lock(path: str) -> BinaryIO:
     )
 
 
-def _write_json(path: Path, value: Any) -> None:
+def _write_json(path: Path, value: object) -> None:
     files.write_file(str(path), [json.dumps(value).encode()])
 
 
@@ -170,7 +170,7 @@ def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
 # -- saved datasets
 
 
-def kind_of_compression(compression: Any) -> str:
+def kind_of_compression(compression: str | None) -> str:
     """'' or 'GZIP' for what users may ask for; ValueError for another."""
     found = {None: "", "": "", "NONE": "", "AUTO": "", "GZIP": "GZIP", "SNAPPY": "GZIP"}
     if compression not in found:
@@ -294,7 +294,7 @@ class Saved(Stage):
         return step
 
 
-def load_layout(found: dict, element_spec: Any) -> ElementLayout:
+def load_layout(found: dict, element_spec: object) -> ElementLayout:
     """The layout of a saved dataset; ValueError if the one given does not fit."""
     own = ElementLayout(spec_from_json(found["spec"]))
     if element_spec is None:

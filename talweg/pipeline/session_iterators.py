@@ -7,7 +7,7 @@ twice.  `dispatch.context.running` is the state of the session that runs in this
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,10 @@ from talweg.pipeline.iterators import (
 )
 from talweg.pipeline.run import Bound, End, unknowns
 from talweg.prims.host import act
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.node import Node
 
 _numbers = itertools.count()
 FIXED = frozenset(("placeholder", "placeholder_with_default"))
@@ -106,7 +110,10 @@ class Iterator(OwnedIterator):
     """
 
     def __init__(
-        self, resource: IteratorResource | None, layout: ElementLayout, handle: Any = None
+        self,
+        resource: IteratorResource | None,
+        layout: ElementLayout,
+        handle: TensorLike | None = None,
     ):
         self._layout, self._resource, self._handle = layout, resource, handle
         self._leaves: list = []
@@ -117,8 +124,8 @@ class Iterator(OwnedIterator):
     def from_structure(
         output_types: Any,
         output_shapes: Any = None,
-        shared_name: Any = None,
-        output_classes: Any = None,
+        shared_name: str | None = None,
+        output_classes: TensorLike | None = None,
     ) -> Iterator:
         """An iterator for datasets of this structure, which `make_initializer` begins."""
         layout = layout_of(output_types, output_shapes, output_classes)
@@ -126,7 +133,10 @@ class Iterator(OwnedIterator):
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike,
+        output_types: Any,
+        output_shapes: Any = None,
+        output_classes: TensorLike | None = None,
     ) -> Iterator:
         """The iterator that a string names (see `string_handle`), which may be fed."""
         layout = layout_of(output_types, output_shapes, output_classes)
@@ -214,7 +224,7 @@ class Iterator(OwnedIterator):
         resource = self._resource
         operands = [read_leaf(leaf) for leaf in self._leaves]
 
-        def register(*values: Any) -> tuple:
+        def register(*values: object) -> tuple:
             state = session_state()
             state.setdefault("iterators", {})[resource.handle] = resource
             if resource.stage is not None:
@@ -242,7 +252,7 @@ class Iterator(OwnedIterator):
         return legacy_classes(self._layout.spec)
 
 
-def _named(state: dict, handle: Any) -> IteratorResource:
+def _named(state: dict, handle: object) -> IteratorResource:
     """The iterator that a string stands for."""
     key = handle[()] if isinstance(handle, np.ndarray) else handle
     found = state.get("iterators", {}).get(key)
@@ -278,14 +288,14 @@ def one_shot(dataset: Any) -> Any:
     return made
 
 
-def _is_fed(node: Any) -> bool:
+def _is_fed(node: Node) -> bool:
     """Whether a value depends on a placeholder."""
     nodes: dict = {}
     _add_sources(node, nodes)
     return any([other.prim.name in FIXED for other in nodes])
 
 
-def _add_sources(node: Any, nodes: dict) -> None:
+def _add_sources(node: Node, nodes: dict) -> None:
     """Add a node and what it depends on."""
     waiting = [node]
     while waiting:
@@ -308,22 +318,22 @@ def initializable(dataset: Any, shared_name: str | None = None) -> Any:
 # -- the older way to say what elements are
 
 
-def legacy_types(spec: Any) -> Any:
+def legacy_types(spec: object) -> Any:
     """The dtypes of a nest of specs."""
     return element.map_leaves(lambda leaf: getattr(leaf, "dtype", leaf), spec)
 
 
-def legacy_shapes(spec: Any) -> Any:
+def legacy_shapes(spec: object) -> Any:
     """The shapes of a nest of specs."""
     return element.map_leaves(lambda leaf: getattr(leaf, "shape", leaf), spec)
 
 
-def legacy_classes(spec: Any) -> Any:
+def legacy_classes(spec: object) -> Any:
     """The classes of a nest of specs."""
     return element.map_leaves(lambda leaf: leaf.value_type, spec)
 
 
-def layout_of(types: Any, shapes: Any, classes: Any) -> ElementLayout:
+def layout_of(types: object, shapes: list[Any] | None, classes: object) -> ElementLayout:
     """The layout of dtypes, shapes (unknown if not given) and classes (tensors)."""
     types = element.map_leaves(as_dtype, types)
     flat = element.flatten(types)
@@ -338,7 +348,7 @@ def layout_of(types: Any, shapes: Any, classes: Any) -> ElementLayout:
     return ElementLayout(element.pack(types, specs))
 
 
-def _flat_like(types: Any, shapes: Any) -> list:
+def _flat_like(types: object, shapes: list[Any]) -> list:
     if not element.is_nested(types):
         return [shapes]
     parts = zip(element.structure.children(types), element.structure.children(shapes))

@@ -189,7 +189,7 @@ def encoder_of(spec: Any) -> Any:
     return encoder
 
 
-def _as_content(part: Any) -> Any:
+def _as_content(part: object) -> Any:
     return part._array if isinstance(part, EagerTensor) else part
 
 
@@ -207,7 +207,7 @@ def _extension_rows(content: Any) -> Callable[[int], Any]:
     return lambda place: encoder.decode(inner, [_plain(part(place)) for part in parts])
 
 
-def _stacked_extensions(items: list, spec: Any) -> Any:
+def _stacked_extensions(items: list, spec: object) -> Any:
     encoder = encoder_of(spec)
     columns = zip(*[encoder.encode(spec, item) for item in items])
     stacks = [
@@ -221,5 +221,5 @@ def _splits(lengths: np.ndarray, dtype: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(dtype)
 
 
-def _plain(item: Any) -> Any:
+def _plain(item: np.generic | np.ndarray) -> Any:
     return item if hasattr(item, "_flat_components") or hasattr(item, "_array") else wrap(item)

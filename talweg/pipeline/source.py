@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,16 @@ from talweg.pipeline.stage import (
     start_rows,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 class Tensors(Stage):
     """One element."""
 
     name = "_TensorDataset"
 
-    def __init__(self, value: Any):
+    def __init__(self, value: TensorLike):
         self.value = element.converted(value)
         super().__init__(ElementLayout(element.specs_of(self.value)))
         self.flat_leaves = element.flatten(self.value)
@@ -92,7 +95,7 @@ class TensorSlices(Stage):
     name = "_TensorSliceDataset"
     moves_rows = True
 
-    def __init__(self, value: Any):
+    def __init__(self, value: TensorLike):
         self.value = element.converted(value)
         self.flat_leaves = element.flatten(self.value)
         if not self.flat_leaves:
@@ -198,7 +201,7 @@ class Range(Stage):
         numbers, make = self._numbers(run), self.dtype.type
         start, step, dtype = numbers.start, numbers.step, self.dtype
 
-        def take(places: Any) -> list:
+        def take(places: np.ndarray | range) -> list:
             if type(places) is range:
                 places = np.arange(places.start, places.stop)
             return [(places * step + start).astype(dtype)]
@@ -297,11 +300,11 @@ class FromGenerator(Stage):
         return step
 
 
-def _argument(array: Any) -> Any:
+def _argument(array: np.ndarray) -> Any:
     return array[()] if getattr(array, "ndim", 1) == 0 else np.array(array)
 
 
-def _outside(function: Callable[..., Any], *args: Any) -> Any:
+def _outside(function: Callable[..., Any], *args: object) -> Any:
     """A call of user's code, outside of any graph."""
     context = dispatch.context
     before = context.base, context.recorders
@@ -334,7 +337,7 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
         (only,) = specs
         return lambda value: (_taken(value, only),)
 
-    def take(value: Any) -> tuple:
+    def take(value: tuple[np.ndarray, ...]) -> tuple:
         if isinstance(value, list) and isinstance(layout.spec, tuple):
             value = tuple(value)
         leaves = element.flatten(value)
@@ -354,7 +357,7 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
     return take
 
 
-def _taken(value: Any, spec: Any) -> Any:
+def _taken(value: float | np.ndarray, spec: Any) -> Any:
     """A yielded leaf as content of this spec."""
     if type(spec) is not TensorSpec:
         if isinstance(spec, NoneTensorSpec):
@@ -388,7 +391,7 @@ def _taken(value: Any, spec: Any) -> Any:
     return array
 
 
-def _unexpected(happened: str, expected: Any, value: Any) -> Exception:
+def _unexpected(happened: str, expected: object, value: object) -> Exception:
     text = (
         f"TypeError: `generator` yielded an element that {happened}. The expected type was "
         f"{expected}, but the yielded element was {value!r}."

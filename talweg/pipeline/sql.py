@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import InvalidArgumentError, UnknownError, compose
@@ -12,6 +12,9 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 
 class SqlRows(Stage):
@@ -52,7 +55,7 @@ class SqlRows(Stage):
         return tuple([_content(value, dtype) for value, dtype in zip(row, self.dtypes)])
 
 
-def _content(value: Any, dtype: Any) -> Any:
+def _content(value: Any, dtype: DType) -> Any:
     if dtype.name == "string":
         value = value if isinstance(value, (str, bytes)) else "" if value is None else str(value)
     elif value is None:

@@ -37,7 +37,7 @@ class Stage:
     waits = False  # whether it calls Python functions or the like, which may wait for the world
     remembers = False  # whether an iterator may find what an earlier one has left
 
-    def __init__(self, layout: ElementLayout, *inputs: Any):
+    def __init__(self, layout: ElementLayout, *inputs: object):
         self.layout = layout
         self.inputs: tuple = inputs
         self.kept: dict = {}
@@ -166,7 +166,7 @@ def items_of(array: np.ndarray) -> Any:
 def rows_of_arrays(arrays: list) -> tuple[Callable[[Any], list], Callable[[int], tuple]]:
     """How rows are taken from arrays with equal first dimensions."""
 
-    def take(numbers: Any) -> list:
+    def take(numbers: np.ndarray | range) -> list:
         if type(numbers) is range and numbers.step == 1:
             return [array[numbers.start : numbers.stop] for array in arrays]
         return [array.take(numbers, axis=0) for array in arrays]
@@ -194,7 +194,7 @@ def counting(start: int, stop: int) -> Order:
     return order
 
 
-def as_numbers(numbers: Any) -> np.ndarray:
+def as_numbers(numbers: np.ndarray | range) -> np.ndarray:
     """Numbers of rows as an array."""
     return (
         np.arange(numbers.start, numbers.stop, numbers.step) if type(numbers) is range else numbers

@@ -15,7 +15,7 @@ class Prefetch(PassOn):
 
     name = "_PrefetchDataset"
 
-    def __init__(self, source: Any, size: Any):
+    def __init__(self, source: object, size: int):
         super().__init__(source)
         self.ahead = size
 

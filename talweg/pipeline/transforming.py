@@ -16,6 +16,7 @@ from talweg.pipeline.stage import Stage
 from talweg.pipeline.storage import Cache, Prefetch
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
     from talweg.pipeline.dataset import Dataset
 
 
@@ -34,7 +35,7 @@ class Transforming:
     def map(
         self,
         map_func: OfElement,
-        num_parallel_calls: Any = None,
+        num_parallel_calls: TensorLike | None = None,
         deterministic: bool | None = None,
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
@@ -63,7 +64,10 @@ class Transforming:
         return self._then(Map(self.stage, map_func, parallel))
 
     def map_with_legacy_function(
-        self, map_func: Any, num_parallel_calls: Any = None, deterministic: Any = None
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: TensorLike | None = None,
+        deterministic: bool | None = None,
     ) -> Dataset:
         """The older spelling of `map`."""
         return self.map(map_func, num_parallel_calls, deterministic)
@@ -78,7 +82,9 @@ class Transforming:
         """The elements before the first for which the predicate is false."""
         return self._then(TakeWhile(self.stage, predicate))
 
-    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: Any = None) -> Dataset:
+    def scan(
+        self, initial_state: TensorLike, scan_func: Callable[..., Any], name: str | None = None
+    ) -> Dataset:
         """scan_func(state, element) gives the next state and an element.
 
         >>> import talweg as tf
@@ -89,7 +95,7 @@ class Transforming:
         """
         return self._then(Scan(self.stage, initial_state, scan_func))
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
+    def enumerate(self, start: TensorLike = 0, name: str | None = None) -> Dataset:
         """Pairs of a number, from `start` on, and the element."""
         return self._then(Enumerate(self.stage, integer(start, "start")))
 
@@ -107,15 +113,15 @@ class Transforming:
             raise invalid("TW104", "`tf.data.Dataset.unique` only supports single components")
         return self._then(Unique(self.stage))
 
-    def take(self, count: Any, name: str | None = None) -> Dataset:
+    def take(self, count: TensorLike, name: str | None = None) -> Dataset:
         """The first `count` elements; all if it is -1."""
         return self._then(Take(self.stage, integer(count, "count")))
 
-    def skip(self, count: Any, name: str | None = None) -> Dataset:
+    def skip(self, count: TensorLike, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none if it is -1."""
         return self._then(Skip(self.stage, integer(count, "count")))
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+    def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Dataset:
         """Elements number index, index + num_shards, ...
 
         InvalidArgumentError unless 0 <= index < num_shards.
@@ -128,14 +134,14 @@ class Transforming:
                 raise invalid("TW207", f"index must be between 0 and {count - 1}, got {which}")
         return self._then(Shard(self.stage, count, which))
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+    def repeat(self, count: TensorLike | None = None, name: str | None = None) -> Dataset:
         """The elements `count` times; without end for None or -1."""
         return self._then(Repeat(self.stage, -1 if count is None else integer(count, "count")))
 
     def shuffle(
         self,
-        buffer_size: Any,
-        seed: Any = None,
+        buffer_size: TensorLike,
+        seed: TensorLike | None = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
@@ -155,7 +161,7 @@ class Transforming:
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._then(Shuffle(self.stage, size, seeds_of(seed), again))
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike, name: str | None = None) -> Dataset:
         """The elements, up to `buffer_size` of them computed ahead by a thread."""
         size = integer(buffer_size, "buffer_size")
         if type(size) is int and size < -1:
@@ -164,7 +170,7 @@ class Transforming:
             )
         return self._then(Prefetch(self.stage, size))
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+    def cache(self, filename: PathLike = "", name: str | None = None) -> Dataset:
         """The elements, computed in the first whole pass and kept for later ones.
 
         In memory, or with a filename in files that begin with that name.
@@ -191,7 +197,7 @@ class Transforming:
         return found
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     found = value.numpy() if hasattr(value, "numpy") else value
     if isinstance(found, bytes):
         return found.decode()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from talweg.graph.symbol import Symbol, constant_of
 from talweg.graph.walk import postorder
 from talweg.trace.host_calls import Outside
 from talweg.transform.batch import apply_rule
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+    from talweg.graph.subgraph import Body
+    from talweg.trace.concrete import ConcreteFunction
 
 MOVING = frozenset(
     (
@@ -47,7 +52,7 @@ class Vectorized:
     """The operations of a traced function, for stacks of rows."""
 
     @classmethod
-    def of(cls, concrete: Any) -> Vectorized | None:
+    def of(cls, concrete: ConcreteFunction) -> Vectorized | None:
         """The vectorized form of a traced function, if all its operations have one."""
         captured = concrete._outside
         if any([type(value) in (Handle, Symbol) for value in captured]):
@@ -63,7 +68,7 @@ class Vectorized:
         except _RowByRowError:
             return None
 
-    def __init__(self, body: Any, nodes: list[Node], rows: int, captured: list):
+    def __init__(self, body: Body, nodes: list[Node], rows: int, captured: list):
         self.slots: dict[Node, int] = {}
         self.stacked: dict[Node, bool] = {}
         self.start: list = [None] * rows
@@ -133,7 +138,7 @@ def _has_sizes(node: Node) -> bool:
     return any([_is_open(part) for part in (*shapes, *node.params.values())])
 
 
-def _is_open(value: Any) -> bool:
+def _is_open(value: object) -> bool:
     if type(value) is tuple:
         return any([_is_open(part) for part in value])
     return type(value) is Dim
@@ -148,7 +153,7 @@ def _elementwise(node: Node, flags: list[bool]) -> Callable[..., Any]:
     if not any(missing):
         return kernel
 
-    def aligned(*arrays: Any) -> Any:
+    def aligned(*arrays: object) -> Any:
         return kernel(*[_spread(array, count) for array, count in zip(arrays, missing)])
 
     return aligned
@@ -160,7 +165,7 @@ def _spread(array: Any, missing: int) -> Any:
     return array.reshape((len(array), *(1,) * missing, *array.shape[1:]))
 
 
-def _ruled(prim: Any, flags: tuple, params: dict, *arrays: Any) -> Any:
+def _ruled(prim: Primitive, flags: tuple, params: dict, *arrays: Any) -> Any:
     """An operation by its batch rule."""
     operands = [wrap(array) for array in arrays]
     if not any(flags):

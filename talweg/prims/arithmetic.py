@@ -9,7 +9,7 @@ In every rule `x, y` are the operands, `z` the result (`y` where there is one op
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
 from talweg.kernels import casting
 from talweg.prims.rounding import LOGICAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 COMPARED = NoGradient(
     "a comparison is piecewise constant", "a smooth step such as tf.sigmoid(k * (x - y))"
@@ -185,7 +188,7 @@ def positive_or_nonzero(x):
     return compare(x, zeros_of(x))
 
 
-def zero_like(x):
+def zero_like(x: object):
     """Zeros of x's dtype and shape; 0 for a Python number."""
     return zeros_of(x) if isinstance(x, Tensor) else 0
 
@@ -318,7 +321,7 @@ class minimum:
         return logical_not(less_equal(x, y))
 
 
-def _compare(kernel: Any, accepts: frozenset[DType], text: str, name: str):
+def _compare(kernel: Callable, accepts: frozenset[DType], text: str, name: str):
     body = type(name, (), {"__doc__": text, "operands": "x y", "no_gradient": COMPARED})
     return elementwise(numpy=kernel, accepts=accepts, result=bool_)(body)
 
@@ -331,7 +334,7 @@ greater = _compare(np.greater, REAL, "z = whether x > y.", "greater")
 greater_equal = _compare(np.greater_equal, REAL, "z = whether x ≥ y.", "greater_equal")
 
 
-def _logical(kernel: Any, operands: str, text: str, name: str):
+def _logical(kernel: Callable, operands: str, text: str, name: str):
     body = type(name, (), {"__doc__": text, "operands": operands, "no_gradient": LOGICAL})
     return elementwise(numpy=kernel, accepts=frozenset({bool_}))(body)
 
@@ -341,7 +344,7 @@ logical_or = _logical(np.logical_or, "x y", "z = x or y.", "logical_or")
 logical_not = _logical(np.logical_not, "x", "y = not x.", "logical_not")
 
 
-def _select(c, x, y):
+def _select(c: np.generic | np.ndarray, x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     dtype = x.dtype if hasattr(x, "dtype") else y.dtype
     return np.where(c, x, y).astype(dtype, copy=False)
 
@@ -376,7 +379,7 @@ class select:
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def _gate(c, x):
+def _gate(c: np.generic | np.ndarray, x: np.generic | np.ndarray):
     """The bits of x times 0 or 1: several times faster than `np.where` on an irregular mask."""
     if x.dtype.kind == "c" or np.ndim(x) == 0:
         return np.where(c, x, 0).astype(x.dtype, copy=False)

@@ -7,6 +7,7 @@ form I₀ - I₁ / x that stays within orders 0 and 1 does not.  Citations: NIST
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +19,20 @@ from talweg.prims.rounding import mod
 from talweg.prims.special import POSITIVE, in_float64, scipy_special
 from talweg.prims.transcendental import cos, exp, sin
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 AROUND = (-3, 3)
 
 
-def _ordered(name, scipy_names, text, slope):
+def _ordered(name: str, scipy_names: tuple[str, ...], text: str, slope: Callable):
     """A function of integer order n >= 0; `slope(y, x, order)` is its derivative."""
 
-    def infer(x, *, order):
+    def infer(x, *, order: int):
         check_dtype(name, "x", x.dtype, FLOATING)
         return x
 
-    def numpy(x, *, order):
+    def numpy(x: np.generic | np.ndarray, *, order: int):
         if order < 2:
             return scipy_special(scipy_names[order])(x)
         return scipy_special(scipy_names[2])(x.dtype.type(order), x)
@@ -56,19 +60,19 @@ def _ordered(name, scipy_names, text, slope):
     return primitive(type(name, (), fields))
 
 
-def _slope_i(y, x, order):
+def _slope_i(y: object, x: object, order: int):
     return _neighbours("bessel_i", x, order, 1)
 
 
-def _slope_ie(y, x, order):
+def _slope_ie(y: object, x: object, order: int):
     return _neighbours("bessel_ie", x, order, 1) - sign(x) * y
 
 
-def _slope_j(y, x, order):
+def _slope_j(y: object, x: object, order: int):
     return _neighbours("bessel_j", x, order, -1)
 
 
-def _neighbours(name, x, order, parity):
+def _neighbours(name: str, x: object, order: int, parity: int):
     """(Bₙ₋₁ ± Bₙ₊₁) / 2, with B₋₁ = ±B₁."""
     prim = later(name)
     if order == 0:
@@ -91,12 +95,12 @@ bessel_j = _ordered(
 )
 
 
-def _infinite_below(y, x):
+def _infinite_below(y: np.ndarray, x: np.ndarray):
     """TensorFlow extends K to negative numbers by its limit at 0."""
     return np.where(x < 0, np.inf, y)
 
 
-def _lowest_below(y, x):
+def _lowest_below(y: np.ndarray, x: np.ndarray):
     """TensorFlow extends Y to negative numbers by its limit at 0."""
     return np.where(x < 0, -np.inf, y)
 
@@ -165,8 +169,8 @@ def expint(y, x):
     return root, root / x
 
 
-def _fresnel(which):
-    def kernel(x):
+def _fresnel(which: int):
+    def kernel(x: np.generic | np.ndarray):
         from scipy import special
 
         wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
@@ -205,7 +209,7 @@ def spence(y, x):
     return -log_quotient(x, order=0)
 
 
-def _log_quotient(x, order):
+def _log_quotient(x, order: int):
     """fₙ = dⁿ/dxⁿ of ln x / (x - 1).
 
     Near 1 by the integral (-1)ⁿ n! ∫₀¹ tⁿ / (1 + u t)ⁿ⁺¹ dt, u = x - 1, with 20 Gauss points (the

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.declare import elementwise
 from talweg.core.dtypes import INTEGER, string
 from talweg.core.primitive import NoGradient, Reject, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BITS = NoGradient("integers have no derivative")
 TEXT = NoGradient("strings have no derivative")
@@ -20,7 +25,7 @@ REJECTS = (
 )
 
 
-def _bitwise(name, kernel, text, scalar, operands="x y"):
+def _bitwise(name: str, kernel: Callable, text: str, scalar: Callable | str, operands: str = "x y"):
     body = type(name, (), {"__doc__": text, "operands": operands, "no_gradient": BITS})
     one = operands == "x"
     samples = (Sample(INTS), Sample(BYTES[0])) if one else TWO
@@ -31,7 +36,7 @@ def _bitwise(name, kernel, text, scalar, operands="x y"):
     return make(body)
 
 
-def _amount(x, y):
+def _amount(x: np.ndarray, y: np.ndarray):
     """Shift amounts held within 0 ... bits - 1, as TensorFlow does."""
     return np.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype, copy=False)
 
@@ -58,7 +63,7 @@ right_shift = _bitwise(
 )
 
 
-def _join(x, y):
+def _join(x: np.ndarray, y: np.ndarray):
     result = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), object)
     np.add(x, y, out=result)
     return result

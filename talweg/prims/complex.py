@@ -21,7 +21,7 @@ Z = np.array([1 + 2j, -0.5 + 0.25j, 3 - 1j], np.complex64)
 WIDER = {float32: complex64, float64: complex128}
 
 
-def _real_result(name):
+def _real_result(name: str):
     def infer(x):
         check_dtype(name, "x", x.dtype, COMPLEX)
         return Aval(x.dims, x.dtype.real_dtype)
@@ -132,7 +132,7 @@ class complex_:
     samples = (Sample([3], [3]),)
 
 
-def direction(x):
+def direction(x: object):
     """x / |x|, and 0 where x = 0."""
     size = complex_abs(x)
     return div_no_nan(x, complex_(size, zeros_of(size)))

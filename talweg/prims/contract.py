@@ -136,7 +136,7 @@ class matmul:
     )
 
 
-def _aligned(size, x, batched, rank):
+def _aligned(size, x, batched: int, rank):
     """`x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
     if not batched:
         return x

@@ -17,7 +17,7 @@ Derivatives are in `trace/control_rules.py`, since they trace new bodies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,10 +33,15 @@ from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
 from talweg.prims.rows import UNEVEN, Kinds, element_dims, in_front
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.core.value import Tensor
+    from talweg.graph.subgraph import Body
+
 _LIST = Aval((), variant)
 
 
-def avals_outside(body: Any, operands: tuple, nodes: Any) -> list[Aval]:
+def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
     """What is known outside of inner nodes: sizes that only exist inside are unknown."""
     known: dict[Any, Any] = {}
     for node, outside in zip(body.inputs, operands):
@@ -207,23 +212,23 @@ def fixed(aval: Aval) -> tuple | None:
     return tuple([size if type(size) is int else None for size in aval.dims])
 
 
-def is_fixed(x: Any) -> bool:
+def is_fixed(x: Tensor) -> bool:
     """Whether a tensor's shape is known, so that its zeros need no look at it."""
     dims = x.shape._dims
     return dims is not None and None not in dims
 
 
-def zero_like(x: Any) -> tuple:
+def zero_like(x: Tensor) -> tuple:
     """What a zero in place of `x` takes its shape from: nothing if the shape is known."""
     return () if is_fixed(x) else (x,)
 
 
-def zero(x: Any) -> dict:
+def zero(x: Tensor) -> dict:
     """The parameters of what may give a zero in place of `x`."""
     return {"dims": x.shape._dims if is_fixed(x) else None, "dtype": x.dtype}
 
 
-def zeros_if_absent(found: Any, like: tuple, dims: tuple | None, dtype: Any) -> Any:
+def zeros_if_absent(found: object, like: tuple, dims: tuple | None, dtype: DType) -> Any:
     """`found`, or zeros like the operand given or of these dimensions; else absent."""
     if found is not None or dtype is variant:
         return found

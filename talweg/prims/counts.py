@@ -43,7 +43,7 @@ class bincount:
         t.require(t.greater_equal(x, 0))
 
     def scatter(s: Any, x, *, size):
-        def at(index):
+        def at(index: tuple):
             n = x(*index)
             return (s.clamped(n, size),), s.number(1, int64), s.less(n, size)
 
@@ -122,7 +122,7 @@ class partition_sizes:
         t.require_below(x, count)
 
     def scatter(s: Any, x, *, count):
-        def at(index):
+        def at(index: tuple):
             return (s.clamped(x(*index), count),), s.number(1, int64), None
 
         return s.scatter(x.dims, at)
@@ -138,7 +138,7 @@ class partition_sizes:
     )
 
 
-def _check_range(name, x, limits, bins):
+def _check_range(name, x, limits, bins: int):
     for part, argument in ((x, "values"), (limits, "value_range")):
         check_dtype(name, argument, part.dtype, REAL)
         if part.dtype is not x.dtype:

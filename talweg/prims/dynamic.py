@@ -7,6 +7,8 @@ are resolved already, and serve eager execution and known sizes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -19,27 +21,30 @@ from talweg.core.primitive import NoGradient, Reject, Sample, later
 from talweg.prims.layout import like, pad, sliced_size
 from talweg.prims.rounding import mod
 
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+
 COUNTS = NoGradient("positions are integers")
 
 
 # -- slices
 
 
-def _start(bound, size):
+def _start(bound: Size | None, size: Size):
     """Where a forward slice starts, not clipped at the end."""
     if bound is None:
         return 0
     return bound if bound >= 0 else largest(size + bound, 0)
 
 
-def _stop(bound, size):
+def _stop(bound: Size | None, size: Size):
     """Where a forward slice stops, not clipped at the start."""
     if bound is None:
         return size
     return smallest(bound, size) if bound >= 0 else size + bound
 
 
-def _forward_count(start, stop, step, size):
+def _forward_count(start: Size | None, stop: Size | None, step: int, size: Size):
     if stop is None and start is not None and start < 0:
         length = smallest(-start, size)
     else:
@@ -47,7 +52,7 @@ def _forward_count(start, stop, step, size):
     return largest(0, length if step == 1 else (length + step - 1) // step)
 
 
-def _backward_count(start, stop, step, size):
+def _backward_count(start: int | None, stop: int | None, step: int, size: int):
     if start is None:
         first = size - 1
     else:
@@ -59,7 +64,7 @@ def _backward_count(start, stop, step, size):
     return largest(0, (first - last - step - 1) // -step)
 
 
-def slice_count(start, stop, step, size):
+def slice_count(start: Size | None, stop: Size | None, step: int | None, size: Size):
     """How many elements [start : stop : step] takes of `size`; None if that is not known."""
     step = 1 if step is None else step
     try:
@@ -70,7 +75,7 @@ def slice_count(start, stop, step, size):
         return None
 
 
-def sliced_dims(dims, key):
+def sliced_dims(dims: tuple, key: tuple):
     """The dimensions of x[key] for x of shape `dims`."""
     found = []
     for size, part in zip(dims, key):
@@ -80,7 +85,7 @@ def sliced_dims(dims, key):
     return (*found, *dims[len(key) :])
 
 
-def as_index(key, dims):
+def as_index(key: tuple, dims: tuple):
     """The key as NumPy takes it; InvalidArgumentError for an index out of range."""
     index = []
     for axis, (size, part) in enumerate(zip(dims, key)):
@@ -97,7 +102,7 @@ def as_index(key, dims):
     return (*index, ...)
 
 
-def resolved(key, dims):
+def resolved(key: tuple, dims: tuple):
     """The key as bounds of a `strided_slice` that keeps all axes."""
     begin, end, strides = [], [], []
     for place, size in enumerate(dims):
@@ -255,7 +260,7 @@ def zero_of(x):
 # -- shapes
 
 
-def _check_vector(name, shape):
+def _check_vector(name: str, shape: Aval):
     if shape.dtype not in (int32, int64) or (shape.dims is not None and len(shape.dims) != 1):
         raise invalid("TW203", f"{name}: shape has shape {shape.dims}", "an integer vector")
 
@@ -265,7 +270,7 @@ def _known(x):
     return np.broadcast_to(x.content, x.dims)
 
 
-def is_static(dims):
+def is_static(dims: tuple | None):
     """Whether all dimensions are known numbers."""
     return dims is not None and all(type(size) is int for size in dims)
 

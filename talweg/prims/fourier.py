@@ -8,6 +8,7 @@ of which stands for two, weighted by 2 or 1/2.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,21 +22,24 @@ from talweg.core.value import Tensor
 from talweg.kernels.fourier import transform
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+
 REALS = frozenset((float32, float64))
 HALF = {float32: complex64, float64: complex128}
 
 
-def _inner(count, length):
+def _inner(count: int, length: int):
     """Which of the first places of a half spectrum stand for a pair of frequencies: start, stop."""
     return 1, min(count, (length + 1) // 2)
 
 
-def half_size(length):
+def half_size(length: int):
     """How many places the half spectrum of `length` numbers has: length // 2 + 1, or 0 for none."""
     return smallest(length // 2 + 1, length)
 
 
-def as_real(size, dtype):
+def as_real(size: int, dtype: DType):
     """A size as a factor for real tensors of `dtype`."""
     return float(size) if type(size) is int else as_factor(size, dtype)
 
@@ -189,7 +193,7 @@ class irfft:
     rejects = (Reject([3], dtype=complex64, axis=0, length=8, halved=False, code="TW204"),)
 
 
-def _edges(x, factor, last):
+def _edges(x, factor: object, last: bool):
     """x with its first (and last) place along the last axis scaled."""
     x = x.copy()
     x[..., 0] *= factor
@@ -252,7 +256,7 @@ class dct:
     rejects = (Reject([3], dtype=complex64, kind=2, ortho=False, turned=False, code="TW102"),)
 
 
-def frame_count(size, length, step):
+def frame_count(size: int, length: int, step: int):
     """How many whole frames of `length`, `step` apart, fit into `size` places."""
     return largest(0, 1 + (size - length) // step)
 
@@ -353,7 +357,7 @@ class overlap_add:
     )
 
 
-def _first(frames, count):
+def _first(frames, count: object):
     """The first `count` frames; a longer signal has more."""
     return (
         frames

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.declare import elementwise
@@ -12,6 +14,9 @@ from talweg.core.dtypes import FLOATING, INEXACT, int32, int64
 from talweg.core.primitive import Sample
 from talweg.core.value import Tensor
 from talweg.prims.arithmetic import MIXED, RAGGED, cast, not_equal, one_like, zeros_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # x = 0 is a kink: finite differences see the slope of the smooth side, TensorFlow takes 0.
 ZEROS = Sample(
@@ -27,10 +32,10 @@ def is_nonzero(x):
     return cast(not_equal(x, zeros_of(x)), dtype=x.dtype)
 
 
-def _zero_wins(compute):
+def _zero_wins(compute: Callable):
     """The kernel x, y -> compute(x, y), with 0 where x = 0."""
 
-    def kernel(x, y):
+    def kernel(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
         return np.where(x == 0, 0, compute(x, y)).astype(np.result_type(x, y), copy=False)
 
     return kernel
@@ -102,7 +107,7 @@ class xdivy:
         return xdivy(-z, y)
 
 
-def _div_no_nan(x, y):
+def _div_no_nan(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     zero = y == 0
     return np.where(zero, 0, x / np.where(zero, 1, y)).astype(np.result_type(x, y), copy=False)
 

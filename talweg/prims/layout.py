@@ -15,7 +15,7 @@ from talweg.core.primitive import Reject, Sample, later
 from talweg.core.shapes import known_first, normalize_axis
 
 
-def batch_to_front(size, x, batched):
+def batch_to_front(size: object, x, batched: object):
     """`x` with a batch axis in front: its own, or `size` copies of it."""
     return x if batched else broadcast_to(x, shape=(size, *x.dims))
 

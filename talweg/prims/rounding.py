@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from talweg.core.declare import elementwise
@@ -82,7 +80,7 @@ class next_after:
 # -- whole quotients and remainders
 
 
-def _are_integers(x: Any, y: Any) -> bool:
+def _are_integers(x: np.generic | np.ndarray, y: int | np.generic | np.ndarray) -> bool:
     """Whether the operands are integers; if so, the divisor must have no zeros."""
     if np.result_type(x, y).kind not in "iu":
         return False
@@ -91,28 +89,28 @@ def _are_integers(x: Any, y: Any) -> bool:
     return True
 
 
-def _floor_div(x, y):
+def _floor_div(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     return np.floor_divide(x, y) if _are_integers(x, y) else np.floor(np.divide(x, y))
 
 
-def _mod(x, y):
+def _mod(x: np.generic | np.ndarray, y: int | np.generic | np.ndarray):
     _are_integers(x, y)
     return np.mod(x, y)
 
 
-def _truncate_div(x, y):
+def _truncate_div(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     if not _are_integers(x, y):
         return np.trunc(np.divide(x, y))
     quotient = np.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x)).astype(quotient.dtype)
 
 
-def _truncate_mod(x, y):
+def _truncate_mod(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     _are_integers(x, y)
     return np.fmod(x, y)
 
 
-def _require_divisors(t, x, y):
+def _require_divisors(t, x: object, y):
     if y.dtype.is_integer:
         t.require(t.not_equal(y, 0))
 

@@ -4,7 +4,7 @@ loops are made of (`trace/batch_rules.py`).  What they stand for is told in `ker
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from talweg.kernels.rows import repeated as repeated_values
 from talweg.kernels.variants import History, List, total
 from talweg.prims.layout import broadcast_to, transpose
 
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+    from talweg.core.dtypes import DType
+
 EVEN, UNEVEN = 1, 2  # kinds of operands and results, see `transform/batch.py`
 
 _LIST = Aval((), variant)
@@ -31,12 +35,12 @@ class Kinds(NamedTuple):
     kinds: tuple
 
 
-def more_dims(size, dims):
+def more_dims(size: Size, dims: tuple | None):
     """Dimensions with the batch axis in front; None stays None."""
     return None if dims is None else (size, *dims)
 
 
-def element_dims(size, dims, dtype):
+def element_dims(size: Size, dims: tuple | None, dtype: DType):
     """The dimensions of an element of a list or history for all slices: a variant has none."""
     return dims if dtype is variant else more_dims(size, dims)
 
@@ -47,19 +51,19 @@ def known_dims(x):
     return x.dims if aval is None else aval.dims
 
 
-def repeated(x, size):
+def repeated(x, size: object):
     """`size` times x, along a new first axis."""
     if x.dtype is variant or known_dims(x) is None:
         return rows_repeat(x, size=size)
     return broadcast_to(x, shape=(size, *x.dims))
 
 
-def in_front(x, size, kind):
+def in_front(x: object, size: Size, kind: int):
     """x with the batch axis in front: its own, or `size` times x."""
     return x if kind else repeated(x, size)
 
 
-def turned(x):
+def turned(x: object):
     """x with its first two axes exchanged."""
     dims = known_dims(x)
     if dims is None:

@@ -8,7 +8,7 @@ again, so they are exact where elements are zero, and to any order.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from talweg.prims.layout import batch_to_front, reverse, strided_slice, unslice
 from talweg.prims.reduce import conjugate
 from talweg.prims.transcendental import exp
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
+
 FORWARD = {"axis": 0, "exclusive": False, "reverse": False}
 SAMPLES = (
     Sample([4], **FORWARD),
@@ -35,22 +40,22 @@ SAMPLES = (
 )
 
 
-def _infer(name, accepts):
-    def infer(x, *, axis, exclusive, reverse):
+def _infer(name: str, accepts: frozenset[DType]):
+    def infer(x, *, axis: int, exclusive: bool, reverse: bool):
         check_dtype(name, "x", x.dtype, accepts)
         return Aval(x.dims, x.dtype)
 
     return infer
 
 
-def _batch(name):
-    def batch(size, batched, x, *, axis, exclusive, reverse):
+def _batch(name: str):
+    def batch(size: int, batched: tuple, x: object, *, axis: int, exclusive: bool, reverse: bool):
         return later(name)(x, axis=axis + 1, exclusive=exclusive, reverse=reverse)
 
     return batch
 
 
-def _kernel(ufunc, start):
+def _kernel(ufunc, start: float):
     """The scan by `ufunc`, which has `start` as its neutral element; 16-bit floats in float32."""
 
     def kernel(x, *, axis, exclusive, reverse):
@@ -70,11 +75,11 @@ def _kernel(ufunc, start):
     return kernel
 
 
-def _compiled(step, start):
+def _compiled(step: Callable, start: float):
     """The rule by which a scan is compiled; `step(s, carried, x)` is what is carried on."""
 
-    def scan(s, x, *, axis, exclusive, reverse):
-        def forward(carried, _, element):
+    def scan(s, x: object, *, axis: object, exclusive: object, reverse: object):
+        def forward(carried: object, _: object, element: object):
             return step(s, carried, element)
 
         return s.scan(axis, forward, start=start, exclusive=exclusive, reverse=reverse)
@@ -82,7 +87,7 @@ def _compiled(step, start):
     return scan
 
 
-def _along(axis, rank, bounds):
+def _along(axis: object, rank: int, bounds: slice):
     return tuple(bounds if i == axis else slice(None) for i in range(rank))
 
 
@@ -195,10 +200,10 @@ class cumsum:
     rejects = (Reject(np.array([True]), code="TW102", **FORWARD),)
 
 
-def _facing(rule):
+def _facing(rule: Callable):
     """`rule(v, y, x, axis, exclusive)`, written for a scan from the start, for both directions."""
 
-    def apply(v, y, x, *, axis, exclusive, reverse):
+    def apply(v, y, x, *, axis: int, exclusive: bool, reverse: bool):
         if not reverse:
             return rule(v, y, x, axis, exclusive)
         v, y, x = (_flip(value, axis) for value in (v, y, x))
@@ -207,11 +212,11 @@ def _facing(rule):
     return apply
 
 
-def _flip(x, axis):
+def _flip(x: object, axis: int):
     return reverse(x, axes=(axis,))
 
 
-def _cumprod_vjp(g, y, x, axis, exclusive):
+def _cumprod_vjp(g: object, y: object, x: object, axis: int, exclusive: bool):
     """x̄ₖ = (Πⱼ<ₖ xⱼ) sₖ with sₖ = Σᵢ≥ₖ ȳᵢ Πₖ<ⱼ≤ᵢ xⱼ = ȳₖ + xₖ₊₁ sₖ₊₁."""
     x = conjugate(x)
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
@@ -220,7 +225,7 @@ def _cumprod_vjp(g, y, x, axis, exclusive):
     return before * _flip(sums, axis)
 
 
-def _cumprod_jvp(t, y, x, axis, exclusive):
+def _cumprod_jvp(t: object, y: object, x: object, axis: int, exclusive: bool):
     """ẏᵢ = ẋᵢ Πⱼ<ᵢ xⱼ + xᵢ ẏᵢ₋₁."""
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
     t = linear_recurrence(x, t * before, axis=axis)
@@ -251,7 +256,7 @@ def _decay(x, y):
     return exp(lowest)
 
 
-def _logsumexp_vjp(g, y, x, axis, exclusive):
+def _logsumexp_vjp(g: object, y: object, x: object, axis: int, exclusive: bool):
     """x̄ₖ = Σᵢ≥ₖ ȳᵢ eˣₖ⁻ʸᵢ = eˣₖ⁻ʸₖ sₖ with sₖ = ȳₖ + eʸₖ⁻ʸₖ₊₁ sₖ₊₁; no factor exceeds 1."""
     if exclusive:
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
@@ -261,7 +266,7 @@ def _logsumexp_vjp(g, y, x, axis, exclusive):
     return _decay(x, _flip(y, axis)) * _flip(sums, axis)
 
 
-def _logsumexp_jvp(t, y, x, axis, exclusive):
+def _logsumexp_jvp(t: object, y: object, x: object, axis: int, exclusive: bool):
     """ẏᵢ = ẋᵢ eˣᵢ⁻ʸᵢ + eʸᵢ₋₁⁻ʸᵢ ẏᵢ₋₁."""
     if exclusive:
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)

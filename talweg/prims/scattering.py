@@ -6,6 +6,7 @@ x [..., r], i [k, depth], u [k, r]: each i[k] names a slice of x, which is combi
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,16 +31,19 @@ from talweg.prims.indexing import (
 from talweg.prims.layout import batch_to_front, broadcast_to, reshape
 from talweg.prims.sequences import counting
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _batch_scatter(prim):
-    def batch(size, batched, x, i, u):
+
+def _batch_scatter(prim: Callable):
+    def batch(size: int, batched: tuple, x, i, u):
         x, i, u = (batch_to_front(size, v, b) for v, b in zip((x, i, u), batched))
         return prim()(x, nd_places(x.dims, i), u)
 
     return batch
 
 
-def _scatter(kind, text, **rules):
+def _scatter(kind: str, text: str, **rules: object):
     """A primitive z = x with updates u combined into the places i."""
     name = f"scatter_{kind}"
 
@@ -55,10 +59,10 @@ def _scatter(kind, text, **rules):
         check_updates(name, x.dims, i, u)
         return x
 
-    def requires(t, x, i, u):
+    def requires(t, x, i, u: object):
         require_places(t, i, x.dims)
 
-    def expand(t, x, i, u):
+    def expand(t: object, x: object, i: object, u: object):
         if kind != "add":
             return NotImplemented
         return in_float32(t, name, (x, i, u), 0, {})
@@ -135,18 +139,18 @@ def _shares(z, x, i, u):
     return own, given, 1 / scatter_add(own, i, given)
 
 
-def _extreme_vjp(g, z, x, i, u):
+def _extreme_vjp(g: object, z: object, x: object, i: object, u: object):
     own, given, share = _shares(z, x, i, u)
     g = g * share
     return own * g, None, given * gather_nd(g, i, sparse=False)
 
 
-def _extreme_jvp(t, z, x, i, u):
+def _extreme_jvp(t: tuple, z: object, x: object, i: object, u: object):
     own, given, share = _shares(z, x, i, u)
     return scatter_add(own * t[0], i, given * t[2]) * share
 
 
-def _extreme(kind, word):
+def _extreme(kind: str, word: str):
     return _scatter(
         kind,
         f"z = x, with z[i[k], r] the {word} of what it was and u[k, r].",

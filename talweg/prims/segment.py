@@ -8,6 +8,7 @@ unsorted segment functions differ in what the API checks and in what it puts int
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,11 @@ from talweg.prims.complex import conj
 from talweg.prims.indexing import in_float32
 from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
 from talweg.prims.scan import linear_recurrence, shifted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
 
 IDS = NoGradient("segment ids only choose where a row goes")
 ORDER = NoGradient("an order is piecewise constant")
@@ -54,7 +60,7 @@ def check_ids(name, data, ids):
         )
 
 
-def _infer(name, accepts):
+def _infer(name: str, accepts: frozenset[DType]):
     def infer(x, ids, *, count):
         check_dtype(name, "data", x.dtype, accepts)
         check_ids(name, x, ids)
@@ -63,7 +69,7 @@ def _infer(name, accepts):
     return infer
 
 
-def _rows(x, ids, count, name):
+def _rows(x, ids, count: object, name: object):
     """Data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
     x = np.reshape(x, (ids.size, *x.shape[ids.ndim :]))
     ids = np.reshape(ids, -1)
@@ -80,7 +86,7 @@ def _rows(x, ids, count, name):
     return x, ids
 
 
-def _reduced(name, ufunc, start):
+def _reduced(name: str, ufunc, start: Callable):
     """The kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
 
     def kernel(x, ids, *, count):
@@ -96,19 +102,19 @@ def _reduced(name, ufunc, start):
     return kernel
 
 
-def _compiled(name, op, start, mark=None):
+def _compiled(name: str, op: str, start: Callable, mark: float | None = None):
     """The rules by which a segment reduction is compiled; start and mark as in `ScatterRule`."""
 
-    def requires(t, x, ids, *, count):
+    def requires(t, x: object, ids, *, count: object):
         if count <= ids.dtype.max:
             t.require(t.less(ids, count))
 
-    def expand(t, x, ids, *, count):
+    def expand(t: object, x: object, ids: object, *, count: int):
         if op not in ("add", "mul"):
             return NotImplemented
         return in_float32(t, name, (x, ids), 0, {"count": count})
 
-    def scatter(s, x, ids, *, count):
+    def scatter(s, x, ids, *, count: int):
         rank = len(ids.dims)
 
         def at(index):
@@ -123,8 +129,8 @@ def _compiled(name, op, start, mark=None):
     return {"requires": requires, "expand": expand, "scatter": scatter, "call": "scatter"}
 
 
-def _batch(name):
-    def batch(size, batched, x, ids, *, count):
+def _batch(name: str):
+    def batch(size: int, batched: tuple, x, ids, *, count: int):
         if batched[1]:
             return NotImplemented  # each slice has its own ids
         rank = len(ids.dims)
@@ -263,8 +269,8 @@ class segment_rows:
 # -- extremes
 
 
-def _extreme(name, ufunc, text):
-    def weights(y, x, ids, count):
+def _extreme(name: str, ufunc: Callable, text: str):
+    def weights(y: object, x, ids, count: int):
         """1/n at the n places of a segment that take the extreme value, 0 elsewhere."""
         inside = broadcast_to(
             reshape(
@@ -277,10 +283,10 @@ def _extreme(name, ufunc, text):
         total = segment_rows(segment_sum(mask, ids, count=count), ids)
         return select(taken, mask / total, zeros_of(mask))
 
-    def vjp(g, y, x, ids, *, count):
+    def vjp(g: object, y: object, x: object, ids: object, *, count: int):
         return weights(y, x, ids, count) * segment_rows(g, ids), None
 
-    def jvp(t, y, x, ids, *, count):
+    def jvp(t: tuple, y: object, x: object, ids: object, *, count: int):
         return segment_sum(weights(y, x, ids, count) * t[0], ids, count=count)
 
     op, mark = ("maximum", -np.inf) if name == "segment_max" else ("minimum", np.inf)
@@ -303,7 +309,7 @@ def _extreme(name, ufunc, text):
     return primitive(type(name, (), fields))
 
 
-def _worst(dtype, name):
+def _worst(dtype, name: str):
     """The maximum (minimum) of an empty segment: the lowest (highest) finite value."""
     limits = of_numpy(dtype)
     return limits.min if name == "segment_max" else limits.max
@@ -357,7 +363,7 @@ def _products_before(x, ids):
     size, width = x.dims[0], 1
     ids = broadcast_to(reshape(ids, shape=(size, *(1,) * (len(x.dims) - 1))), shape=x.dims)
 
-    def stay(width):
+    def stay(width: int):
         return equal(_span(ids, width, size), _span(ids, 0, size - width))
 
     ones = 1 + zeros_of(x)

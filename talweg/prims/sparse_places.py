@@ -19,7 +19,7 @@ SOME = np.array([[0, 1], [1, 0]])
 SHAPE = np.array([2, 3])
 
 
-def _check(name, i, d):
+def _check(name: object, i, d):
     if len(i.dims) != 2 or len(d.dims) != 1 or differ(i.dims[1], d.dims[0]):
         raise invalid(
             "TW204",
@@ -28,7 +28,7 @@ def _check(name, i, d):
         )
 
 
-def _row_numbers(i, d):
+def _row_numbers(i: np.ndarray, d: np.ndarray):
     weights = np.ones(len(d), np.int64)
     if len(d) > 1:
         weights[:-1] = np.cumprod(d[:0:-1].astype(np.int64))[::-1]

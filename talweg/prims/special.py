@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import wraps
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,17 +24,20 @@ from talweg.prims.guarded import xlog1py, xlogy
 from talweg.prims.layout import batch_to_front
 from talweg.prims.transcendental import exp, log
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 WIDE = frozenset({float32, float64})
 POSITIVE = {"x": (0.3, 3)}
 UNIT = {"x": (0.1, 0.9)}
 ROOT_PI = math.sqrt(math.pi)
 
 
-def in_double(rule):
+def in_double(rule: Callable):
     """A partial derivative computed in float64: what it is made of may be out of range."""
 
     @wraps(rule)
-    def partial(z, *operands):
+    def partial(z, *operands: object):
         values = [in_float64(v) if isinstance(v, Tensor) else v for v in (z, *operands)]
         return cast(rule(*values), dtype=z.dtype)
 
@@ -45,7 +49,7 @@ def in_float64(x):
     return cast(x, dtype=float64)
 
 
-def scipy_special(name, mend=None):
+def scipy_special(name: str, mend: Callable | None = None):
     """SciPy's function of that name as a kernel.
 
     `mend(y, *operands)` gives the values where TensorFlow's convention is another than SciPy's.
@@ -92,12 +96,12 @@ def digamma(y, x):
     return polygamma(one_of(x), x)
 
 
-def one_of(x):
+def one_of(x: object):
     """Ones in x's shape and dtype, constant."""
     return zeros_of(x) + 1
 
 
-def _polygamma(a, x):
+def _polygamma(a: np.generic | np.ndarray, x: np.generic | np.ndarray):
     """(-1)ᵃ⁺¹ a! ζ(a + 1, x), ψ where a = 0, NaN unless a is 0, 1, 2, ...  DLMF 25.11.12"""
     from scipy import special
 

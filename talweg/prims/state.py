@@ -6,7 +6,7 @@ decided when a graph is made into a program (`passes/functionalize.py`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.graph.node import GRAPH, INPUT, READ, WRITE
 from talweg.kernels.variable_updates import KINDS, ND_KINDS, UPDATES, write_slice
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
 
 ORDER = NoGradient("waiting for an operation has no derivative")
 STATE = NoGradient("a variable's new value is state", "the gradient by the variable itself")
@@ -179,7 +182,7 @@ class size_value:
         return dtype.numpy_dtype.type(size)
 
 
-def as_factor(size, dtype):
+def as_factor(size: Size, dtype: object):
     """A size as an int or, where it is symbolic, as a scalar tensor of `dtype`."""
     return size if type(size) is int else size_value(size=size, dtype=dtype)
 
@@ -370,7 +373,7 @@ class update_variable:
         if u.dims not in ((*i.dims, *present.dims[1:]), ()):
             return None
 
-        def at(index):
+        def at(index: tuple):
             row = s.clamped(i(*index[:lead]), present.dims[0])
             update = u(*index) if u.dims else u()
             if rule == "scatter_sub":  # unsigned numbers have no negation, but they wrap

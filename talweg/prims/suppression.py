@@ -16,7 +16,7 @@ FLOATS = frozenset((float16, bfloat16, float32, float64))
 JUMPS = NoGradient("which boxes stay changes in jumps", "gather what belongs to them")
 
 
-def _check(x, scores, most, overlaps):
+def _check(x, scores, most: Aval, overlaps):
     check_dtype("non_max_suppression", "boxes", x.dtype, FLOATS)
     if len(x.dims) != 2 or differ(x.dims[1], x.dims[0] if overlaps else 4):
         wanted = "[n, n]" if overlaps else "[n, 4]"
@@ -140,7 +140,7 @@ class suppress_classes:
     rejects = (Reject([1, 3, 4], [1, 3, 1], [], [], each=1, limit=1, clip=True, code="TW204"),)
 
 
-def _best(x, scores, most, threshold, each):
+def _best(x: np.ndarray, scores, most, threshold, each):
     """(score, class, box) of what stays of an image, best first."""
     found = []
     for kind in range(scores.shape[1]):

@@ -9,7 +9,7 @@ nothing is computed for a slice that the slice alone would not compute.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -41,6 +41,13 @@ from talweg.prims.rows import (
 from talweg.prims.state import ensure_dims, size_value
 from talweg.trace.bodies import BodyGraph, apply_loop, captures_of
 from talweg.transform.batch import with_kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dims import Size
+    from talweg.core.primitive import Primitive
+    from talweg.graph.symbol import Symbol
 
 
 class NoBatchedBodyError(Exception):
@@ -160,7 +167,7 @@ class Batching:
         )
         self.values[node] = found, kind
 
-    def _inside(self, value: Any) -> Any:
+    def _inside(self, value: object) -> Any:
         """A parameter, its sizes being those of the batched body."""
         if type(value) is tuple:
             return tuple([self._inside(part) for part in value])
@@ -243,7 +250,7 @@ class Batched:
         self.kind = max([kind for _, _, kind in rows], default=EVEN) or EVEN
         self.nodes = BatchedNodes(bodies, rows)
 
-    def history(self, history: Any, size: Any) -> tuple[Any, int]:
+    def history(self, history: Any, size: Size) -> tuple[Any, int]:
         """The history by the nodes of the bodies for one slice, and its kind."""
         context = dispatch.context
         if context.base is None and not context.recorders and not context.keep_inside:
@@ -251,12 +258,12 @@ class Batched:
         return history_rows(history, nodes=self.nodes, size=size), self.kind
 
 
-def _apart(size: Any) -> bool:
+def _apart(size: Size) -> bool:
     """Whether what is made for this size serves everywhere."""
     return type(size) is int
 
 
-def _traced(size: Any, make: Any) -> Any:
+def _traced(size: Size, make: Callable[..., Any]) -> Any:
     """`make()`, traced apart from the graph in force if the size is known."""
     context = dispatch.context
     before = context.base
@@ -270,7 +277,7 @@ def _traced(size: Any, make: Any) -> Any:
         context.base = before
 
 
-def call_batch(prim: Any, size: Any, kinds: tuple, operands: tuple, body: Body) -> Any:
+def call_batch(prim: Primitive, size: Size, kinds: tuple, operands: tuple, body: Body) -> Any:
     """The batch rule of `call` and `again`."""
     key = ("batched", prim.name, size, kinds, bool(dispatch.context.mapped))
     made = body.programs.get(key) if _apart(size) else None
@@ -293,7 +300,7 @@ def call_batch(prim: Any, size: Any, kinds: tuple, operands: tuple, body: Body) 
     return Kinds((*found, history), (*made.kinds, kind))
 
 
-def branch_batch(size: Any, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
+def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
     """The batch rule of `branch`; where slices differ in their branch, there is none."""
     if kinds[0]:
         return NotImplemented
@@ -314,7 +321,7 @@ def branch_batch(size: Any, kinds: tuple, operands: tuple, bodies: tuple) -> Any
 
 
 def loop_batch(
-    size: Any, kinds: tuple, operands: tuple, cond: Body, body: Body, count: int, avals: tuple
+    size: Size, kinds: tuple, operands: tuple, cond: Body, body: Body, count: int, avals: tuple
 ) -> Any:
     """The batch rule of `loop`; where slices differ in how often they run, there is none."""
     own: list = []
@@ -367,7 +374,7 @@ def loop_batch(
 # -- one slice after the other
 
 
-def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
+def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> Any:
     """`prim` of each slice, in a loop over the slices."""
     sources = [_slices(x, size, kind) if kind else x for x, kind in zip(operands, kinds)]
     made: list = []
@@ -396,7 +403,7 @@ def for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: d
     return _joined(found[1:], made, size, prim.multiple)
 
 
-def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> int:
+def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dict) -> int:
     """How many results `prim` has."""
     if not prim.multiple:
         return 1
@@ -408,12 +415,12 @@ def _count_of_results(prim: Any, operands: list, kinds: tuple, params: dict) -> 
     return len(prim.infer(*avals, **params))
 
 
-def _slices(x: Any, size: Any, kind: int) -> Any:
+def _slices(x: Any, size: object, kind: int) -> Any:
     """The slices of an operand, as a list."""
     return rows_list(x, size=size) if x.dtype is variant else elements.list_from(x)
 
 
-def _slice(x: Any, source: Any, index: Any) -> Any:
+def _slice(x: Any, source: object, index: Symbol) -> Any:
     """One of them, of which is known what is known of all of them."""
     graph = dispatch.context.base
     if x.dtype is variant:
@@ -437,7 +444,7 @@ def _outside(aval: Aval) -> Aval:
     return Aval(tuple(dims), aval.dtype)
 
 
-def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
+def _joined(found: list, made: list, size: Size, multiple: bool) -> Any:
     """The results of all slices together."""
     results = []
     for values, aval in zip(found, made):
@@ -449,7 +456,7 @@ def _joined(found: list, made: list, size: Any, multiple: bool) -> Any:
     return Kinds(tuple(results) if multiple else results[0], kinds)
 
 
-def _stacked(values: Any, aval: Aval, size: Any) -> Any:
+def _stacked(values: object, aval: Aval, size: Size) -> Any:
     """The results of all slices together, of a tensor of which that is known of every slice."""
     context = dispatch.context
     params = {"dims": aval.dims, "dtype": aval.dtype, "size": size}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -30,6 +30,10 @@ from talweg.prims.control import is_fixed
 from talweg.prims.layout import broadcast_to
 from talweg.prims.lists.elements import variant_zero
 from talweg.trace.variable_reads import as_of_operation
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Atom
+    from talweg.core.primitive import Primitive
 
 _bodies: Any = weakref.WeakValueDictionary()
 
@@ -58,7 +62,7 @@ class BodyGraph(FunctionGraph):
         self.used_body: Body | None = None  # an equal one that was there before, or `made`
         self.asked: list[Node] = []  # nodes that may be asked for from outside, beside results
 
-    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+    def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         if prim is zeros_of and type(operands[0]) is Symbol and is_fixed(operands[0]):
             return self.zeros(operands[0])  # so the operand need not be kept for its shape
         return super().bind(prim, operands, params)
@@ -80,7 +84,9 @@ class BodyGraph(FunctionGraph):
         outer = self.outer
         return self.sees(value) or (isinstance(outer, BodyGraph) and outer.sees_deep(value))
 
-    def outside(self, prim: Any, operand: Any, params: dict, aval: Any = None) -> Symbol:
+    def outside(
+        self, prim: Primitive, operand: object, params: dict, aval: Aval | None = None
+    ) -> Symbol:
         """`prim` applied in the graph around, and shown to its recorders; the result in here."""
         with self.outer_context(), dispatch.only(self.recorders):
             outer = dispatch.context.base
@@ -101,7 +107,7 @@ class BodyGraph(FunctionGraph):
         zero = self.constant(x.dtype.numpy_dtype.type(0))
         return broadcast_to(zero, shape=x.dims) if x.dims else zero
 
-    def _atom_inside(self, atom: Any) -> Any:
+    def _atom_inside(self, atom: Atom) -> Any:
         found = None if self.view is None else self.view.size(atom)
         return super()._atom_inside(atom) if found is None else found
 
@@ -174,7 +180,7 @@ def captures_of(graphs: list) -> list:
     return list(found.values())
 
 
-def apply_branch(index: Any, graphs: list) -> list:
+def apply_branch(index: object, graphs: list) -> list:
     """`branch` of traced graphs, whose results have equal dtypes; the results, history last."""
     captures = captures_of(graphs)
     bodies = tuple([graph.body(captures) for graph in graphs])

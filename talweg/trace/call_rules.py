@@ -43,7 +43,7 @@ class DerivedCall:
 
     __slots__ = ("__weakref__", "body", "captured", "inner", "pairs", "present", "sources")
 
-    def __init__(self, body: Body, name: str, nodes: Any):
+    def __init__(self, body: Body, name: str, nodes: tuple[Any, ...]):
         self.sources: list[tuple] = []
         self.pairs: list = []
         before = dispatch.context.base
@@ -154,7 +154,7 @@ class Forward(DerivedCall):
         return [found.get(node) for node in inner.body.outputs]
 
 
-def inner_of(history: Any, node: Node, operands: tuple, body: Body) -> Any:
+def inner_of(history: object, node: Node, operands: tuple, body: Body) -> Any:
     """The value of an inner node, from the history of a call."""
     base = dispatch.context.base
     if base is None or type(history) is not Symbol:
@@ -232,7 +232,7 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
     }
 
 
-def _all_is_kept(history: Any, body: Body) -> bool:
+def _all_is_kept(history: object, body: Body) -> bool:
     """Whether a call has kept everything inside, or will keep what is asked for when it runs."""
     while type(history) is BatchTensor:
         history = history.inner
@@ -276,7 +276,7 @@ def _after_call(cotangents: list, z: tuple, body: Body) -> list:
     return [after(g, z[0]) if type(g) is Symbol else g for g in cotangents]
 
 
-def call_jvp(t: Any, z: tuple, operands: tuple, body: Body) -> tuple:
+def call_jvp(t: object, z: tuple, operands: tuple, body: Body) -> tuple:
     """Tangents of a call's results."""
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,14 @@ from talweg.trace.structured_calls import structured_tensors
 from talweg.trace.unchanged import Contents
 from talweg.trace.variable_reads import as_of_operation
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.dims import Atom
+    from talweg.eager.long_runs import LongRun
+    from talweg.eager.structured import Variables
+    from talweg.trace.signature import Container
+
 RULES = batch_rules, call_rules  # they register batch rules and derivatives
 
 
@@ -64,7 +72,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
     Calling it runs the trace: tensors in the order of the traced function's tensor arguments.
     """
 
-    def __init__(self, name: str, graph: TraceGraph, tree: Any, specs: list[TensorSpec]):
+    def __init__(self, name: str, graph: TraceGraph, tree: Container, specs: list[TensorSpec]):
         self.name, self.graph, self.used = name, graph, 0  # used: larger than before at each use
         self._tree, self.specs = tree, specs
         self._template: Any = None
@@ -86,7 +94,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
 
     # -- tracing
 
-    def trace(self, function: Callable[..., Any], names: list[str], variables: Any = ()) -> None:
+    def trace(
+        self, function: Callable[..., Any], names: list[str], variables: Sequence[Any] = ()
+    ) -> None:
         """Trace `function` of the put-together arguments."""
         graph = self.graph
         self.formals = tuple([variable.handle for variable in variables])
@@ -105,7 +115,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         graph.paths = None
         self._close(results, template)
 
-    def trace_flat(self, run: Callable[[list], list], names: list[str], output: Any) -> None:
+    def trace_flat(self, run: Callable[[list], list], names: list[str], output: object) -> None:
         """Trace `run` of the list of tensors, which gives the tensors of the results.
 
         output: the structure of the results, with specs in place of tensors.
@@ -128,11 +138,11 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         self._argument_names = names
         return symbols
 
-    def _flatten(self, answer: Any, graph: FunctionGraph) -> list:
+    def _flatten(self, answer: object, graph: FunctionGraph) -> list:
         """The results of the function as tensors; None stays None."""
         return [self._leaf(leaf, graph) for leaf in structure.flatten(answer, composites=True)]
 
-    def _leaf(self, leaf: Any, graph: FunctionGraph) -> Any:
+    def _leaf(self, leaf: Symbol | int | None, graph: FunctionGraph) -> Any:
         if leaf is None or isinstance(leaf, Operation):
             return None
         if type(leaf) is Symbol:
@@ -148,7 +158,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
                 "tf.function returns tensors, None, or nests of these",
             ) from None
 
-    def _close(self, results: list, template: Any) -> None:
+    def _close(self, results: list, template: object) -> None:
         graph = self.graph
         self._absent = [x is None for x in results]
         symbols = [x for x in results if x is not None]
@@ -173,7 +183,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
 
     # -- calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         try:
             plain = not kwargs and len(args) == len(self.specs) and not self.formals
             if plain and all([type(x) is EagerTensor for x in args]):
@@ -261,7 +271,12 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
                 found.append(value)
         return found
 
-    def call_flat(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
+    def call_flat(
+        self,
+        tensors: list,
+        variables: Sequence[Any] = (),
+        state: LongRun | Exchanged | Variables | None = None,
+    ) -> Any:
         """The result for tensors and variables; with a `state`, what is written is held already."""
         if state is None:
             if self._holds:
@@ -307,7 +322,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         found = self._program = program_of(self.body)
         return found
 
-    def _call_with_recorders(self, tensors: list, state: Any) -> Any:
+    def _call_with_recorders(self, tensors: list, state: object) -> Any:
         """The result, where more may be asked for than the values of arrays."""
         context, body = dispatch.context, self.body
         operands = tensors + self.captures_now(state)
@@ -357,14 +372,14 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             self._tell_sizes(node, result, operands)
         return results
 
-    def _tell_sizes(self, node: Any, result: Any, operands: list) -> None:
+    def _tell_sizes(self, node: Any, result: Tensor, operands: list) -> None:
         """Add sizes of a result that are values of arguments, where the caller knows these."""
         dims = node.aval.dims
         if type(result) is not Symbol or dims is None or not is_symbolic(dims):
             return
         given = {x: operand for x, operand in zip(self.body.inputs, operands)}
 
-        def known(atom: Any) -> Any:
+        def known(atom: Atom) -> Any:
             operand = given.get(atom.source) if atom.kind == "value" else None
             return element(operand.node, atom.place) if type(operand) is Symbol else None
 
@@ -375,7 +390,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if sum(type(n) is int for n in sizes) > sum(type(n) is int for n in dims):
             result.set_shape([n if type(n) is int and n >= 0 else None for n in sizes])
 
-    def _pack(self, results: Any) -> Any:
+    def _pack(self, results: Sequence[Any]) -> Any:
         if self._single:
             return results[0]
         found = iter(results)
@@ -383,7 +398,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             found = iter([None if absent else next(found) for absent in self._absent])
         return self._put_together(found)
 
-    def _call_holding(self, tensors: list, variables: Any) -> Any:
+    def _call_holding(self, tensors: list, variables: Sequence[Any]) -> Any:
         """The result; while the call runs, no other thread writes what it writes."""
         program = self._program
         if program is None:
@@ -418,7 +433,7 @@ def _is_symbolic(operands: list) -> bool:
     return any([type(x) is not plain for x in operands])
 
 
-def _tensor_of(value: Any) -> EagerTensor:
+def _tensor_of(value: Symbol | None) -> EagerTensor:
     """A result as a tensor; iterators' elements and the like hold themselves what they are."""
     return as_tensor(value) if type(value) in (List, History) else EagerTensor(value)
 

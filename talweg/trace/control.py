@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -33,18 +33,23 @@ from talweg.trace.bodies import (
 )
 from talweg.transform.batch import BatchTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.shapes import TensorShape
+    from talweg.core.value import Tensor
+
 RULES = control_rules, batch_rules  # they register derivatives and batch rules
 
 
 _TRACED = (Symbol, BatchTensor)
 
 
-def builds_graph(*values: Any) -> bool:
+def builds_graph(*values: object) -> bool:
     """Whether there is a graph to trace into."""
     return dispatch.context.base is not None or any(type(x) is Symbol for x in values)
 
 
-def in_graph(*values: Any) -> bool:
+def in_graph(*values: object) -> bool:
     """Whether control flow that depends on `values` is to be traced."""
     return dispatch.context.base is not None or any(type(x) in _TRACED for x in values)
 
@@ -54,7 +59,7 @@ def leaves_of(value: Any) -> list:
     return structure.flatten(value, composites=True)
 
 
-def as_leaf(value: Any) -> Any:
+def as_leaf(value: TensorLike | None) -> Any:
     """A result of a branch or body as a tensor; None for None and operations."""
     if value is None or isinstance(value, Operation):
         return None
@@ -63,7 +68,7 @@ def as_leaf(value: Any) -> Any:
     return convert_to_tensor(value)
 
 
-def choose(index: Any, functions: list, function: str) -> Any:
+def choose(index: Tensor, functions: list, function: str) -> Any:
     """The result of the function number `index`, an integer tensor; all are traced.
 
     TypeError or ValueError where the results differ in structure or dtype.
@@ -73,7 +78,7 @@ def choose(index: Any, functions: list, function: str) -> Any:
         graph = BodyGraph(f"{function}_{number}")
         kept: list = []
 
-        def run(branch: Any = branch, kept: list = kept) -> list:
+        def run(branch: Callable[..., Any] = branch, kept: list = kept) -> list:
             kept.append(branch())
             return [as_leaf(leaf) for leaf in leaves_of(kept[0])]
 
@@ -96,7 +101,7 @@ def choose(index: Any, functions: list, function: str) -> Any:
     return found
 
 
-def _note_shapes(found: Any, templates: list) -> None:
+def _note_shapes(found: TensorLike | None, templates: list) -> None:
     """What all branches know of the shape of a sparse tensor holds after them, too."""
     columns = zip(structure.flatten(found), *map(structure.flatten, templates))
     for leaf, *made in columns:
@@ -107,12 +112,12 @@ def _note_shapes(found: Any, templates: list) -> None:
             leaf.set_shape(shape)
 
 
-def _operation_of(history: Any) -> Any:
+def _operation_of(history: Tensor) -> Any:
     """The operation that has this history."""
     return history.op if type(history) is Symbol else None
 
 
-def match_indices(graphs: list, template: Any) -> None:
+def match_indices(graphs: list, template: TensorLike | None) -> None:
     """Let slices that branches return have int64 indices if those of one branch are int64."""
     place = 0
     for leaf in structure.flatten(template):
@@ -132,7 +137,12 @@ def _match(graphs: list, place: int) -> None:
 
 
 def check_same(
-    function: str, first: Any, other: Any, graph: BodyGraph, second: BodyGraph, number: int
+    function: str,
+    first: TensorLike | None,
+    other: TensorLike | None,
+    graph: BodyGraph,
+    second: BodyGraph,
+    number: int,
 ) -> None:
     """TypeError or ValueError unless two branches give alike results."""
     if (first is None) != (other is None):
@@ -166,7 +176,7 @@ def check_same(
             )
 
 
-def truth(pred: Any, function: str) -> Any:
+def truth(pred: TensorLike, function: str) -> Any:
     """A predicate as a scalar boolean tensor."""
     pred = convert_to_tensor(pred)
     if pred.dtype is not bool_:
@@ -180,7 +190,7 @@ def truth(pred: Any, function: str) -> Any:
     return pred
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+def cond(pred: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """`tf.cond` in a graph."""
     index = arithmetic.cast(arithmetic.logical_not(truth(pred, "cond")), dtype=int32)
     return choose(index, [true_fn, false_fn], "cond")
@@ -209,7 +219,7 @@ def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
     return found
 
 
-def number_of_branch(index: Any, count: int) -> Any:
+def number_of_branch(index: Tensor, count: int) -> Any:
     """The number of the branch of `switch_case`: the last one for a number out of range."""
     index = arithmetic.cast(index, dtype=int32)
     if index.shape.rank != 0:
@@ -225,7 +235,7 @@ def while_loop(
     condition: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    invariants: Any = None,
+    invariants: object = None,
     maximum: Any = None,
     back_prop: bool = True,
     checkpoint: bool = False,
@@ -314,7 +324,7 @@ class Shifted(NamedTuple):
     results: list
 
 
-def _limit(maximum: Any) -> Any:
+def _limit(maximum: object) -> Any:
     """`maximum_iterations` as an int32 tensor."""
     maximum = convert_to_tensor(maximum)
     if maximum.shape.rank not in (0, None):
@@ -332,7 +342,7 @@ def _as_structure(found: Any, loop_vars: Any) -> Any:
     return found
 
 
-def _is_one(found: Any, variable: Any) -> bool:
+def _is_one(found: object, variable: Symbol | dict[Any, Any] | int) -> bool:
     """Whether a body of one variable, itself a nest, returned that without a list around it."""
     if not structure.is_nested(variable):
         return False
@@ -354,7 +364,7 @@ def _first_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:
     return found
 
 
-def _pair_up(variable: Any, shape: Any, pairs: list) -> None:
+def _pair_up(variable: object, shape: TensorShape | list[TensorShape] | None, pairs: list) -> None:
     """Add each loop variable with its invariant to `pairs`; ValueError if structures differ.
 
     (No function inside a function: one that calls itself is a cycle, and would keep the graph.)
@@ -374,7 +384,7 @@ def _pair_up(variable: Any, shape: Any, pairs: list) -> None:
         _pair_up(part, own, pairs)
 
 
-def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:
+def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
     """What holds of the tensors that one loop variable consists of."""
     if isinstance(variable, ExtensionType):
         own = parts if shape is None else shape.part_specs()
@@ -400,7 +410,7 @@ def _avals_of(variable: Any, parts: list, shape: Any) -> list[Aval]:
     return [Aval(None if shape.rank is None else shape.as_tuple(), x.dtype)]
 
 
-def _without_first(x: Any) -> Aval:
+def _without_first(x: Symbol) -> Aval:
     """What is known of a tensor but its first dimension."""
     aval = aval_of(x)
     return Aval(None if aval.dims is None else (None, *aval.dims[1:]), aval.dtype)

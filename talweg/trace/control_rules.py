@@ -11,7 +11,7 @@ Griewank and Walther, "Evaluating Derivatives", 2008, chapters 3 and 12.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -33,13 +33,16 @@ from talweg.trace.derived import InnerValues, View
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import accumulate, densify
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def zeros_like(x: Any) -> Any:
     """A zero cotangent of `x`."""
     return elements.variant_zero() if x.dtype is variant else zeros_of(x)
 
 
-def parts_of(g: Any) -> dict | None:
+def parts_of(g: object) -> dict | None:
     """The cotangents of inner values that a history's cotangent holds; None if only a run tells."""
     found: dict = {}
     if type(g) is BatchTensor:
@@ -66,14 +69,14 @@ def parts_of(g: Any) -> dict | None:
     return found
 
 
-def nodes_in(g_history: Any) -> dict | None:
+def nodes_in(g_history: object) -> dict | None:
     """The nodes that the cotangent of a history has values of; None if only a run tells."""
     while type(g_history) is BatchTensor:
         g_history = g_history.inner
     return None if type(g_history) is Symbol else nodes_of_values(content(g_history))
 
 
-def seeded(body: Body, g_history: Any) -> tuple[list[Node], dict | None]:
+def seeded(body: Body, g_history: object) -> tuple[list[Node], dict | None]:
     """The inner nodes that get cotangents from outside, and these cotangents if they are known."""
     parts = parts_of(g_history)
     if parts is not None:
@@ -111,7 +114,7 @@ def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
     return graph.view
 
 
-def branch_vjp(g: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -> list:
+def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple) -> list:
     """Cotangents of a branch's operands: a branch of the reverse of each body."""
     wanted = [x.dtype.is_differentiable for x in operands]
     graphs = []
@@ -120,7 +123,11 @@ def branch_vjp(g: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -
         nodes, parts = seeded(body, g[-1])
         inner = InnerValues(body, list(operands), z[-1], 0, nodes)
 
-        def trace(graph: Any = graph, inner: Any = inner, given: Any = (nodes, parts)) -> list:
+        def trace(
+            graph: BodyGraph = graph,
+            inner: InnerValues = inner,
+            given: tuple[Any, ...] = (nodes, parts),
+        ) -> list:
             view = _branch_view(inner, graph)
             found = inner.pull(view, _branch_seeds(view, g, *given), wanted)
             return [None if x is None else densify(x) for x in found]
@@ -147,7 +154,7 @@ def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -
     return [(node, view.claim(node, part)) for node, part in found]
 
 
-def _filled_branch(index: Any, graphs: list, like: list) -> list:
+def _filled_branch(index: object, graphs: list, like: list) -> list:
     """A branch whose results may be absent: zeros where only another branch has one."""
     present = [any(graph.results[i] is not None for graph in graphs) for i in range(len(like))]
     if not any(present):
@@ -165,7 +172,7 @@ def _filled_branch(index: Any, graphs: list, like: list) -> list:
     return [*[next(results) if there else None for there in present], history]
 
 
-def branch_jvp(t: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -> tuple:
+def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple) -> tuple:
     """Tangents of a branch's results: a branch of the forward derivative of each body."""
     tangents = list(t[1:])
     graphs, pairs = [], []
@@ -173,7 +180,7 @@ def branch_jvp(t: tuple, z: tuple, index: Any, operands: tuple, bodies: tuple) -
         graph = BodyGraph(f"{body.name}_forward")
         inner = InnerValues(body, list(operands), z[-1], 0, body.asked)
 
-        def trace(graph: Any = graph, inner: Any = inner) -> list:
+        def trace(graph: BodyGraph = graph, inner: InnerValues = inner) -> list:
             view = _branch_view(inner, graph)
             given = [
                 None if x is None else view.claim(n, graph.own(x))
@@ -197,7 +204,7 @@ def _asked(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
     return pairs
 
 
-def _tangent_history(history: Any, bodies: list, graphs: list, pairs: list) -> Any:
+def _tangent_history(history: Symbol, bodies: list, graphs: list, pairs: list) -> Any:
     """The tangent of a history: the history of the forward derivative, by the nodes of `bodies`."""
     if history is None:
         return None
@@ -236,7 +243,7 @@ def again_jvp(t: tuple, operands: tuple, body: Body) -> tuple:
     return (*_once_more(f"{body.name}_forward", forward, operands, tangents), None)
 
 
-def _once_more(name: str, derive: Any, operands: tuple, others: tuple) -> list:
+def _once_more(name: str, derive: Callable[..., Any], operands: tuple, others: tuple) -> list:
     """`derive(operands, others)` as an operation that is itself run again for its derivatives."""
     graph = BodyGraph(name)
 
@@ -260,7 +267,7 @@ class _Derived:
     def __init__(self, inner: InnerValues):
         self.inner = inner
 
-    def view(self, graph: BodyGraph, index: Any) -> View:
+    def view(self, graph: BodyGraph, index: object) -> View:
         """The values of iteration `index` of the original loop."""
         inner = self.inner
 

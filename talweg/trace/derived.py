@@ -44,7 +44,7 @@ class InnerValues:
     """One body, seen by the rules of the operation it belongs to."""
 
     def __init__(
-        self, body: Body, operands: list, history: Any, carried: int, asked: list | tuple = ()
+        self, body: Body, operands: list, history: object, carried: int, asked: list | tuple = ()
     ):
         self.body, self.operands, self.history = body, operands, history
         self.nodes = body.nodes_with(asked)  # `asked`: inner nodes that get cotangents

@@ -168,7 +168,7 @@ class DescribedFunction:
     __str__ = __repr__
 
 
-def _text(spec: Any) -> str:
+def _text(spec: TensorSpec) -> str:
     if spec is None:
         return "None"
     return f"{spec.dtype.name} Tensor, shape={spec.shape}"

@@ -6,7 +6,7 @@ places (`eager/structured.py: Exchanged`).  What it has captured stays what it i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error
@@ -20,14 +20,20 @@ from talweg.passes.functionalize import program_of
 from talweg.trace.reachable import may_reach
 from talweg.trace.signature import VariablePlace, places_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def may_be_shared(function: Any, variables: list) -> bool:
+    from talweg.trace.concrete import ConcreteFunction
+    from talweg.trace.methods import Method
+
+
+def may_be_shared(function: Method | Callable[..., Any], variables: list) -> bool:
     """Whether a trace of a function for these variables may serve others."""
     plain = all([type(variable) in (Variable, PlacedVariable) for variable in variables])
     return plain and not may_reach(function, variables)
 
 
-def serves(concrete: Any, variables: list) -> bool:
+def serves(concrete: ConcreteFunction, variables: list) -> bool:
     """Whether a trace may be called with these variables as arguments.
 
     Inside another trace it serves those that it was made with, and whoever looks at numbers wants
@@ -44,7 +50,7 @@ def serves(concrete: Any, variables: list) -> bool:
     return used.difference(concrete.formals).isdisjoint(given)
 
 
-def without_variables(concrete: Any, args: tuple) -> tuple[tuple, list]:
+def without_variables(concrete: ConcreteFunction, args: tuple) -> tuple[tuple, list]:
     """The arguments of a direct call but for the variables, and these; TypeError for others.
 
     A call without any is one for the variables that the trace was made with.
@@ -64,7 +70,7 @@ def without_variables(concrete: Any, args: tuple) -> tuple[tuple, list]:
     return tuple(rest), [found[number] for number in range(len(concrete.formals))]
 
 
-def fits(value: Any, spec: VariableSpec) -> bool:
+def fits(value: object, spec: VariableSpec) -> bool:
     """Whether a value is a variable of a spec."""
     if not isinstance(value, Variable):
         return False

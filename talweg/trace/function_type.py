@@ -42,12 +42,12 @@ class FunctionType(inspect.Signature):
         return self.return_annotation
 
 
-def shape_or_none(spec: Any) -> Any:
+def shape_or_none(spec: TensorSpec) -> Any:
     """The shape of a spec; None stays None."""
     return None if spec is None else spec.shape
 
 
-def dtype_or_none(spec: Any) -> Any:
+def dtype_or_none(spec: TensorSpec) -> Any:
     """The dtype of a spec; None stays None."""
     return None if spec is None else spec.dtype
 
@@ -57,6 +57,6 @@ def output_spec(symbol: Symbol) -> TensorSpec:
     return TensorSpec(symbol.shape, symbol.dtype)
 
 
-def captured_spec(value: Any) -> TensorSpec:
+def captured_spec(value: object) -> TensorSpec:
     """The spec of what is captured: a tensor or a variable."""
     return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)

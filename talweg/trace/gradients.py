@@ -6,7 +6,7 @@ in the graph, because equal nodes are one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
@@ -20,6 +20,9 @@ from talweg.prims.layout import broadcast_to
 from talweg.transform.absent import Evidence, Notes, Scene, Source
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate
+
+if TYPE_CHECKING:
+    from talweg.trace.bodies import BodyGraph
 
 
 class GraphSweep:
@@ -80,7 +83,7 @@ class GraphSweep:
             if type(outside) is Symbol and inside in order and inside not in stopped
         }
 
-    def _nodes_of(self, source: Any, order: dict[Node, None]) -> list[Node]:
+    def _nodes_of(self, source: Symbol, order: dict[Node, None]) -> list[Node]:
         if source is None:
             return []
         if type(source) is Handle:
@@ -121,7 +124,7 @@ class GraphSweep:
                 results.append(total)
         return results
 
-    def evidence(self, place: int, given: Any, source: Any, frame: Any, cuts: list) -> Evidence:
+    def evidence(self, place: int, given: object, source: Any, frame: Any, cuts: list) -> Evidence:
         """What is known of the gradient by the source at `place`."""
         asked = given[0] if isinstance(given, list) and len(given) == 1 else given
         scene = Scene.of(frame, asked, source)
@@ -140,7 +143,7 @@ class GraphSweep:
             exchanged=self._leads_to(source),
         )
 
-    def _leads_to(self, source: Any) -> bool:
+    def _leads_to(self, source: object) -> bool:
         """Whether a source was computed from a target."""
         if type(source) is not Symbol:
             return False
@@ -180,7 +183,7 @@ def reads_variable(node: Node, handle: Handle) -> bool:
     return node.prim.name == "read_variable" and ("variable", handle) in node.key[1]
 
 
-def captured_reads(graph: Any, handle: Handle) -> list[Node]:
+def captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
     """The inputs of a function's graph that stand for a variable."""
     found = []
     for outside, inside in getattr(graph, "captured", {}).values():
@@ -193,7 +196,7 @@ def captured_reads(graph: Any, handle: Handle) -> list[Node]:
     return found
 
 
-def place_in(graph: Any, tensor: Any) -> Symbol | None:
+def place_in(graph: Any, tensor: object) -> Symbol | None:
     """A tensor as the graph, or one around it, knows it; None if the graph does not use it."""
     outer = graph
     while type(tensor) is Symbol and outer is not None:
@@ -204,7 +207,7 @@ def place_in(graph: Any, tensor: Any) -> Symbol | None:
     return None if found is None else graph.symbol(found[1])
 
 
-def ones_of(target: Any) -> Any:
+def ones_of(target: Symbol) -> Any:
     """Ones of the target's shape, one node for each shape and dtype; None if it has no gradient."""
     if target.dtype is variant or not target.dtype.is_differentiable:
         return None

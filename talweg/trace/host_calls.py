@@ -8,7 +8,7 @@ called once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from talweg.prims.arithmetic import zeros_of
 from talweg.prims.host import act, host_call, taped_call, taped_pull
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+
 
 class Outside:
     """Eager execution, for the time of a call from a running graph."""
@@ -33,7 +36,7 @@ class Outside:
         self.before = context.base, context.recorders
         context.base, context.recorders = None, ()
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         dispatch.context.base, dispatch.context.recorders = self.before
 
 
@@ -60,7 +63,7 @@ class NumpyCall:
                 f"{len(self.dtypes)} values."
             )
 
-    def _array(self, value: Any, dtype: Any) -> Any:
+    def _array(self, value: np.generic | np.ndarray, dtype: DType) -> Any:
         if dtype.name == "string":
             array = np.asarray(convert_to_tensor(value, dtype)._array)
         else:
@@ -83,7 +86,7 @@ class TapedCall:
         avals = [Aval(None, dtype) for dtype in dtypes]
         self.avals = (*avals, Aval((), variant))
 
-    def __call__(self, *arrays: Any) -> tuple:
+    def __call__(self, *arrays: object) -> tuple:
         with Outside():
             operands = [wrap(array) for array in arrays]
             with GradientTape(persistent=True) as tape:
@@ -100,7 +103,7 @@ class HostPullback:
     def __init__(self, given: tuple, wanted: tuple):
         self.given, self.wanted = given, wanted
 
-    def __call__(self, record: Any, *cotangents: Any) -> tuple:
+    def __call__(self, record: Any, *cotangents: object) -> tuple:
         with Outside():
             tape, operands, results = record[()]
             sources = [operands[i] for i in self.wanted]
@@ -142,7 +145,7 @@ class HostAction:
     def __init__(self, function: Callable[..., Any]):
         self.function = function
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: object) -> None:
         with Outside():
             self.function(*[wrap(array) for array in arrays])
 
@@ -166,13 +169,13 @@ def taped_call_jvp(t: tuple, z: tuple, operands: tuple, call: TapedCall) -> Any:
     raise NotImplementedError(compose("TW402", text, hint="reverse mode: tf.gradients"))
 
 
-def _listed(results: Any) -> list:
+def _listed(results: np.generic | np.ndarray) -> list:
     if results is None:
         return []
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
-def _name(function: Any) -> str:
+def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", repr(function))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import type_error
 from talweg.core.spec import TensorSpec, TypeSpec
@@ -11,8 +11,11 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.graph import structure
 from talweg.trace.signature import dims_of, is_tensor_key
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def checked_signature(signature: Any, function: Any) -> Any:
+
+def checked_signature(signature: list[Any] | None, function: Callable[..., Any]) -> Any:
     """An input signature as a tuple; TypeError or ValueError if it is none."""
     if signature is None:
         return None
@@ -52,7 +55,7 @@ def checked_signature(signature: Any, function: Any) -> Any:
     return tuple(signature)
 
 
-def fitted(spec: Any, value: Any, name: str) -> Any:
+def fitted(spec: TypeSpec, value: object, name: str) -> Any:
     """An argument as its spec demands; TypeError if it does not fit."""
     if isinstance(spec, TensorSpec):
         if isinstance(value, TensorSpec):
@@ -83,7 +86,7 @@ def fitted(spec: Any, value: Any, name: str) -> Any:
     return structure.rebuild(value, parts)
 
 
-def _fits_dims(spec: TensorSpec, value: Any) -> bool:
+def _fits_dims(spec: TensorSpec, value: object) -> bool:
     dims = dims_of(value)
     if dims is None or spec.shape.rank is None:
         return spec.shape.rank is None
@@ -91,13 +94,13 @@ def _fits_dims(spec: TensorSpec, value: Any) -> bool:
     return len(wanted) == len(dims) and all(a is None or a == b for a, b in zip(wanted, dims))
 
 
-def _unfit(spec: Any, value: Any, name: str) -> Exception:
+def _unfit(spec: object, value: object, name: str) -> Exception:
     return type_error(
         "TW104", f"Binding inputs to tf.function failed: {name} got {value!r}", f"{spec!r}"
     )
 
 
-def with_specs(key: Any, specs: Any) -> Any:
+def with_specs(key: tuple[Any, ...], specs: Any) -> Any:
     """A key whose tensors are those of an input signature, as far as it goes."""
     if is_tensor_key(key):
         spec = next(specs, None)

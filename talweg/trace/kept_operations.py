@@ -8,7 +8,7 @@ on the world: each of them happens once a run, in the order in which they were m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType
@@ -21,11 +21,14 @@ from talweg.prims.opaque import whole
 from talweg.trace.host_calls import Outside
 from talweg.trace.opaque_calls import Hole, OpaqueCall
 
+if TYPE_CHECKING:
+    from talweg.core.spec import TypeSpec
+
 
 def _without_symbols(values: dict) -> tuple[dict, list]:
     operands: list = []
 
-    def leave_out(leaf: Any) -> Any:
+    def leave_out(leaf: TypeSpec) -> Any:
         if type(leaf) is not Symbol:
             return leaf
         operands.append(leaf)
@@ -49,7 +52,7 @@ class EffectCall:
         self.avals = tuple([Aval(None, dtype) for dtype in dtypes])
         self.may_wait = self.tf_type.startswith("Queue")
 
-    def __call__(self, *arrays: Any) -> tuple:
+    def __call__(self, *arrays: object) -> tuple:
         with Outside():
             tensors = [wrap(array) for array in arrays]
             fill = lambda leaf: tensors[leaf.number] if type(leaf) is Hole else leaf  # noqa: E731

@@ -15,7 +15,7 @@ class BoundFunction:
 
     __slots__ = ("__self__", "__wrapped__")
 
-    def __init__(self, function: Any, instance: Any):
+    def __init__(self, function: Any, instance: object):
         self.__wrapped__, self.__self__ = function, instance
 
     @property
@@ -39,7 +39,7 @@ class BoundFunction:
 class Method:
     """A function bound to an object that it does not keep alive."""
 
-    def __init__(self, function: Callable[..., Any], instance: Any):
+    def __init__(self, function: Callable[..., Any], instance: object):
         self.__wrapped__ = function
         self._instance = weakref.ref(instance)
         self.__name__ = getattr(function, "__name__", "method")
@@ -53,16 +53,16 @@ class Method:
             raise ReferenceError(f"the object of the method {self.__name__!r} is gone")
         return self.__wrapped__.__get__(instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.bound(*args, **kwargs)
 
 
-def unwrapped(function: Any) -> Any:
+def unwrapped(function: Method | Callable[..., Any]) -> Any:
     """The function of a class that a method is made of; any other function itself."""
     return function.__wrapped__ if isinstance(function, Method) else function
 
 
-def signature_of(function: Any) -> inspect.Signature | None:
+def signature_of(function: Method | Callable[..., Any]) -> inspect.Signature | None:
     """The signature of a function, without `self` for a method; None where there is none."""
     try:
         return inspect.signature(function.bound if isinstance(function, Method) else function)

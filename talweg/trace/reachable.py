@@ -9,15 +9,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.value import Reference, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.trace.methods import Method
 
 LIMIT = 5000  # objects that are looked at
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, CodeType, Tensor)
 
 
-def may_reach(function: Any, targets: list) -> bool:
+def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
     """Whether a function sees one of these objects; also where that would take long to find out."""
     wanted = {id(target) for target in targets}
     seen: dict[int, Any] = {}
@@ -35,7 +40,7 @@ def may_reach(function: Any, targets: list) -> bool:
     return False
 
 
-def _next_to(found: Any) -> Iterator[Any]:
+def _next_to(found: object) -> Iterator[Any]:
     """What an object refers to that a program could get at."""
     if isinstance(found, FunctionType):
         yield from _seen_by(found)

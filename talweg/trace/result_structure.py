@@ -14,12 +14,12 @@ def of_spec(spec: Any, tensors: Any) -> Any:
     return next(tensors) if hasattr(spec, "dtype") else spec
 
 
-def is_plain_nest(template: Any) -> bool:
+def is_plain_nest(template: object) -> bool:
     """Whether a structure has no composite tensors in it."""
     return not any(structure.is_nested(x, composites=True) for x in structure.flatten(template))
 
 
-def without_values(template: Any) -> Any:
+def without_values(template: object) -> Any:
     """The structure of a result, without the tensors in it."""
     if is_plain_nest(template):
         return structure.map_leaves(lambda leaf: None, template)

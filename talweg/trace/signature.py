@@ -8,7 +8,7 @@ value, objects by identity (weakly).
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from talweg.eager.variable_spec import VariableSpec
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.trace.trace_type import TraceTypeKey, TypedPlace, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class IdentityKey:
@@ -105,7 +108,7 @@ class Taken:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
-    def _typed(self, value: Any) -> tuple:
+    def _typed(self, value: object) -> tuple:
         """A value whose class says what a trace is for."""
         if structure.kind_of(value) == structure.COMPOSITE:
             return self._container(value)
@@ -118,7 +121,7 @@ class Taken:
         key = (type(value), TraceTypeKey(found), tuple([key for key, _ in parts]))
         return key, TypedPlace(found, [tree for _, tree in parts])
 
-    def _variable(self, value: Any) -> tuple:
+    def _variable(self, value: Variable) -> tuple:
         number = self._numbers.setdefault(id(value), len(self.variables))
         if number == len(self.variables):
             self.variables.append(value)
@@ -174,7 +177,7 @@ class Container:
         self.like, self.children = like, children
 
 
-def put_together(tree: Any, tensors: list, variables: Any = ()) -> Any:
+def put_together(tree: Any, tensors: list, variables: Sequence[Any] = ()) -> Any:
     """The arguments with other tensors, and other variables."""
     if type(tree) is ArgumentPlace:
         return tensors[tree.number]
@@ -213,7 +216,7 @@ def specs_together(tree: Any, specs: list) -> Any:
     return tree
 
 
-def places_of(tree: Any) -> list:
+def places_of(tree: object) -> list:
     """Where tensors and variables stand, in their order: a `Place` or `VariablePlace` for each."""
     if type(tree) is TypedPlace:
         return list(tree.places)
@@ -235,7 +238,7 @@ def dims_of(value: Any) -> tuple | None:
     return None if shape.rank is None else shape.as_tuple()
 
 
-def is_tensor_key(key: Any) -> bool:
+def is_tensor_key(key: tuple[Any, ...]) -> bool:
     """Whether a part of a key stands for a tensor."""
     return (
         type(key) is tuple
@@ -245,7 +248,7 @@ def is_tensor_key(key: Any) -> bool:
     )
 
 
-def tensor_keys(key: Any) -> list:
+def tensor_keys(key: tuple[Any, ...]) -> list:
     """The (dtype, dims) of the tensors in a key, in order."""
     if is_tensor_key(key):
         return [key]
@@ -254,7 +257,7 @@ def tensor_keys(key: Any) -> list:
     return []
 
 
-def relaxed(old: Any, new: Any) -> Any:
+def relaxed(old: object, new: object) -> Any:
     """The key that covers both: dimensions that differ become unknown; None if more differs."""
     if old == new:
         return old
@@ -273,7 +276,7 @@ def relaxed(old: Any, new: Any) -> Any:
     return tuple(parts)
 
 
-def covers(general: Any, key: Any) -> bool:
+def covers(general: object, key: object) -> bool:
     """Whether a trace for the key `general` serves a call with `key`."""
     if general is key or general == key:
         return True
@@ -291,7 +294,7 @@ def covers(general: Any, key: Any) -> bool:
     return all(covers(a, b) for a, b in zip(general, key))
 
 
-def difference(old: Any, new: Any, name: str) -> str | None:
+def difference(old: tuple[Any, ...], new: tuple[Any, ...], name: str) -> str | None:
     """In words, the first way in which two keys differ; None if they do not."""
     if old == new:
         return None
@@ -318,7 +321,7 @@ def _shape(dims: tuple | None) -> str:
     return "unknown" if dims is None else str(list(dims))
 
 
-def _describe(key: Any) -> str:
+def _describe(key: tuple[Any, ...]) -> str:
     if is_tensor_key(key):
         return f"a tensor of dtype {key[0].name} and shape {_shape(key[1])}"
     if len(key) == 2:

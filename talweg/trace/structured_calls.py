@@ -7,7 +7,7 @@ Python value, which may also be left out.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.graph import structure
 from talweg.trace.exchange import fits
 from talweg.trace.signature import ArgumentPlace, Container, VariablePlace, places_of
 
+if TYPE_CHECKING:
+    from talweg.trace.concrete import ConcreteFunction
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -25,7 +28,9 @@ class _MismatchError(Exception):
     """An argument is not what the trace was made for."""
 
 
-def structured_tensors(concrete: Any, args: tuple, kwargs: dict) -> tuple[list, list] | None:
+def structured_tensors(
+    concrete: ConcreteFunction, args: tuple, kwargs: dict
+) -> tuple[list, list] | None:
     """(tensors, variables) of a call, in the order of the trace's; None where it does not fit."""
     given = _by_parameter(concrete.parameters, args, kwargs)
     if given is None:
@@ -63,7 +68,9 @@ def _trees(tree: Container) -> list:
     return [*positional.children, *[by_name[key] for key in named.like]]
 
 
-def _match(tree: Any, given: Any, specs: list, tensors: list, variables: list) -> None:
+def _match(
+    tree: ArgumentPlace | VariablePlace, given: object, specs: list, tensors: list, variables: list
+) -> None:
     """Put what is given into its places; _MismatchError where it does not fit."""
     if type(tree) is ArgumentPlace:
         tensors[tree.number] = _tensor(given, specs[tree.number])
@@ -79,7 +86,7 @@ def _match(tree: Any, given: Any, specs: list, tensors: list, variables: list) -
         raise _MismatchError
 
 
-def _tensor(given: Any, spec: TensorSpec) -> Tensor:
+def _tensor(given: object, spec: TensorSpec) -> Tensor:
     """A tensor of a spec's dtype; its shape is compared later."""
     try:
         found = convert_to_tensor(given, None if is_tensor_like(given) else spec.dtype)
@@ -110,7 +117,7 @@ def _parts(tree: Container, given: Any) -> list:
     return parts
 
 
-def _same(value: Any, given: Any) -> bool:
+def _same(value: object, given: object) -> bool:
     """Whether a Python value is the one of the trace."""
     if value is given:
         return True

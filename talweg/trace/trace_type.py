@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from talweg.core.spec import TypeSpec
+
+if TYPE_CHECKING:
+    from talweg.core.spec import TensorSpec
 
 
 class TracingContext:
@@ -24,7 +27,7 @@ class PlaceholderContext:
     def __init__(self, tensors: Sequence[Any] = ()):
         self._tensors = iter(tensors)
 
-    def next_tensor(self, spec: Any) -> Any:
+    def next_tensor(self, spec: TensorSpec) -> Any:
         """The next input; TypeError if all have been handed out."""
         found = next(self._tensors, None)
         if found is None:
@@ -52,10 +55,10 @@ class TraceType(metaclass=abc.ABCMeta):
         """The narrowest type that this one and all others are subtypes of; None if none is."""
 
     @abc.abstractmethod
-    def placeholder_value(self, placeholder_context: Any) -> Any:
+    def placeholder_value(self, placeholder_context: object) -> Any:
         """The value that the trace sees."""
 
-    def to_tensors(self, value: Any) -> list[Any]:
+    def to_tensors(self, value: object) -> list[Any]:
         """The tensors of a value; they become inputs of the trace."""
         return []
 
@@ -96,7 +99,7 @@ class SupportsTracingProtocol(Protocol):
     True
     """
 
-    def __tf_tracing_type__(self, context: Any) -> Any:
+    def __tf_tracing_type__(self, context: object) -> Any:
         """The trace type of this value."""
         ...
 
@@ -118,7 +121,7 @@ class TraceTypeKey:
     def __repr__(self) -> str:
         return repr(self.type)
 
-    def serves(self, key: Any) -> bool:
+    def serves(self, key: object) -> bool:
         """Whether a trace for this type serves values of another."""
         return isinstance(key, TraceTypeKey) and bool(key.type.is_subtype_of(self.type))
 

@@ -15,7 +15,7 @@ from talweg.graph import structure
 class Contents:
     """What the containers among arguments held before a function ran."""
 
-    def __init__(self, arguments: Any):
+    def __init__(self, arguments: tuple[Any, ...]):
         self._held: list[tuple[Any, list]] = []
         self._note(arguments)
 
@@ -41,7 +41,7 @@ class Contents:
             )
 
 
-def _held_by(container: Any) -> list:
+def _held_by(container: object) -> list:
     """The keys and values of a mapping, the items of what else there is, as they are."""
     if isinstance(container, Mapping):
         return [*container, *container.values()]

@@ -8,7 +8,7 @@ the start of the run.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.graph.function_graph import FunctionGraph
@@ -16,6 +16,10 @@ from talweg.graph.node import BODY, WRITE, Node
 from talweg.graph.symbol import Symbol
 from talweg.graph.walk import postorder
 from talweg.passes.functionalize import bodies_of, program_of
+
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
+    from talweg.graph.handle import Handle
 
 
 def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
@@ -38,7 +42,7 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
     return found
 
 
-def _is_early(value: Any, base: Any) -> bool:
+def _is_early(value: Symbol, base: Graph) -> bool:
     """Whether a tensor is a variable's value at the start of the run, and it is ever written."""
     if type(value) is not Symbol or value.node.prim.name != "read_variable":
         return False
@@ -54,7 +58,7 @@ def _written_by(node: Node) -> Iterable[Any]:
     return ()
 
 
-def _read_after(base: Any, handle: Any, writes: tuple) -> Any:
+def _read_after(base: Any, handle: Handle, writes: tuple) -> Any:
     before, base.controls = base.controls, writes
     try:
         return handle.variable.value()  # shown to the recorders, too

@@ -17,9 +17,12 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.provenance import Origin, is_inner
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 BODIES = ("body", "bodies", "cond", "count", "index", "rule", "call", "variable")  # what is kept
 EXITS = 1000  # how many values that left are remembered
@@ -82,7 +85,7 @@ class Scene:
                     return found.with_holders(outer, source)
         return scenes[0][0].with_holders(scenes[0][1], source) if scenes else None
 
-    def with_holders(self, frame: FrameType, source: Any) -> Scene:
+    def with_holders(self, frame: FrameType, source: object) -> Scene:
         """This scene, with the names of the objects in the frame that the source is a part of."""
         for space in (frame.f_locals, frame.f_globals):
             for name, value in list(space.items()):
@@ -112,7 +115,7 @@ def own_names(frame: FrameType, names: list[str]) -> list[str]:
     return [name for name in names if name not in arguments]
 
 
-def attribute_in(value: Any, part: Any, limit: int = 300) -> str | None:
+def attribute_in(value: object, part: object, limit: int = 300) -> str | None:
     """What `part` is called in an object of the user's (a model, a list, ...) that it is inside of:
     an attribute's name, "" in lists and dictionaries; None where it is not inside."""
     pending, seen = [("", value)], set()
@@ -132,12 +135,12 @@ def attribute_in(value: Any, part: Any, limit: int = 300) -> str | None:
     return None
 
 
-def callable_only(value: Any) -> bool:
+def callable_only(value: object) -> bool:
     """Whether a value is a function, whose attributes are no parts."""
     return isinstance(value, (FunctionType, MethodType, BuiltinFunctionType))
 
 
-def names_in(frame: FrameType, value: Any) -> list[str]:
+def names_in(frame: FrameType, value: object) -> list[str]:
     """The names a value has in a frame: local, global, or an attribute of a local one."""
     if value is None:
         return []
@@ -239,7 +242,9 @@ class Lighter:
     def _all(self, values: Any) -> tuple:
         return tuple([self._of(value) for value in values])
 
-    def _record(self, prim: Any, operands: tuple, results: Any, params: dict, origin: Any) -> tuple:
+    def _record(
+        self, prim: Primitive, operands: tuple, results: tuple, params: dict, origin: object
+    ) -> tuple:
         light: Any = self._all(results) if type(results) is tuple else self._of(results)
         kept = {name: params[name] for name in BODIES if name in params}
         return prim, self._all(operands), light, kept, origin

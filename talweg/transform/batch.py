@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -45,6 +45,10 @@ from talweg.prims.layout import (
 )
 from talweg.prims.rows import EVEN, Kinds, known_dims, repeated, rows_sum
 from talweg.transform.rules import densify
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+    from talweg.core.primitive import Primitive
 
 FEW = 8  # slices that a graph takes one by one
 
@@ -121,7 +125,7 @@ class BatchInterpreter:
         self.level, self.size = level, size
         self.wrote = False  # whether the batched function has written a variable
 
-    def bind(self, prim: Any, operands: tuple, params: dict) -> Any:
+    def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         """Apply `prim` to all slices at once."""
         kinds = tuple([x.kind if self.owns(x) else 0 for x in operands])
         inner = [x.inner if kind else x for x, kind in zip(operands, kinds)]
@@ -132,7 +136,7 @@ class BatchInterpreter:
             return tuple([self._wrapped(part, kind) for part, kind in zip(results, found)])
         return self._wrapped(results, found[0])
 
-    def owns(self, value: Any) -> bool:
+    def owns(self, value: object) -> bool:
         """Whether `value` is a batch tensor of this level."""
         return type(value) is BatchTensor and value.interpreter is self
 
@@ -166,7 +170,7 @@ class BatchedRule:
             ]
         )
 
-    def vjp(self, g: Any, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
+    def vjp(self, g: object, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
         """The user's cotangents of all arguments; of shared ones the sum over the slices."""
         with in_force(self.interpreter):
             seen = self._seen(operands, self.kinds)
@@ -189,7 +193,7 @@ class BatchedRule:
             return tuple([None if t is None else unwrap(t, self.interpreter) for t in found])
 
 
-def apply_rule(prim: Any, size: Any, batched: tuple, operands: list, params: dict) -> Any:
+def apply_rule(prim: Primitive, size: int, batched: tuple, operands: list, params: dict) -> Any:
     """The result of `prim` for `size` slices; operands with a true flag have the axis in front."""
     results, kinds = with_kinds(prim, size, batched, operands, params)
     if not prim.multiple:
@@ -197,7 +201,7 @@ def apply_rule(prim: Any, size: Any, batched: tuple, operands: list, params: dic
     return tuple([z if kind else repeated(z, size) for z, kind in zip(results, kinds)])
 
 
-def with_kinds(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> tuple:
+def with_kinds(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> tuple:
     """The result(s) of `prim` for `size` slices of operands of these kinds; the results' kinds."""
     try:
         found = _by_rule(prim, size, kinds, operands, params)
@@ -222,7 +226,7 @@ def _by_rule(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -
     return rule(size, kinds, *operands, **params)
 
 
-def _for_each_slice(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
+def _for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> Any:
     """The result(s) of `prim`, applied to one slice after the other."""
     plain = type(size) is int and size and prim.effect != BODY
     if plain and not any([isinstance(x, Tensor) and x.dtype is variant for x in operands]):
@@ -261,7 +265,7 @@ def stack(parts: list) -> Any:
     return concat(*[reshape(part, shape=(1, *part.dims)) for part in parts], axis=0)
 
 
-def _loop(prim: Any, size: int, batched: tuple, operands: list, params: dict) -> Any:
+def _loop(prim: Primitive, size: int, batched: tuple, operands: list, params: dict) -> Any:
     """The results for all slices, one by one; None if they are variants."""
     runs = [
         prim(*(slice_of(x, i) if own else x for x, own in zip(operands, batched)), **params)
@@ -283,7 +287,7 @@ def _are_even(parts: tuple) -> bool:
 
 
 @contextmanager
-def batching(size: Any) -> Iterator[BatchInterpreter]:
+def batching(size: Size) -> Iterator[BatchInterpreter]:
     """A new level of batching for the block."""
     with in_force(BatchInterpreter(0, size)) as interpreter:
         yield interpreter
@@ -337,7 +341,7 @@ def jacobian_rows(
 
 
 def batch_jacobian_rows(
-    sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[Any], Any], at_once: bool
+    sweep: Callable[[Any], list], y: Tensor, unit_rows: Callable[[Any], Any], at_once: bool
 ) -> Any:
     """d y[b] / d x[b], of shape [b, ...y, ...x], for the one x of `sweep`; None if unconnected."""
     batch, inner = y.dims[0], y.dims[1:]
@@ -352,7 +356,7 @@ def batch_jacobian_rows(
     return reshape(transpose(row, perm=perm), shape=(batch, *inner, *rest))
 
 
-def vectorize(function: Callable[..., Any], slices: list, size: Any) -> tuple[list, Any]:
+def vectorize(function: Callable[..., Any], slices: list, size: Size) -> tuple[list, Any]:
     """Run `function` once on batch tensors around `slices`; leaves, and how to put them together.
 
     `function` takes the list of slices and returns (leaves, rebuild).

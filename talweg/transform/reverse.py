@@ -8,7 +8,7 @@ linear in the number of records.  Griewank and Walther, "Evaluating Derivatives"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
@@ -18,6 +18,12 @@ from talweg.core.value import IndexedSlices
 from talweg.graph.node import BODY
 from talweg.prims.arithmetic import zeros_of
 from talweg.transform.rules import accumulate, densify, vjp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dispatch import Context
+    from talweg.core.primitive import Primitive
 
 Record = tuple  # (primitive, operands, results, parameters, origin)
 
@@ -41,7 +47,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     return kept, reached
 
 
-def _blocked(prim: Any, wanted: list) -> bool:
+def _blocked(prim: Primitive, wanted: list) -> bool:
     """Whether no cotangent goes on to any of the operands wanted, by the declaration."""
     names, blocked = prim.operands, prim.no_gradient
     last = len(names) - 1
@@ -49,7 +55,7 @@ def _blocked(prim: Any, wanted: list) -> bool:
 
 
 def pullback(
-    records: list[Record], targets: list, seeds: list, sources: list, seen: Any = None
+    records: list[Record], targets: list, seeds: list, sources: list, seen: Callable | None = None
 ) -> list:
     """The cotangent of each source (None where there is no path), given those of the targets.
 
@@ -70,7 +76,9 @@ def pullback(
     return [cotangents.get(id(source)) for source in sources]
 
 
-def _sweep(kept: list, cotangents: dict[int, Any], own: set[int], seen: Any, context: Any) -> None:
+def _sweep(
+    kept: list, cotangents: dict[int, Any], own: set[int], seen: Callable | None, context: Context
+) -> None:
     """Apply the rules of records, the last one first; each is told to `context` meanwhile."""
     for record, wanted in reversed(kept):
         prim, operands, results, params, _ = record
@@ -113,7 +121,7 @@ def _filled(cotangents: tuple, results: tuple) -> tuple:
     return tuple([_dense(g, z) for g, z in zip(cotangents, results)])
 
 
-def _dense(g: Any, z: Any) -> Any:
+def _dense(g: object, z: Any) -> Any:
     """A cotangent as a tensor: zeros for None, but for results that have no cotangent."""
     if g is not None:
         return densify(g)

@@ -27,12 +27,13 @@ from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_sum, sum_like
 
 if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
     from talweg.prims.lists import elements
 else:
     elements = LazyModule("talweg.prims.lists.elements")  # what few tensors need
 
 
-def vjp_of(prim: Any) -> Callable[..., list]:
+def vjp_of(prim: Primitive) -> Callable[..., list]:
     """The pullback of one primitive."""
     rule = prim.vjp
     if rule is None:
@@ -40,7 +41,7 @@ def vjp_of(prim: Any) -> Callable[..., list]:
     return rule
 
 
-def jvp_of(prim: Any) -> Callable[..., Any]:
+def jvp_of(prim: Primitive) -> Callable[..., Any]:
     """The pushforward of one primitive."""
     rule = prim.jvp
     if rule is None:
@@ -48,7 +49,7 @@ def jvp_of(prim: Any) -> Callable[..., Any]:
     return rule
 
 
-def _build_vjp(prim: Any) -> Callable[..., list]:
+def _build_vjp(prim: Primitive) -> Callable[..., list]:
     if prim.elementwise:
         return _elementwise_vjp(prim)
     if prim.vjp_rule is not None:
@@ -56,7 +57,7 @@ def _build_vjp(prim: Any) -> Callable[..., list]:
     return _transposed_vjp(prim)
 
 
-def _build_jvp(prim: Any) -> Callable[..., Any]:
+def _build_jvp(prim: Primitive) -> Callable[..., Any]:
     if prim.elementwise:
         return _elementwise_jvp(prim)
     if prim.jvp_rule is not None:
@@ -85,7 +86,7 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
     return g * partial
 
 
-def guarded(partial: Any, g: Any) -> Any:
+def guarded(partial: object, g: object) -> Any:
     """`g` times a partial, 0 where `g` is 0."""
     return mul_no_nan(partial, g)
 
@@ -119,20 +120,20 @@ def fits(g: Any, x: Any) -> bool:
         return False
 
 
-def _elementwise_vjp(prim: Any) -> Callable[..., list]:
+def _elementwise_vjp(prim: Primitive) -> Callable[..., list]:
     """One pullback per operand, made once; those of one and two operands are spelled out."""
     pulls = [_pull(prim, name) for name in prim.operands]
     if len(pulls) == 1:
         (only,) = pulls
 
-        def vjp_one(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        def vjp_one(g: object, z: object, operands: tuple, params: dict, wanted: list) -> list:
             return [only(g, z, operands, 0)]
 
         return vjp_one
     if len(pulls) == 2:
         left, right = pulls
 
-        def vjp_two(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        def vjp_two(g: object, z: object, operands: tuple, params: dict, wanted: list) -> list:
             return [
                 left(g, z, operands, 0) if wanted[0] else None,
                 right(g, z, operands, 1) if wanted[1] else None,
@@ -140,7 +141,7 @@ def _elementwise_vjp(prim: Any) -> Callable[..., list]:
 
         return vjp_two
 
-    def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+    def vjp(g: object, z: object, operands: tuple, params: dict, wanted: list) -> list:
         return [
             pull(g, z, operands, i) if want else None
             for i, (pull, want) in enumerate(zip(pulls, wanted))
@@ -149,14 +150,14 @@ def _elementwise_vjp(prim: Any) -> Callable[..., list]:
     return vjp
 
 
-def _pull(prim: Any, name: str) -> Callable[[Any, Any, tuple, int], Any]:
+def _pull(prim: Primitive, name: str) -> Callable[[Any, Any, tuple, int], Any]:
     """(g, z, operands, i) -> the cotangent of operand i, which is called `name`."""
     partial = prim.partials.get(name)
     if partial is None:
         return lambda g, z, operands, i: None
     constant = _constant(partial, len(prim.operands))
 
-    def pull(g: Any, z: Any, operands: tuple, i: int) -> Any:
+    def pull(g: object, z: object, operands: tuple, i: int) -> Any:
         if constant == 1:
             part = g
         elif constant is not None:
@@ -180,10 +181,10 @@ def _constant(partial: Callable[..., Any], count: int) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
+def _elementwise_jvp(prim: Primitive) -> Callable[..., Any]:
     partials = [prim.partials.get(name) for name in prim.operands]
 
-    def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
+    def jvp(tangents: list, z: object, operands: tuple, params: dict) -> Any:
         total = None
         for partial, t in zip(partials, tangents):
             if t is not None and partial is not None:
@@ -200,17 +201,17 @@ def _elementwise_jvp(prim: Any) -> Callable[..., Any]:
 # -- linear in some operands
 
 
-def _transposed_vjp(prim: Any) -> Callable[..., list]:
+def _transposed_vjp(prim: Primitive) -> Callable[..., list]:
     joint = prim.transposes.get("*")
     if joint is not None:
 
-        def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        def vjp(g: object, z: object, operands: tuple, params: dict, wanted: list) -> list:
             return list(joint(g, *operands, **params))
 
         return vjp
     rules = [prim.transposes.get(name) for name in prim.operands]
 
-    def vjp_each(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+    def vjp_each(g: object, z: object, operands: tuple, params: dict, wanted: list) -> list:
         return [
             rule(g, *operands, **params) if want and rule else None
             for rule, want in zip(rules, wanted)
@@ -219,7 +220,7 @@ def _transposed_vjp(prim: Any) -> Callable[..., list]:
     return vjp_each
 
 
-def _linear_jvp(prim: Any) -> Callable[..., Any]:
+def _linear_jvp(prim: Primitive) -> Callable[..., Any]:
     if prim.derivative is not None:
         return lambda tangents, z, operands, params: None
     names = list(prim.operands)
@@ -233,7 +234,7 @@ def _linear_jvp(prim: Any) -> Callable[..., Any]:
     def is_joint(position: int) -> bool:
         return names[min(position, len(names) - 1)] in joint
 
-    def jvp(tangents: list, z: Any, operands: tuple, params: dict) -> Any:
+    def jvp(tangents: list, z: object, operands: tuple, params: dict) -> Any:
         total = None
         together = [i for i, t in enumerate(tangents) if t is not None and is_joint(i)]
         if together:
@@ -306,6 +307,6 @@ def accumulate(total: Any, part: Any) -> Any:
     return total + part
 
 
-def densify(g: Any) -> Any:
+def densify(g: object) -> Any:
     """A cotangent as a tensor, whatever its form."""
     return hooks.dense(g) if isinstance(g, IndexedSlices) else g

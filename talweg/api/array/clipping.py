@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import axes_argument, tensor
 from talweg.api.array.operands import dims_or_none
@@ -16,13 +16,16 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, joining, reduce
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
 
-def _values(x: Any) -> Any:
+
+def _values(x: object) -> Any:
     """The values of IndexedSlices, or a tensor."""
     return tensor(x.values if isinstance(x, IndexedSlices) else x)
 
 
-def _like(x: Any, values: Any) -> Any:
+def _like(x: object, values: object) -> Any:
     """`values` in the form of x."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(values, x.indices, x.dense_shape)
@@ -39,7 +42,9 @@ def _same_shape(function: str, x: Any, result: Any) -> None:
 
 
 @export("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Tensor:
+def clip_by_value(
+    t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
     """`t`, with what is below `clip_value_min` or above `clip_value_max` set to that bound.
 
     t: real numbers, or IndexedSlices of them; the bounds have its dtype and broadcast to its shape
@@ -59,7 +64,9 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = 
 
 
 @export("clip_by_norm")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """`t` scaled down so that its Euclidean norm over `axes` is at most `clip_norm`.
 
     t: floats, or IndexedSlices; axes: all by default.  Result t clip_norm / max(norm, clip_norm).
@@ -84,7 +91,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return _like(t, arithmetic.div(scaled, arithmetic.maximum(norm, bound)))
 
 
-def _check_list(t_list: Any, function: str) -> list:
+def _check_list(t_list: TensorLike, function: str) -> list:
     if isinstance(t_list, str) or not isinstance(t_list, (list, tuple)):
         raise type_error(
             "TW104",
@@ -94,7 +101,7 @@ def _check_list(t_list: Any, function: str) -> list:
 
 
 @export("linalg.global_norm")
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: TensorLike, name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of all tensors in `t_list`; None entries are passed over.
 
     √ Σ x², a scalar.  TypeError unless `t_list` is a list or tuple.
@@ -120,7 +127,10 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 @export("clip_by_global_norm")
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: TensorLike,
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Any, ...]:
     """(list, norm): all tensors of `t_list` scaled down together to a global norm of `clip_norm`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,16 +39,21 @@ from talweg.prims import (
     sort,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+
 
 @export("math.bincount")
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = int32,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
-    axis: Any = None,
+    axis: AxisLike | None = None,
     binary_output: bool = False,
 ) -> Tensor:
     """How often each of 0, 1, 2, ... appears in `arr`, or the sum of the `weights` it has there.
@@ -93,14 +98,14 @@ def bincount(
     return _weighed(x, w, size, axis)
 
 
-def _rows_of(x: Any, axis: Any) -> tuple:
+def _rows_of(x: Any, axis: object) -> tuple:
     """How many rows are counted, each alone, and of how many elements."""
     if axis == -1 and len(x.dims) == 2:
         return x.dims
     return 1, math.prod(x.dims)
 
 
-def _places(x: Any, size: Size, axis: Any) -> tuple:
+def _places(x: object, size: Size, axis: object) -> tuple:
     """The bin of each element in all rows' bins one after the other, and which are counted."""
     rows, columns = _rows_of(x, axis)
     flat = layout.reshape(arithmetic.cast(x, dtype=int64), shape=(rows, columns))
@@ -112,7 +117,7 @@ def _places(x: Any, size: Size, axis: Any) -> tuple:
     )
 
 
-def _counts(x: Any, size: Size, axis: Any) -> Any:
+def _counts(x: Any, size: Size, axis: object) -> Any:
     """How often each number below `size` appears, [size] or [rows, size]."""
     if axis != -1 or len(x.dims) != 2:
         flat = x if len(x.dims) == 1 else layout.reshape(x, shape=(math.prod(x.dims),))
@@ -123,7 +128,7 @@ def _counts(x: Any, size: Size, axis: Any) -> Any:
     return layout.reshape(counts.bincount(places, size=total), shape=(x.dims[0], size))
 
 
-def _weighed(x: Any, w: Any, size: Size, axis: Any) -> Any:
+def _weighed(x: Any, w: object, size: Size, axis: AxisLike | None) -> Any:
     """The sums of the weights of each number below `size`."""
     rows, columns = _rows_of(x, axis)
     places, inside = _places(x, size, axis)
@@ -134,7 +139,7 @@ def _weighed(x: Any, w: Any, size: Size, axis: Any) -> Any:
     return layout.reshape(summed, shape=(rows, size) if matrix else (size,))
 
 
-def _counted(arr: Any) -> Any:
+def _counted(arr: object) -> Any:
     x = tensor(arr)
     if x.dtype not in ANY:
         raise invalid("TW102", f"bincount: arr has dtype {x.dtype.name}", "int32 or int64")
@@ -145,7 +150,7 @@ def _counted(arr: Any) -> Any:
     return x
 
 
-def _bins(x: Any, minlength: Any, maxlength: Any) -> tuple[Size, Any]:
+def _bins(x: object, minlength: object, maxlength: TensorLike | None) -> tuple[Size, Any]:
     """The number of bins, and the tensor that says it, which must live as long."""
     if type(x) is EagerTensor:
         array, needed = np.asarray(x._array), x
@@ -167,11 +172,11 @@ def _bins(x: Any, minlength: Any, maxlength: Any) -> tuple[Size, Any]:
 
 @export("math.confusion_matrix")
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """Row i, column j: how many elements with label i were predicted as j (or their weights' sum).
@@ -219,7 +224,7 @@ def confusion_matrix(
     return indexing.scatter_nd(joining.stack(*pair, axis=1), w, shape=(count, count))
 
 
-def _check_classes(pair: list, num_classes: Any) -> None:
+def _check_classes(pair: list, num_classes: object) -> None:
     """InvalidArgumentError for classes outside; in a graph the scatter finds them."""
     for x, argument in zip(pair, ("labels", "predictions")):
         if type(x) is Symbol:
@@ -244,7 +249,9 @@ def _squeezed_pair(x: Any, y: Any) -> tuple:
     return x, y
 
 
-def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: Any) -> tuple:
+def _histogram_arguments(
+    function: str, values: object, value_range: object, nbins: TensorLike
+) -> tuple:
     tensors = matching_list((values, value_range))
     for part in tensors:
         if part.dtype not in REAL:
@@ -259,7 +266,11 @@ def _histogram_arguments(function: str, values: Any, value_range: Any, nbins: An
 
 @export("histogram_fixed_width")
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """How many `values` fall into each of `nbins` equal parts of value_range = [low, high].
 
@@ -279,7 +290,11 @@ def histogram_fixed_width(
 
 @export("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """The part of value_range = [low, high], cut into `nbins`, that each value falls into (int32).
 
@@ -296,7 +311,7 @@ def histogram_fixed_width_bins(
 
 @export("dynamic_partition")
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The slices of `data` sorted into `num_partitions` tensors: slice i goes to partitions[i].
 
@@ -329,7 +344,7 @@ def dynamic_partition(
 
 
 @export("dynamic_stitch")
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
     """Slices put together: result[indices[m][i]] = data[m][i]; of equal indices the last counts.
 
     indices: a list of int32 tensors; data: a list of tensors, data[m] of shape
@@ -376,7 +391,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
 
 
 @export("unravel_index")
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None) -> Tensor:
     """The coordinates of flat `indices` in a tensor of shape `dims`.
 
     indices: a scalar or a vector [n]; the result has shape [rank] or [rank, n].

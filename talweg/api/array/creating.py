@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocated
 from talweg.prims import arithmetic, dynamic, layout, search, sequences, state
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 FEW = 1000  # elements of a constant that a graph holds as such
 
@@ -82,7 +85,9 @@ def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:
 
 
 @export("zeros")
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
+def zeros(
+    shape: ShapeLike, dtype: object = float32, name: str | None = None, layout: object = None
+) -> Tensor:
     """Zeros (False, empty strings) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
@@ -101,7 +106,9 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
 
 
 @export("ones")
-def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
+def ones(
+    shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None, layout: object = None
+) -> Tensor:
     """Ones (True) of the given shape and dtype.
 
     shape: an integer vector, or an int for a vector of that length.  InvalidArgumentError for
@@ -119,7 +126,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 
 @export("zeros_like")
 def zeros_like(
-    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+    input: object, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
 ) -> Tensor:
     """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
 
@@ -142,7 +149,9 @@ def zeros_like(
 
 
 @export("ones_like")
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+def ones_like(
+    input: object, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
+) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
 
     InvalidArgumentError for strings.
@@ -168,7 +177,9 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
 
 
 @export("fill")
-def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+def fill(
+    dims: ShapeLike, value: TensorLike, name: str | None = None, layout: object = None
+) -> Tensor:
     """A tensor of shape `dims` with `value`, a scalar, everywhere.
 
     InvalidArgumentError if `dims` holds no integers or a negative one, or `value` is no scalar.
@@ -193,10 +204,10 @@ _broadcast, _reshape = layout.broadcast_to, layout.reshape
 
 @export("eye", "linalg.eye")
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = float32,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """The identity matrix [num_rows, num_columns], or a batch of them.
@@ -226,7 +237,7 @@ def eye(
     return constant(np.broadcast_to(matrix, (*batch, rows, columns)).copy() if batch else matrix)
 
 
-def _matrix_size(value: Any) -> Size:
+def _matrix_size(value: object) -> Size:
     found = value
     if is_tensor_like(value):
         found = tensor(value)

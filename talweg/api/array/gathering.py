@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,15 +31,18 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, indexing, layout, reduce, search, segment, sequences
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @implement_hook("gather")
 @export("gather")
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
+    params: object,
+    indices: object,
+    validate_indices: TensorLike | None = None,
+    axis: AxisLike | None = None,
+    batch_dims: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
     """The slices of `params` along `axis` that `indices` names.
@@ -86,12 +89,12 @@ def gather(
 
 @export("compat.v1.gather")
 def gather_v1(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: TensorLike | None = None,
     name: str | None = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
+    axis: AxisLike | None = None,
+    batch_dims: TensorLike = 0,
 ) -> Tensor:
     """`tf.gather` with the arguments in the order of TensorFlow 1.
 
@@ -102,7 +105,7 @@ def gather_v1(
     return gather(params, indices, axis=axis, batch_dims=batch_dims)
 
 
-def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
+def _gather_axis(axis: TensorLike, rank: int, implied: bool) -> int:
     if type(axis) is not int and tensor(axis).dims:
         raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
     place = integer_scalar(axis, "gather", "axis")
@@ -114,9 +117,9 @@ def _gather_axis(axis: Any, rank: int, implied: bool) -> int:
 @implement_hook("gather_nd")
 @export("gather_nd")
 def gather_nd(
-    params: Any,
-    indices: Any,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: TensorLike = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
@@ -185,7 +188,9 @@ def _gather_ignoring(x: Any, i: Any) -> Any:
 
 @implement_hook("boolean_mask")
 @export("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: AxisLike | None = None, name: str = "boolean_mask"
+) -> Tensor:
     """The elements (or slices) of `tensor` where `mask` is true, as the first axis of the result.
 
     mask: truth values of known shape, matching the axes of `tensor` from `axis` (0) on.
@@ -217,7 +222,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 @export("where")
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(condition: TensorLike, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """With x and y: x where `condition` holds, y elsewhere, broadcast.  Without: where it holds.
 
     condition: truth values (for the short form numbers too).  The short form gives the indices
@@ -247,7 +252,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 @export("compat.v1.where")
-def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v1(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Like `tf.where`, except that a vector condition chooses rows and nothing else broadcasts.
 
     >>> import talweg as tf
@@ -297,13 +307,13 @@ def dense(slices: IndexedSlices) -> Any:
     return indexing.scatter_rows(values, indices, axis=0, batch_dims=0, rows=rows)
 
 
-def _as_ids(indices: Any) -> Any:
+def _as_ids(indices: Tensor) -> Any:
     """Indices as segment ids, which are int32 or int64."""
     return indices if indices.dtype is int64 else arithmetic.cast(indices, dtype=int32)
 
 
 @implement_hook("add_slices")
-def add_slices(x: Any, y: Any) -> Any:
+def add_slices(x: TensorLike, y: IndexedSlices) -> Any:
     """x + y where at least one is IndexedSlices: sparse if both are, else dense."""
     if not isinstance(x, IndexedSlices):
         return arithmetic.add(x, dense(y))

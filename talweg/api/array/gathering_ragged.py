@@ -21,7 +21,7 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, layout
 
 
-def gather_ragged(params: Any, indices: Any, axis: Any, batch_dims: Any) -> Any:
+def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -> Any:
     """`tf.gather` with at least one ragged operand; ValueError for an axis that is not there."""
     x = params if isinstance(params, RaggedTensor) else tensor(params)
     i = indices if isinstance(indices, RaggedTensor) else tensor(indices)
@@ -44,7 +44,7 @@ def _place(axis: int, x: Any, argument: str) -> int:
     return axis + rank if axis < 0 and rank is not None else axis
 
 
-def _gather(x: Any, i: Any, axis: int, batch: int) -> Any:
+def _gather(x: object, i: object, axis: int, batch: int) -> Any:
     """The slices of x along `axis` at i, the first `batch` axes gone through together."""
     if axis == 0:
         if isinstance(i, RaggedTensor):
@@ -106,7 +106,7 @@ def _places(x: RaggedTensor, i: Any) -> Any:
     return i.with_flat_values(_within(hooks.cast(inner, starts.dtype), lengths) + starts)
 
 
-def _within(i: Any, lengths: Any) -> Any:
+def _within(i: object, lengths: np.ndarray) -> Any:
     """Indices, which must lie within their rows; InvalidArgumentError if they are known not to."""
     if type(i) is not Symbol and type(lengths) is not Symbol:
         array, limits = np.broadcast_arrays(array_of(i), array_of(lengths))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,9 +32,12 @@ from talweg.eager.variable import Variable
 from talweg.prims import arithmetic, indexing, joining, layout, sequences
 from talweg.prims.state import ensure_dims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @export("concat")
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: Any, axis: AxisLike, name: str = "concat") -> Tensor:
     """The `values` one after the other along `axis`.
 
     values: tensors of one dtype and equal shapes except along `axis`.  InvalidArgumentError where
@@ -79,19 +82,19 @@ def _of_one_rank(tensors: list) -> tuple:
     ], max(ranks)
 
 
-def _copy(x: Any) -> Any:
+def _copy(x: Tensor) -> Any:
     """`x` as a new tensor that gradients flow through."""
     return arithmetic.identity(x) if x.dtype.is_numeric else layout.reshape(x, shape=x.dims)
 
 
 @implement_hook("stack")
-def stack_tensors(values: Any) -> Any:
+def stack_tensors(values: list[Any]) -> Any:
     """A list of tensors of one shape and dtype as one tensor, along a new first axis."""
     return joining.stack(*values, axis=0)
 
 
 @export("stack")
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
+def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor:
     """The `values`, tensors of one shape and dtype, along a new axis `axis`.
 
     ValueError if `axis` is out of range, InvalidArgumentError where shapes or dtypes differ.
@@ -149,7 +152,9 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
 
 
 @export("unstack")
-def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -> list[Any]:
+def unstack(
+    value: object, num: TensorLike | None = None, axis: AxisLike = 0, name: str = "unstack"
+) -> list[Any]:
     """The slices of `value` along `axis`, a list of tensors without that axis.
 
     `num`, if given, must be their number (InvalidArgumentError).  ValueError if `axis` is out of
@@ -183,7 +188,11 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: str = "unstack") -
 
 @export("split")
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: str = "split"
+    value: Any,
+    num_or_size_splits: TensorLike,
+    axis: AxisLike = 0,
+    num: TensorLike | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
     """`value` cut along `axis`: into so many equal pieces, or into pieces of given sizes.
 
@@ -213,7 +222,7 @@ def split(
     return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
 
 
-def _split_evenly(x: Any, count: int, axis: Any) -> tuple:
+def _split_evenly(x: Any, count: int, axis: object) -> tuple:
     place = normalize_axis("split", demanded_integer(axis, "split", "axis"), len(x.dims))
     size = x.dims[place]
     if count < 1:
@@ -253,7 +262,7 @@ def _filled_sizes(pieces: tuple, size: Size) -> tuple:
 
 
 @export("tile")
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """`input` repeated `multiples[i]` times along axis i.
 
     multiples: an integer vector with a number for each axis.  InvalidArgumentError otherwise.
@@ -278,7 +287,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return _repeated_blocks(x, dims, counts)
 
 
-def _repeated_blocks(x: Any, dims: tuple, counts: tuple) -> Any:
+def _repeated_blocks(x: object, dims: tuple, counts: tuple) -> Any:
     """x with axis i repeated counts[i] times as a block, by one broadcast between two reshapes."""
     ones = tuple(n for size in dims for n in (1, size))
     wide = tuple(n for size, count in zip(dims, counts) for n in (count, size))
@@ -287,7 +296,9 @@ def _repeated_blocks(x: Any, dims: tuple, counts: tuple) -> Any:
 
 
 @export("repeat")
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: object, axis: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """Each element of `input` (each slice along `axis`) `repeats` times in a row.
 
     repeats: an integer, or a vector with a number for each slice; without `axis` the elements are
@@ -323,7 +334,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     return indexing.gather(x, places, axis=place, batch_dims=0)
 
 
-def _integers_to_repeat(repeats: Any) -> Any:
+def _integers_to_repeat(repeats: object) -> Any:
     counts = tensor(repeats)
     if counts.dtype not in INTEGERS:
         raise type_error(
@@ -343,7 +354,7 @@ def _repeated_evenly(x: Any, count: Size, axis: int) -> Any:
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
+def meshgrid(*args: object, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
     """The coordinates of a grid, a tensor for each of the vectors in `args`.
 
     With indexing "ij" the shape is (len(args[0]), len(args[1]), ...); with "xy" the first two are

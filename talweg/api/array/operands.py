@@ -9,7 +9,7 @@ certainly wrong (`below`, `differ`), and the kernels look again when the number 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,13 @@ from talweg.graph.symbol import Symbol
 from talweg.prims.joining import stack
 from talweg.prims.state import ensure_dims, size_value
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 INTEGERS = frozenset((int8, int16, int32, int64))
 
 
-def integer_array(value: Any, function: str, argument: str, empty: bool = True) -> np.ndarray:
+def integer_array(value: object, function: str, argument: str, empty: bool = True) -> np.ndarray:
     """An integer array from anything convertible; InvalidArgumentError for other dtypes.
 
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
@@ -86,7 +89,7 @@ def whole_items(value: Any) -> Any:
     ]
 
 
-def integer_scalar(value: Any, function: str, argument: str) -> Size:
+def integer_scalar(value: object, function: str, argument: str) -> Size:
     """An int; InvalidArgumentError unless `value` holds exactly one integer."""
     if type(value) is int or type(value) is Dim:
         return value
@@ -106,7 +109,7 @@ def dims_or_none(x: Any) -> tuple | None:
     return x.node.aval.dims if type(x) is Symbol else x.dims
 
 
-def ranked(x: Any, rank: int) -> Any:
+def ranked(x: object, rank: int) -> Any:
     """`x`, known to have this rank if it is a tensor of a graph of unknown rank."""
     return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
 
@@ -119,7 +122,7 @@ def length_of(value: Any) -> int | None:
     return dims[0] if dims and type(dims[0]) is int else None
 
 
-def known_dims(x: Any) -> tuple | None:
+def known_dims(x: object) -> tuple | None:
     """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
     if type(x) is EagerTensor:
         return x.dims
@@ -131,7 +134,7 @@ def in_graph() -> bool:
     return state.busy > 0 and dispatch.context.base is not None
 
 
-def unsized_vector(value: Any) -> Any:
+def unsized_vector(value: object) -> Any:
     """`value` if it is an integer vector of a graph with an unknown number of elements."""
     if type(value) is not Symbol or value.dtype not in (int32, int64):
         return None
@@ -139,7 +142,7 @@ def unsized_vector(value: Any) -> Any:
     return value if dims is None or (len(dims) == 1 and is_symbolic(dims)) else None
 
 
-def sized(value: Any, dims: tuple) -> Any:
+def sized(value: object, dims: tuple) -> Any:
     """`value`, known to have the shape `dims` if it is an integer tensor of a graph without one."""
     if type(value) is Symbol:
         own = value.node.aval.dims
@@ -153,7 +156,7 @@ def nothing(dtype: DType) -> Any:
     return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
 
 
-def demanded_integer(value: Any, function: str, argument: str) -> Size:
+def demanded_integer(value: object, function: str, argument: str) -> Size:
     """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
     if type(value) is int or type(value) is Dim:
         return value
@@ -162,7 +165,7 @@ def demanded_integer(value: Any, function: str, argument: str) -> Size:
     return integer_scalar(value, function, argument)
 
 
-def axis_scalar(value: Any, rank: int, function: str, argument: str = "axis") -> int:
+def axis_scalar(value: TensorLike, rank: int, function: str, argument: str = "axis") -> int:
     """One axis counted from the front; InvalidArgumentError if it is not an axis."""
     return normalize_axis(function, integer_scalar(value, function, argument), rank, argument)
 
@@ -178,7 +181,7 @@ def axis_in_range(value: Any, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def sizes(value: Any, function: str, argument: str) -> tuple[Size, ...]:
+def sizes(value: object, function: str, argument: str) -> tuple[Size, ...]:
     """A shape: a tuple of ints of at least 0; a scalar counts as a vector of one."""
     dims = integer_vector(value, function, argument, scalar=True)
     for size in dims:
@@ -189,7 +192,7 @@ def sizes(value: Any, function: str, argument: str) -> tuple[Size, ...]:
     return dims
 
 
-def constant(array: Any) -> Any:
+def constant(array: object) -> Any:
     """A tensor around an array made here; a constant of the graph in force."""
     if state.busy and dispatch.context.base is not None:
         return dispatch.context.base.constant(array)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,12 @@ from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, joining, layout
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 @export("identity")
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: object, name: str | None = None) -> Tensor:
     """A new tensor with the value of `input`; gradients flow through.
 
     >>> import talweg as tf
@@ -41,7 +44,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("identity_n")
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
     """New tensors with the values of those in the list `input`.
 
     InvalidArgumentError for an empty list, TypeError if it is no list.
@@ -59,7 +62,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
 
 
 @export("stop_gradient")
-def stop_gradient(input: Any, name: str | None = None) -> Any:
+def stop_gradient(input: object, name: str | None = None) -> Any:
     """`input`, a tensor, a ragged or a sparse one, as a constant as far as derivatives go.
 
     >>> import talweg as tf
@@ -76,7 +79,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
 
 
 @export("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """`input`, said never to change; nothing is made of that here.
 
     >>> import talweg as tf
@@ -87,7 +90,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitcast")
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The bytes of `input` read as the dtype `type`.
 
     A narrower type adds a last axis, a wider one uses up a last axis of the fitting size
@@ -105,7 +108,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 
 
 @export("is_tensor")
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: TensorLike) -> bool:
     """Whether `x` is a tensor, a variable, or another thing of this package that is used as one.
 
     >>> import talweg as tf
@@ -116,7 +119,7 @@ def is_tensor(x: Any) -> bool:
 
 
 @export("is_symbolic_tensor")
-def is_symbolic_tensor(tensor: Any) -> bool:
+def is_symbolic_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor` stands for a value that is not there yet.
 
     >>> import talweg as tf
@@ -148,7 +151,7 @@ def _known_content(x: Symbol, partial: bool) -> Any:
 
 
 @export("get_static_value")
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: object, partial: bool = False) -> Any:
     """The value of `tensor` as an array if it is known without computing, else None.
 
     >>> import talweg as tf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,9 +36,12 @@ from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import dynamic, indexing, joining, layout, sequences
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, ShapeLike, TensorLike
+
 
 @export("reverse")
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: object, axis: AxisLike, name: str | None = None) -> Tensor:
     """`tensor` with the order along the axes in the vector `axis` reversed.
 
     InvalidArgumentError if `axis` is no vector, is out of range or names an axis twice.
@@ -64,7 +67,11 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 @export("reverse_sequence")
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: Any = None
+    input: object,
+    seq_lengths: Any,
+    seq_axis: Any = None,
+    batch_axis: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """At each place b of `batch_axis` the first seq_lengths[b] slices along `seq_axis` reversed.
 
@@ -111,7 +118,7 @@ def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
 
 
 @export("roll")
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """`input` with its elements moved by `shift` along `axis`; those that leave enter at the front.
 
     shift, axis: integers, or vectors of one length; an axis may be named more than once.
@@ -144,7 +151,11 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 @export("pad")
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    constant_values: TensorLike = 0,
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with elements added before and after along each axis.
 
@@ -183,7 +194,7 @@ def _fitting(x: Any, paddings: Any) -> tuple:
     return x, sized(paddings, (len(x.dims), 2))
 
 
-def _paddings(paddings: Any, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
+def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
     """The numbers before and after along each axis."""
     array = integer_array(paddings, function, "paddings", empty=len(dims) == 0)
     if array.shape != (len(dims), 2) and (array.size or dims):
@@ -221,7 +232,7 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
 # -- blocks of pixels
 
 
-def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> None:
+def _check_image(function: str, x: Any, block_size: object, data_format: str) -> None:
     """Errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
@@ -235,17 +246,17 @@ def _check_image(function: str, x: Any, block_size: Any, data_format: str) -> No
         raise invalid("TW203", f"{function}: input has shape {x.dims}", "rank 4")
 
 
-def _channels_last(x: Any, data_format: str) -> Any:
+def _channels_last(x: object, data_format: str) -> Any:
     return layout.transpose(x, perm=(0, 2, 3, 1)) if data_format == "NCHW" else x
 
 
-def _channels_back(x: Any, data_format: str) -> Any:
+def _channels_back(x: object, data_format: str) -> Any:
     return layout.transpose(x, perm=(0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
 @export("nn.space_to_depth")
 def space_to_depth(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None
+    input: TensorLike, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """Blocks of block_size² pixels as the channels of one.
 
@@ -273,7 +284,7 @@ def space_to_depth(
 
 @export("nn.depth_to_space")
 def depth_to_space(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: Any = None
+    input: TensorLike, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """The channels of one pixel as a block of block_size² pixels; undoes `tf.nn.space_to_depth`.
 
@@ -297,7 +308,7 @@ def depth_to_space(
     return _channels_back(wide, data_format)
 
 
-def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: str) -> tuple:
+def _block_arguments(function: str, x: Any, block_shape: object, pads: object, word: str) -> tuple:
     blocks = integer_vector(block_shape, function, "block_shape")
     rank = len(blocks)
     array = integer_array(pads, function, word)
@@ -313,7 +324,9 @@ def _block_arguments(function: str, x: Any, block_shape: Any, pads: Any, word: s
 
 
 @export("space_to_batch", "space_to_batch_nd", "nn.space_to_batch")
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch(
+    input: TensorLike, block_shape: ShapeLike, paddings: object, name: str | None = None
+) -> Tensor:
     """Each place inside a block of `block_shape` as a batch of its own, after padding with zeros.
 
     input [b, s₁, ..., sₘ, ...], block_shape [m], paddings [m, 2] ->
@@ -351,7 +364,9 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 
 
 @export("batch_to_space")
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space(
+    input: TensorLike, block_shape: ShapeLike, crops: object, name: str | None = None
+) -> Tensor:
     """Batches put back as the places inside blocks, then cropped; undoes `tf.space_to_batch`.
 
     input [b Π block_shape, s₁, ..., sₘ, ...], block_shape [m], crops [m, 2] ->
@@ -390,7 +405,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 @export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: ShapeLike,
+    base_paddings: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(paddings, crops), both [m, 2]: the padding at the end that makes blocks divide a shape.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import inside
@@ -16,10 +16,17 @@ from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import arithmetic, indexing, layout, scattering, search
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+
 
 @export("scatter_nd", "compat.v1.scatter_nd")
 def scatter_nd(
-    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+    indices: TensorLike,
+    updates: TensorLike,
+    shape: ShapeLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Zeros of `shape` to which the `updates` are added at `indices`.
 
@@ -52,13 +59,13 @@ def scatter_nd(
     return indexing.scatter_nd(i, u, shape=dims)
 
 
-def _ranked(shape: Any, i: Any, u: Any) -> Any:
+def _ranked(shape: Tensor, i: Tensor, u: Tensor) -> Any:
     """A shape of unknown length with the length that indices and updates tell."""
     depth = operator.index(i.dims[-1])
     return sized(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
 
 
-def _check_rank(function: str, u: Any) -> None:
+def _check_rank(function: str, u: object) -> None:
     if dims_or_none(u) == ():
         raise invalid("TW203", f"{function}: updates is a scalar", "updates of rank at least 1")
 
@@ -74,7 +81,9 @@ def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
     return i, u
 
 
-def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: str = "") -> Any:
+def _scatter(
+    kind: str, x: object, indices: TensorLike, updates: object, bad_indices_policy: str = ""
+) -> Any:
     x, u = matching_list((x, updates))
     i = tensor(indices)
     _check_rank(f"tensor_scatter_nd_{kind}", u)
@@ -85,7 +94,7 @@ def _scatter(kind: str, x: Any, indices: Any, updates: Any, bad_indices_policy: 
 
 @export("tensor_scatter_nd_update")
 def tensor_scatter_nd_update(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by `updates`; of equal indices the last wins.
 
@@ -101,7 +110,11 @@ def tensor_scatter_nd_update(
 
 @export("tensor_scatter_nd_add")
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: object,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` added at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
 
@@ -114,7 +127,11 @@ def tensor_scatter_nd_add(
 
 @export("tensor_scatter_nd_sub")
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`; shapes as in `tf.tensor_scatter_nd_update`.
 
@@ -128,7 +145,11 @@ def tensor_scatter_nd_sub(
 
 @export("tensor_scatter_nd_max")
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor`, or at `indices` the larger of it and `updates`; shapes as in the update.
 
@@ -141,7 +162,11 @@ def tensor_scatter_nd_max(
 
 @export("tensor_scatter_nd_min")
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor`, or at `indices` the smaller of it and `updates`; shapes as in the update.
 

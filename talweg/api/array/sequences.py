@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,12 +41,19 @@ from talweg.graph.symbol import Symbol, constant_of
 from talweg.kernels.progression import allocated, progression
 from talweg.prims import arithmetic, layout, reduce, search, sequences
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 _ORDER = [int32, int64, float32, float64]
 
 
 @export("range")
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+    start: Any,
+    limit: Any = None,
+    delta: Any = 1,
+    dtype: DTypeLike | None = None,
+    name: str = "range",
 ) -> Tensor:
     """start, start + delta, ... up to but not including `limit`; with one number, from 0 to it.
 
@@ -114,7 +121,13 @@ def _widest(parts: list) -> DType:
 
 
 @export("linspace")
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: TensorLike,
+    name: str | None = None,
+    axis: AxisLike = 0,
+) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, both included, along a new axis `axis`.
 
     start, stop: floats or complex of one dtype (integers become float64), broadcast; num: an
@@ -147,7 +160,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     return layout.concat(first, inner, last, axis=place)
 
 
-def _lined_up(first: Any, last: Any, count: Dim, axis: Any) -> Any:
+def _lined_up(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
     """`linspace` for a number of points that only a run knows, which may be 0 or 1."""
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))
@@ -165,7 +178,7 @@ def _lined_up(first: Any, last: Any, count: Dim, axis: Any) -> Any:
     return arithmetic.select(arithmetic.equal(steps, end), last, inside)
 
 
-def _number_of_points(num: Any) -> Size:
+def _number_of_points(num: object) -> Size:
     given = tensor(num)
     if given.dtype not in INTEGERS:
         raise type_error("TW104", f"linspace: num must be an integer, got dtype {given.dtype.name}")
@@ -180,12 +193,12 @@ def _number_of_points(num: Any) -> Size:
 
 @export("one_hot")
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A new axis of size `depth` with `on_value` (1) at the index and `off_value` (0) elsewhere.
@@ -228,7 +241,7 @@ def one_hot(
     return arithmetic.select(mask, on, off)
 
 
-def _depth(depth: Any) -> Size:
+def _depth(depth: object) -> Size:
     """The size of the new axis; a list is not a scalar, even of one number."""
     if isinstance(depth, (list, tuple)) or (hasattr(depth, "dims") and depth.dims):
         raise invalid("TW203", f"one_hot: depth must be a scalar, but got {depth!r}")
@@ -259,7 +272,10 @@ def _real(x: Any, argument: str) -> None:
 
 @export("sequence_mask")
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = bool_,
+    name: str | None = None,
 ) -> Tensor:
     """True at the first lengths[i] of `maxlen` places, for every length.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,10 +37,16 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, dynamic, layout, reduce, state
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+    from talweg.core.dims import Size
+
 
 @implement_hook("reshape")
 @export("reshape")
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     """The elements of `tensor`, in row-major order, in another shape.
 
     `shape`: an integer vector; one dimension may be -1, "whatever is left".  The dtype stays.
@@ -60,7 +66,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return layout.reshape(x, shape=resolved(wanted, x.dims))
 
 
-def _reshaped_in_graph(x: Any, shape: Any) -> Any:
+def _reshaped_in_graph(x: Tensor, shape: TensorLike) -> Any:
     """A reshape where sizes, their number or the rank of x may be unknown."""
     unsized = unsized_vector(shape)
     if unsized is not None:
@@ -77,7 +83,7 @@ def _reshaped_in_graph(x: Any, shape: Any) -> Any:
     return result
 
 
-def _add_known(result: Symbol, shape: tuple, total: Any) -> None:
+def _add_known(result: Symbol, shape: tuple, total: Size) -> None:
     """A size that the other sizes and the number of elements leave no choice."""
     for axis, size in enumerate(shape):
         rest = math.prod(shape[:axis] + shape[axis + 1 :])
@@ -91,7 +97,7 @@ def _divides_by_zero(wanted: tuple) -> bool:
     return -1 in plain and 0 in plain
 
 
-def _reshaped_blindly(x: Any, wanted: tuple) -> Any:
+def _reshaped_blindly(x: Tensor, wanted: tuple) -> Any:
     """A tensor of unknown rank in another shape."""
     known = tuple(n if below(-1, n) else None for n in wanted)
     return dynamic.reshape_to(x, sizes_tensor(wanted, int32), dims=known)
@@ -146,7 +152,9 @@ def _resolved_one(shape: tuple, place: int, dims: tuple) -> Any:
 
 
 @export("transpose")
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+def transpose(
+    a: object, perm: AxisLike | None = None, conjugate: bool = False, name: str = "transpose"
+) -> Tensor:
     """`a` with its axes reordered: axis `perm[i]` of `a` becomes axis i.
 
     Without `perm` the order is reversed.  `conjugate` also conjugates complex elements.
@@ -177,7 +185,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
 
 
 @export("squeeze")
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """`input` without its axes of size 1: all of them, or those in `axis`.
 
     `axis`: None, an int or a list of ints.  InvalidArgumentError for an axis whose size is not 1.
@@ -221,7 +229,7 @@ def _squeezed(axis: Any, rank: int) -> set:
 
 
 @export("expand_dims")
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_dims(input: object, axis: AxisLike, name: str | None = None) -> Tensor:
     """`input` with a new axis of size 1 at `axis`, which counts in the result.
 
     `axis`: an int from -(rank + 1) to rank; InvalidArgumentError outside.
@@ -238,7 +246,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
 
 @implement_hook("broadcast_to")
 @export("broadcast_to")
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """`input` repeated along new leading axes and axes of size 1, to `shape`.
 
     InvalidArgumentError where a dimension is neither 1 nor that of `shape`.
@@ -282,7 +290,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The integer vector of the shape that two shapes, as integer vectors, broadcast to.
 
     InvalidArgumentError if there is none or the dtypes differ.
@@ -306,7 +314,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     return sizes_tensor(dims, x.dtype)
 
 
-def _shape(input: Any, out_type: Any, function: str) -> Any:
+def _shape(input: object, out_type: object, function: str) -> Any:
     """The shape of `input` as a tensor: a constant if it is known."""
     dtype = int32 if out_type is None else as_dtype(out_type)
     numbers(dtype, function, "out_type")
@@ -318,7 +326,7 @@ def _shape(input: Any, out_type: Any, function: str) -> Any:
     return constant(np.array(dims, dtype.numpy_dtype))
 
 
-def dims_of(input: Any) -> tuple | None:
+def dims_of(input: object) -> tuple | None:
     """The dimensions of anything convertible, without reading a variable or making it dense.
 
     None if a graph does not know the rank.
@@ -333,7 +341,7 @@ def dims_of(input: Any) -> tuple | None:
 
 
 @export("shape")
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def shape(input: Any, out_type: DTypeLike | None = None, name: str | None = None) -> Any:
     """The shape of `input` as an integer vector of dtype `out_type` (int32, or int64).
 
     >>> import talweg as tf
@@ -349,7 +357,9 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
 
 
 @export("shape_n")
-def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+def shape_n(
+    input: Sequence[Any], out_type: object = int32, name: str | None = None
+) -> list[Tensor]:
     """The shapes of several tensors, each as an integer vector.
 
     >>> import talweg as tf
@@ -362,7 +372,7 @@ def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[
 
 
 @export("rank")
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of `input`, as an int32 scalar.
 
     >>> import talweg as tf
@@ -379,7 +389,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("size")
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """The number of elements of `input`, as a scalar of dtype `out_type` (int32).
 
     >>> import talweg as tf
@@ -401,7 +411,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
 
 
 @implement_hook("shape_in_tensor")
-def shape_in_tensor(sizes: Any) -> TensorShape:
+def shape_in_tensor(sizes: Tensor) -> TensorShape:
     """What is known of the shape that an integer vector gives."""
     unsized = unsized_vector(sizes)
     if unsized is not None:
@@ -410,7 +420,7 @@ def shape_in_tensor(sizes: Any) -> TensorShape:
 
 
 @export("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike | None, name: str | None = None) -> Tensor:
     """`x`, after InvalidArgumentError unless its shape is compatible with `shape`.
 
     >>> import talweg as tf

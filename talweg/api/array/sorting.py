@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +18,16 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.prims import indexing, layout, search
 from talweg.prims import sort as ordering
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 ApproxTopK = namedtuple("ApproxTopK", ["values", "indices"])
 Unique = namedtuple("Unique", ["y", "idx"])
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
-def _descending(direction: Any, function: str) -> bool:
+def _descending(direction: str, function: str) -> bool:
     if not isinstance(direction, str) or direction not in ("ASCENDING", "DESCENDING"):
         raise value_error(
             "TW207", f"{function}: direction={direction!r}", '"ASCENDING" or "DESCENDING"'
@@ -43,7 +46,9 @@ def _to_last(x: Any, axis: int) -> Any:
 
 
 @export("sort")
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = None) -> Tensor:
+def sort(
+    values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
     """`values` sorted along `axis`, "ASCENDING" or "DESCENDING".
 
     values: real numbers of rank at least 1; NaN counts as the largest.  The derivative follows the
@@ -62,11 +67,11 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: Any = 
 
 @export("argsort")
 def argsort(
-    values: Any,
-    axis: Any = -1,
+    values: TensorLike,
+    axis: AxisLike = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
-    name: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The int32 indices that sort `values` along `axis`; equal elements keep their order.
 
@@ -84,7 +89,11 @@ def argsort(
 
 @export("math.top_k", "nn.top_k")
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: Any = None
+    input: TensorLike,
+    k: TensorLike = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = int32,
+    name: str | None = None,
 ) -> TopKV2:
     """(values, indices): the k largest elements along the last axis, largest first.
 
@@ -106,7 +115,7 @@ def top_k(
 
 @export("approx_top_k")
 def approx_top_k(
-    input: Any,
+    input: object,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -132,7 +141,7 @@ def approx_top_k(
 
 def _approximate(largest: bool, word: str) -> Any:
     def approximate(
-        operand: Any,
+        operand: object,
         k: int,
         reduction_dimension: int = -1,
         recall_target: float = 0.95,
@@ -158,7 +167,9 @@ approx_min_k = _approximate(False, "smallest")
 
 
 @export("math.in_top_k", "nn.in_top_k")
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
+) -> Tensor:
     """Whether predictions[b, targets[b]] is among the k largest of predictions[b].
 
     targets [b] (int32 or int64), predictions [b, n] (float32) -> bool [b].  All elements that tie
@@ -175,7 +186,11 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
 @export("searchsorted")
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: Any = None
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """Where `values` would go into `sorted_sequence` so that it stays sorted.
 
@@ -201,7 +216,7 @@ def _rows(x: Any) -> Any:
     return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 
 
-def _unique(x: Any, out_idx: Any, function: str) -> tuple:
+def _unique(x: object, out_idx: object, function: str) -> tuple:
     x = ranked(tensor(x), 1)
     dtype = as_dtype(out_idx)
     numbers(dtype, function, "out_idx")
@@ -210,7 +225,7 @@ def _unique(x: Any, out_idx: Any, function: str) -> tuple:
 
 
 @export("unique")
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:
     """(y, idx): the different elements of the vector `x` in the order in which they first appear.
 
     idx, of dtype `out_idx` (int32 or int64), says for each element of x its place in y: x = y[idx].
@@ -225,7 +240,9 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
 
 
 @export("unique_with_counts")
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+) -> UniqueWithCounts:
     """(y, idx, count): as `tf.unique`, and how often each element of y appears in `x`.
 
     >>> import talweg as tf
@@ -236,7 +253,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 
 @export("math.invert_permutation")
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The permutation y with y[x[i]] = i.
 
     x [n]: int32 or int64, each of 0..n-1 once; InvalidArgumentError otherwise.

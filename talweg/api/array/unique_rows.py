@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import axes_argument, integers, tensor
 from talweg.api.array.gathering import gather, where
@@ -17,11 +17,15 @@ from talweg.core.dtypes import int32
 from talweg.core.errors import invalid
 from talweg.prims import layout, sequences
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+    from talweg.core.value import Tensor
+
 UniqueV2 = collections.namedtuple("UniqueV2", "y idx")
 UniqueWithCountsV2 = collections.namedtuple("UniqueWithCountsV2", "y idx count")
 
 
-def _first_equal(x: Any, axis: Any) -> tuple:
+def _first_equal(x: Tensor, axis: AxisLike) -> tuple:
     """For each slice along the axis the first one that is equal; and the axis.
 
     Sizes may be 0, or known only when a graph runs.
@@ -39,7 +43,9 @@ def _first_equal(x: Any, axis: Any) -> tuple:
 
 
 @export("raw_ops.UniqueV2")
-def unique_v2(x: Any, axis: Any, out_idx: Any = int32, name: str | None = None) -> UniqueV2:
+def unique_v2(
+    x: TensorLike, axis: AxisLike, out_idx: DTypeLike = int32, name: str | None = None
+) -> UniqueV2:
     """(y, idx): the different slices of `x` along `axis` in the order in which they first appear.
 
     >>> import talweg as tf
@@ -54,7 +60,7 @@ def unique_v2(x: Any, axis: Any, out_idx: Any = int32, name: str | None = None) 
 
 @export("raw_ops.UniqueWithCountsV2")
 def unique_with_counts_v2(
-    x: Any, axis: Any, out_idx: Any = int32, name: str | None = None
+    x: TensorLike, axis: AxisLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> UniqueWithCountsV2:
     """(y, idx, count): as UniqueV2, and how often each slice appears.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.joining import meshgrid, stack
@@ -14,12 +14,17 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims import arithmetic
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.annotations import TensorLike
+
 
 @export("raw_ops.XlaDynamicUpdateSlice")
 def dynamic_update_slice(
-    input: Any,
-    update: Any,
-    indices: Any,
+    input: TensorLike,
+    update: TensorLike,
+    indices: TensorLike,
     name: str | None = None,
 ) -> Tensor:
     """`input` with the block `update` in place of what begins at `indices`.
@@ -50,6 +55,6 @@ def dynamic_update_slice(
     return tensor_scatter_nd_update(x, grid, u)
 
 
-def placed_by_xla(x: Any, updates: Any, starts: Any) -> Any:
+def placed_by_xla(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
     """`dynamic_update_slice` with the arguments of TensorFlow's private function of that name."""
     return dynamic_update_slice(input=x, update=updates, indices=starts)

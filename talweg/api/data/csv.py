@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from talweg.pipeline.files import matching
 from talweg.pipeline.keeping import paths_of
 from talweg.pipeline.parallel import AUTOTUNE
 from talweg.pipeline.records import RecordReader
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.dtypes import DType
 
 
 @export("data.experimental.CsvDataset")
@@ -37,10 +41,10 @@ class CsvDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
+        filenames: object,
         record_defaults: Any,
         compression_type: Any = None,
-        buffer_size: Any = None,
+        buffer_size: TensorLike | None = None,
         header: bool = False,
         field_delim: str = ",",
         use_quote_delim: bool = True,
@@ -119,7 +123,7 @@ def make_csv_dataset(
     selected = None if select_columns is None else columns
     layout = (header, field_delim, use_quote_delim, na_value, selected)
 
-    def records(path: Any) -> Any:
+    def records(path: PathLike) -> Any:
         dataset = CsvDataset(path, defaults, kind, None, *layout)
         return dataset.ignore_errors() if ignore_errors else dataset
 
@@ -140,7 +144,7 @@ def make_csv_dataset(
 def _naming(names: list[str], label: str | None) -> Any:
     """The function that makes a dictionary of columns, and the label's column beside it."""
 
-    def named(*values: Any) -> Any:
+    def named(*values: object) -> Any:
         features = OrderedDict(zip(names, values))
         if label is None:
             return features
@@ -150,7 +154,7 @@ def _naming(names: list[str], label: str | None) -> Any:
     return named
 
 
-def _selected(names: list[str], wanted: Any) -> list[int]:
+def _selected(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
     """The numbers of the columns to read, in order; ValueError for unknown ones."""
     if wanted is None:
         return list(range(len(names)))
@@ -171,7 +175,7 @@ def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str
     return [_default(inferred([row[n] for row in rows], missing)) for n in columns]
 
 
-def _default(dtype: Any) -> np.ndarray:
+def _default(dtype: DType) -> np.ndarray:
     """A default of one value: zero, or an empty string."""
     return np.array([b""], object) if dtype.name == "string" else np.zeros(1, dtype.numpy_dtype)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value
 from talweg.core.dtypes import int64
@@ -15,20 +15,25 @@ from talweg.pipeline.mapping import AssertCardinality
 from talweg.pipeline.reducing import GroupByReducer, PadTo, Reducer, listed
 from talweg.pipeline.sql import SqlRows
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, PathLike, ShapeLike, TensorLike
+
 Applied = Callable[[Any], Any]
 export("data.experimental.Reducer")(Reducer)
 export_value(-1, "data.experimental.SHARD_HINT")
 
 
 @export("data.experimental.Counter")
-def counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Any:
+def counter(start: TensorLike = 0, step: TensorLike = 1, dtype: DTypeLike = int64) -> Any:
     """`tf.data.Dataset.counter`."""
     return Dataset.counter(start, step, dtype)
 
 
 @export("data.experimental.RandomDataset")
 def random_dataset(
-    seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    seed: TensorLike | None = None,
+    rerandomize_each_iteration: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """`tf.data.Dataset.random`."""
     return Dataset.random(seed, rerandomize_each_iteration)
@@ -81,7 +86,7 @@ def at(dataset: Any, index: Any) -> Tensor:
 
 
 @export("data.experimental.from_list")
-def from_list(elements: Any, name: str | None = None) -> Any:
+def from_list(elements: TensorLike, name: str | None = None) -> Any:
     """A dataset of the elements of a Python list.
 
     >>> import talweg as tf
@@ -98,7 +103,7 @@ def to_variant(dataset: Any) -> Any:
 
 
 @export("data.experimental.from_variant")
-def from_variant(variant: Any, structure: Any) -> Any:
+def from_variant(variant: TensorLike, structure: object) -> Any:
     """The dataset that a tensor stands for, with elements of this spec."""
     return Dataset(variant, structure)
 
@@ -109,7 +114,7 @@ def save(
     path: Any,
     compression: Any = None,
     shard_func: Any = None,
-    checkpoint_args: Any = None,
+    checkpoint_args: TensorLike | None = None,
 ) -> None:
     """`dataset.save`."""
     dataset.save(path, compression, shard_func)
@@ -117,7 +122,10 @@ def save(
 
 @export("data.experimental.load")
 def load(
-    path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None
+    path: PathLike,
+    element_spec: TensorLike | None = None,
+    compression: str | None = None,
+    reader_func: Callable[..., Any] | None = None,
 ) -> Any:
     """`tf.data.Dataset.load`."""
     return Dataset.load(path, element_spec, compression, reader_func)
@@ -125,7 +133,10 @@ def load(
 
 @export("data.experimental.sample_from_datasets")
 def sample_from_datasets(
-    datasets: Any, weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
+    datasets: TensorLike,
+    weights: TensorLike | None = None,
+    seed: TensorLike | None = None,
+    stop_on_empty_dataset: bool = False,
 ) -> Any:
     """`tf.data.Dataset.sample_from_datasets`."""
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
@@ -133,7 +144,7 @@ def sample_from_datasets(
 
 @export("data.experimental.choose_from_datasets")
 def choose_from_datasets(
-    datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
+    datasets: TensorLike, choice_dataset: TensorLike, stop_on_empty_dataset: bool = False
 ) -> Any:
     """`tf.data.Dataset.choose_from_datasets`, going on when a dataset has ended."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
@@ -162,11 +173,11 @@ def assert_cardinality(expected_cardinality: Any) -> Applied:
 
 @export("data.experimental.bucket_by_sequence_length")
 def bucket_by_sequence_length(
-    element_length_func: Any,
-    bucket_boundaries: Any,
-    bucket_batch_sizes: Any,
-    padded_shapes: Any = None,
-    padding_values: Any = None,
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: TensorLike,
+    bucket_batch_sizes: TensorLike,
+    padded_shapes: TensorLike | None = None,
+    padding_values: TensorLike | None = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,
     drop_remainder: bool = False,
@@ -186,20 +197,20 @@ def bucket_by_sequence_length(
 
 @export("data.experimental.dense_to_ragged_batch")
 def dense_to_ragged_batch(
-    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64
+    batch_size: TensorLike, drop_remainder: bool = False, row_splits_dtype: DTypeLike = int64
 ) -> Applied:
     """`dataset.ragged_batch`."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 @export("data.experimental.dense_to_sparse_batch")
-def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Applied:
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: ShapeLike) -> Applied:
     """`dataset.sparse_batch`."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
 
 @export("data.experimental.enumerate_dataset")
-def enumerate_dataset(start: Any = 0) -> Applied:
+def enumerate_dataset(start: TensorLike = 0) -> Applied:
     """`dataset.enumerate`."""
     return lambda dataset: dataset.enumerate(start)
 
@@ -220,7 +231,10 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Any) -> Applied:
 
 @export("data.experimental.group_by_window")
 def group_by_window(
-    key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: TensorLike | None = None,
+    window_size_func: Callable[..., Any] | None = None,
 ) -> Applied:
     """`dataset.group_by_window`."""
     return lambda dataset: dataset.group_by_window(
@@ -240,11 +254,11 @@ def ignore_errors(log_warning: bool = False) -> Applied:
     "compat.v1.data.experimental.map_and_batch_with_legacy_function",
 )
 def map_and_batch(
-    map_func: Any,
-    batch_size: Any,
-    num_parallel_batches: Any = None,
+    map_func: Callable[..., Any],
+    batch_size: TensorLike,
+    num_parallel_batches: TensorLike | None = None,
     drop_remainder: bool = False,
-    num_parallel_calls: Any = None,
+    num_parallel_calls: TensorLike | None = None,
 ) -> Applied:
     """`dataset.map(map_func).batch(batch_size)`."""
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
@@ -260,32 +274,35 @@ def pad_to_cardinality(cardinality: Any, mask_key: str = "valid") -> Applied:
 
 @export("data.experimental.parallel_interleave")
 def parallel_interleave(
-    map_func: Any,
-    cycle_length: Any,
-    block_length: Any = 1,
-    sloppy: Any = False,
-    buffer_output_elements: Any = None,
-    prefetch_input_elements: Any = None,
+    map_func: Callable[..., Any],
+    cycle_length: TensorLike,
+    block_length: TensorLike = 1,
+    sloppy: bool = False,
+    buffer_output_elements: TensorLike | None = None,
+    prefetch_input_elements: TensorLike | None = None,
 ) -> Applied:
     """`dataset.interleave`."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
 @export("data.experimental.prefetch_to_device")
-def prefetch_to_device(device: Any, buffer_size: Any = None) -> Applied:
+def prefetch_to_device(device: object, buffer_size: TensorLike | None = None) -> Applied:
     """`dataset.prefetch`; there is one device."""
     return lambda dataset: dataset.prefetch(-1 if buffer_size is None else buffer_size)
 
 
 @export("data.experimental.copy_to_device")
-def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Applied:
+def copy_to_device(target_device: TensorLike, source_device: TensorLike = "/cpu:0") -> Applied:
     """The dataset itself; there is one device."""
     return lambda dataset: dataset
 
 
 @export("data.experimental.rejection_resample")
 def rejection_resample(
-    class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None
+    class_func: Callable[..., Any],
+    target_dist: TensorLike,
+    initial_dist: TensorLike | None = None,
+    seed: TensorLike | None = None,
 ) -> Applied:
     """`dataset.rejection_resample`."""
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
@@ -309,27 +326,38 @@ class SqlDataset(Dataset):
     [(np.int64(1), b'a'), (np.int64(2), b'b')]
     """
 
-    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any):
+    def __init__(
+        self,
+        driver_name: TensorLike,
+        data_source_name: TensorLike,
+        query: Any,
+        output_types: TensorLike,
+    ):
         if driver_name != "sqlite":
             raise invalid("TW207", f"The database type {driver_name!r} is not supported", "sqlite")
         super().__init__(SqlRows(path_of(data_source_name), query, output_types))
 
 
 @export("data.experimental.scan")
-def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Applied:
+def scan(initial_state: TensorLike, scan_func: Callable[..., Any]) -> Applied:
     """`dataset.scan`."""
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
 @export("data.experimental.shuffle_and_repeat")
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Applied:
+def shuffle_and_repeat(
+    buffer_size: TensorLike, count: TensorLike | None = None, seed: TensorLike | None = None
+) -> Applied:
     """`dataset.shuffle(buffer_size, seed).repeat(count)`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 @export("data.experimental.snapshot")
 def snapshot(
-    path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
+    path: PathLike,
+    compression: str = "AUTO",
+    reader_func: Callable[..., Any] | None = None,
+    shard_func: Callable[..., Any] | None = None,
 ) -> Applied:
     """`dataset.snapshot`."""
     return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import FailedPreconditionError, compose, type_error
@@ -12,6 +12,9 @@ from talweg.pipeline.files import os
 from talweg.pipeline.keeping import path_of
 from talweg.pipeline.records import RecordFile, records_in
 from talweg.pipeline.run import End
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
 
 export("data.TextLineDataset")(classes.TextLineDataset)
 export("data.TFRecordDataset")(classes.TFRecordDataset)
@@ -29,15 +32,15 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
-        flush_mode: Any = None,
-        input_buffer_size: Any = None,
-        output_buffer_size: Any = None,
-        window_bits: Any = None,
+        compression_type: object = None,
+        flush_mode: TensorLike | None = None,
+        input_buffer_size: TensorLike | None = None,
+        output_buffer_size: TensorLike | None = None,
+        window_bits: TensorLike | None = None,
         compression_level: int | None = None,
-        compression_method: Any = None,
-        mem_level: Any = None,
-        compression_strategy: Any = None,
+        compression_method: TensorLike | None = None,
+        mem_level: TensorLike | None = None,
+        compression_strategy: TensorLike | None = None,
     ):
         self.compression_type = self.get_compression_type_string(compression_type)
         self.compression_level = -1 if compression_level is None else compression_level
@@ -81,7 +84,7 @@ class TFRecordWriter:
             )
         return self._file
 
-    def write(self, record: Any) -> None:
+    def write(self, record: TensorLike) -> None:
         """One more record; TypeError for what is no bytes."""
         if isinstance(record, str):
             record = record.encode()
@@ -104,7 +107,7 @@ class TFRecordWriter:
     def __enter__(self) -> TFRecordWriter:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -116,7 +119,7 @@ class TFRecordWriter:
 class DatasetWriter:
     """Writes the elements of a dataset of string scalars to a TFRecord file."""
 
-    def __init__(self, filename: Any, compression_type: Any = None):
+    def __init__(self, filename: TensorLike, compression_type: object = None):
         self._path = path_of(filename)
         self._kind = TFRecordOptions.get_compression_type_string(compression_type)
 
@@ -136,7 +139,7 @@ class DatasetWriter:
 
 
 @export("compat.v1.io.tf_record_iterator", "compat.v1.python_io.tf_record_iterator")
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: PathLike, options: object = None) -> Iterator[bytes]:
     """The records of a TFRecord file.
 
     >>> import pathlib, tempfile

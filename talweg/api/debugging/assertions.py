@@ -8,7 +8,7 @@ at the end are kept and answer, no more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, checking
 from talweg.trace.host import asserting, later
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 def values_of(x: Tensor) -> np.ndarray:
     """All values of a tensor; inside `vectorized_map` those of the whole batch."""
@@ -35,7 +38,7 @@ def values_of(x: Tensor) -> np.ndarray:
     return np.asarray(array_of(x))
 
 
-def prefixed(message: Any, text: str) -> str:
+def prefixed(message: str | None, text: str) -> str:
     """The text of an error with the user's message in front."""
     return f"{message}\n{text}" if message else text
 
@@ -58,9 +61,9 @@ def _compare(
     function: str,
     sign: str,
     holds: Callable[[Any, Any], Any],
-    x: Any,
-    y: Any,
-    message: Any,
+    x: object,
+    y: object,
+    message: str | None,
     summarize: int | None,
 ) -> None:
     """InvalidArgumentError with the first failing elements unless `holds` everywhere."""
@@ -89,7 +92,11 @@ def _compare(
 @export("debugging.assert_equal", "assert_equal")
 @asserting
 def assert_equal(
-    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError unless x = y everywhere, broadcast.
 
@@ -104,7 +111,11 @@ def assert_equal(
 @export("debugging.assert_none_equal")
 @asserting
 def assert_none_equal(
-    x: Any, y: Any, summarize: int | None = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError if x = y anywhere, broadcast.
 
@@ -119,7 +130,11 @@ def assert_none_equal(
 @export("debugging.assert_less", "assert_less")
 @asserting
 def assert_less(
-    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError unless x < y everywhere, broadcast.
 
@@ -134,7 +149,11 @@ def assert_less(
 @export("debugging.assert_less_equal")
 @asserting
 def assert_less_equal(
-    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError unless x <= y everywhere, broadcast.
 
@@ -149,7 +168,11 @@ def assert_less_equal(
 @export("debugging.assert_greater", "assert_greater")
 @asserting
 def assert_greater(
-    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError unless x > y everywhere, broadcast.
 
@@ -164,7 +187,11 @@ def assert_greater(
 @export("debugging.assert_greater_equal")
 @asserting
 def assert_greater_equal(
-    x: Any, y: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """InvalidArgumentError unless x >= y everywhere, broadcast.
 
@@ -179,11 +206,11 @@ def assert_greater_equal(
 @export("debugging.assert_near")
 @asserting
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    message: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
@@ -228,8 +255,8 @@ def _check_sign(
     function: str,
     sign: str,
     holds: Callable[[Any, Any], Any],
-    x: Any,
-    message: Any,
+    x: object,
+    message: str | None,
     summarize: int | None,
 ) -> None:
     x = tensor(x)
@@ -250,7 +277,7 @@ def _check_sign(
 @export("debugging.assert_positive")
 @asserting
 def assert_positive(
-    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """InvalidArgumentError unless x > 0 everywhere.  x: a tensor of real numbers.
 
@@ -263,7 +290,7 @@ def assert_positive(
 @export("debugging.assert_negative")
 @asserting
 def assert_negative(
-    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """InvalidArgumentError unless x < 0 everywhere.  x: a tensor of real numbers.
 
@@ -276,7 +303,7 @@ def assert_negative(
 @export("debugging.assert_non_negative")
 @asserting
 def assert_non_negative(
-    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """InvalidArgumentError unless x >= 0 everywhere.  x: a tensor of real numbers.
 
@@ -289,7 +316,7 @@ def assert_non_negative(
 @export("debugging.assert_non_positive")
 @asserting
 def assert_non_positive(
-    x: Any, message: Any = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """InvalidArgumentError unless x <= 0 everywhere.  x: a tensor of real numbers.
 
@@ -303,7 +330,7 @@ def assert_non_positive(
 
 
 @export("debugging.check_numerics")
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """`tensor` unchanged; InvalidArgumentError if an element is infinite or NaN.
 
     tensor: floats of any shape; its gradient is checked too.  TypeError if message is no string,
@@ -322,7 +349,7 @@ _as_tensor = tensor  # under a name that the argument `tensor` above does not hi
 
 
 @export("debugging.assert_all_finite")
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
     """`x` unchanged; InvalidArgumentError if an element is infinite or NaN.  x: floats.
 
     >>> import talweg as tf
@@ -334,7 +361,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
 
 @export("debugging.Assert", "Assert")
 def assert_(
-    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+    condition: TensorLike, data: TensorLike, summarize: int | None = None, name: str | None = None
 ) -> Any:
     """InvalidArgumentError with `data` in its text unless `condition` is true.
 
@@ -351,7 +378,7 @@ def assert_(
     return _assert_now(condition, data, summarize)
 
 
-def _assert_now(condition: Any, data: Any, summarize: int | None) -> None:
+def _assert_now(condition: object, data: Any, summarize: int | None) -> None:
     holds = values_of(tensor(condition)).all() if is_tensor_like(condition) else bool(condition)
     if not holds:
         count = 3 if summarize is None else summarize

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.doctor.gradient_check.check import GradientCheck, check
 from talweg.doctor.watch import GradientWatch
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("check_gradients", "compat.v1.check_gradients")
 @as_it_is
 def check_gradients(
     f: Callable[..., Any],
-    args: Any = (),
+    args: TensorLike = (),
     *,
-    variables: Any = None,
+    variables: TensorLike | None = None,
     directions: int = 4,
     tolerance: float | None = None,
     near: float = 0.1,
@@ -47,7 +50,7 @@ def check_gradients(
 
 @export("watch_gradients", "compat.v1.watch_gradients")
 @as_it_is
-def watch_gradients(variables: Any, every: int = 1) -> GradientWatch:
+def watch_gradients(variables: TensorLike, every: int = 1) -> GradientWatch:
     """A watch over the gradients of variables, step by step, with a verdict and a picture.
 
     Inside `with watch:` it sees what tapes give, also in functions traced meanwhile; elsewhere it

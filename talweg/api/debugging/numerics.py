@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -16,6 +16,12 @@ from talweg.doctor.nonfinite.report import NumericsExplanation
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.trace.gradients import GraphSweep
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from talweg.core.annotations import TensorLike
+    from talweg.eager.tape import GradientTape
 
 
 @export("debugging.enable_check_numerics")
@@ -55,12 +61,12 @@ def disable_check_numerics() -> None:
 @export("explain_numerics", "compat.v1.explain_numerics")
 @as_it_is
 def explain_numerics(
-    target: Any,
-    sources: Any = None,
-    tape: Any = None,
+    target: TensorLike,
+    sources: TensorLike | None = None,
+    tape: GradientTape | None = None,
     *,
-    session: Any = None,
-    feed_dict: Any = None,
+    session: object = None,
+    feed_dict: Mapping[Any, Any] | None = None,
 ) -> NumericsExplanation:
     """Where a NaN, an infinity or a zero was made: the operation, the element, the line, the cure.
 
@@ -95,7 +101,9 @@ def explain_numerics(
     )
 
 
-def _in_session(target: Any, sources: Any, session: Any, feed_dict: Any) -> NumericsExplanation:
+def _in_session(
+    target: TensorLike, sources: object, session: object, feed_dict: object
+) -> NumericsExplanation:
     """Tensors of a graph: run, with the operations between them, in a session."""
     session = session or hooks.get_default_session()
     if session is None:
@@ -114,7 +122,7 @@ def _in_session(target: Any, sources: Any, session: Any, feed_dict: Any) -> Nume
 
 
 def values_in_session(
-    targets: list, sources: list, session: Any, feed_dict: Any
+    targets: list, sources: list, session: Any, feed_dict: object
 ) -> tuple[Ledger, list, list]:
     """Tensors of a graph run in a session: the ledger, the arrays of the targets and of the
     sources (None where a source was not used)."""

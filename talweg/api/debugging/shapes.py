@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +18,20 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.trace.host import asserting, of_shapes
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 _as_tensor = tensor  # under a name that arguments called `tensor` do not hide
 
 
-def _shape_of(x: Any) -> TensorShape:
+def _shape_of(x: object) -> TensorShape:
     shape = x.shape if hasattr(x, "shape") and not isinstance(x, np.ndarray) else tensor(x).shape
     if shape.rank is None:
         raise NeedsStaticError(f"the rank of {x!r} is not known in the graph")
     return shape
 
 
-def _rank_argument(function: str, rank: Any) -> int:
+def _rank_argument(function: str, rank: object) -> int:
     found = _as_tensor(rank)
     if found.dtype not in dtypes.INTEGER:
         raise type_error("TW102", f"{function}: a rank has dtype {found.dtype.name}", "an integer")
@@ -37,7 +40,7 @@ def _rank_argument(function: str, rank: Any) -> int:
     return int(values_of(found))
 
 
-def _wrong_rank(function: str, shape: Any, expected: str, message: Any) -> Exception:
+def _wrong_rank(function: str, shape: TensorShape, expected: str, message: str | None) -> Exception:
     text = f"{function}: x has rank {len(shape)}, shape {shape}"
     return value_error("TW203", prefixed(message, text), expected)
 
@@ -45,7 +48,9 @@ def _wrong_rank(function: str, shape: Any, expected: str, message: Any) -> Excep
 @export("debugging.assert_rank", "assert_rank")
 @asserting
 @of_shapes
-def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank(
+    x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
+) -> None:
     """ValueError unless x has this rank.  rank: a scalar integer; TypeError for other numbers.
 
     >>> import talweg as tf
@@ -59,7 +64,9 @@ def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None)
 @export("debugging.assert_rank_at_least")
 @asserting
 @of_shapes
-def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank_at_least(
+    x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
+) -> None:
     """ValueError unless x has this rank or a higher one.  rank: a scalar integer.
 
     >>> import talweg as tf
@@ -73,7 +80,9 @@ def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | Non
 @export("debugging.assert_rank_in")
 @asserting
 @of_shapes
-def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank_in(
+    x: TensorLike, ranks: TensorLike, message: str | None = None, name: str | None = None
+) -> None:
     """ValueError unless x has one of these ranks.  ranks: a list of scalar integers.
 
     >>> import talweg as tf
@@ -90,7 +99,7 @@ def assert_rank_in(x: Any, ranks: Any, message: Any = None, name: str | None = N
 @export("debugging.assert_scalar")
 @asserting
 @of_shapes
-def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> None:
+def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """ValueError unless `tensor` has rank 0.
 
     >>> import talweg as tf
@@ -105,7 +114,9 @@ def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> 
 @export("debugging.assert_type")
 @asserting
 @of_shapes
-def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> None:
+def assert_type(
+    tensor: Any, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> None:
     """TypeError unless `tensor` has the dtype `tf_type`.
 
     >>> import talweg as tf
@@ -121,7 +132,7 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
 @export("debugging.assert_integer")
 @asserting
 @of_shapes
-def assert_integer(x: Any, message: Any = None, name: str | None = None) -> None:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """TypeError unless x has an integer dtype.
 
     >>> import talweg as tf
@@ -134,7 +145,9 @@ def assert_integer(x: Any, message: Any = None, name: str | None = None) -> None
 
 
 @export("debugging.assert_same_float_dtype")
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(
+    tensors: TensorLike | None = None, dtype: DTypeLike | None = None
+) -> DType:
     """The one floating-point dtype of all `tensors`, and of `dtype` if that is given.
 
     float32 if there is nothing to go by.  ValueError if they differ or are no floats.
@@ -161,7 +174,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 
 @export("debugging.assert_proper_iterable")
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """TypeError unless `values` can be iterated and is no tensor, array or string.
 
     >>> import talweg as tf
@@ -177,7 +190,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 @export("debugging.is_numeric_tensor")
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor` is a tensor (no variable, no list) of numbers.
 
     >>> import talweg as tf
@@ -198,9 +211,9 @@ _ANY = (None, ".")  # one dimension of any size
 @of_shapes
 def assert_shapes(
     shapes: Any,
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
-    message: Any = None,
+    message: str | None = None,
     name: str | None = None,
 ) -> None:
     """ValueError unless each tensor has its shape, where equal symbols stand for equal sizes.
@@ -233,7 +246,7 @@ def assert_shapes(
             _check_size(label, axis - len(dims), entry, size, sizes, message)
 
 
-def _entries(spec: Any) -> tuple:
+def _entries(spec: tuple[Any, ...]) -> tuple:
     if isinstance(spec, TensorShape):
         return tuple(spec.as_list())
     if not hasattr(spec, "__iter__") and not hasattr(spec, "__getitem__"):
@@ -247,7 +260,7 @@ def _entries(spec: Any) -> tuple:
     return entries
 
 
-def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: Any) -> None:
+def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: str | None) -> None:
     rank = len(entries) - many
     # TensorFlow takes a vector of one element for a scalar, too.
     allowed = {0, 1} if rank in (0, 1) and not many else {rank}
@@ -259,7 +272,9 @@ def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: A
         )
 
 
-def _check_size(label: str, axis: int, entry: Any, size: int, sizes: dict, message: Any) -> None:
+def _check_size(
+    label: str, axis: int, entry: int | str | None, size: int, sizes: dict, message: str | None
+) -> None:
     if entry in _ANY:
         return
     if isinstance(entry, (int, float, np.number)):

@@ -22,7 +22,7 @@ class ClusterSpec:
     ('two:2222', [3])
     """
 
-    def __init__(self, cluster: Any):
+    def __init__(self, cluster: object):
         if isinstance(cluster, ClusterSpec):
             cluster = {job: dict(tasks) for job, tasks in cluster._tasks.items()}
         elif type(cluster).__name__ == "ClusterDef":
@@ -83,7 +83,7 @@ class ClusterSpec:
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ClusterSpec) and self._tasks == other._tasks
 
     def __hash__(self) -> int:
@@ -93,7 +93,7 @@ class ClusterSpec:
         return f"ClusterSpec({self.as_dict()!r})"
 
 
-def _addresses(job: Any, tasks: Any) -> dict[int, str]:
+def _addresses(job: object, tasks: object) -> dict[int, str]:
     if isinstance(tasks, (list, tuple)):
         return dict(enumerate(tasks))
     if isinstance(tasks, dict) and all([isinstance(number, int) for number in tasks]):

@@ -10,13 +10,16 @@ import contextlib
 import enum
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import compose, value_error
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.variable import VariableAggregation
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("distribute.ReduceOp")
@@ -40,7 +43,7 @@ class ReduceOp(enum.Enum):
         return names[aggregation]
 
 
-def reduce_op(value: Any) -> ReduceOp:
+def reduce_op(value: object) -> ReduceOp:
     """A ReduceOp, or its name in any case."""
     return value if isinstance(value, ReduceOp) else ReduceOp(str(value).upper())
 
@@ -57,7 +60,7 @@ contexts = Contexts()
 
 
 @contextlib.contextmanager
-def entered(strategy: Any, replica: Any) -> Iterator[Any]:
+def entered(strategy: object, replica: object) -> Iterator[Any]:
     """A block inside a strategy: in a replica, or for all of them if `replica` is None."""
     contexts.stack.append((strategy, replica))
     try:
@@ -66,7 +69,7 @@ def entered(strategy: Any, replica: Any) -> Iterator[Any]:
         contexts.stack.pop()
 
 
-def check_alone(strategy: Any) -> None:
+def check_alone(strategy: object) -> None:
     """RuntimeError where another strategy is in force."""
     present = contexts.stack[-1][0] if contexts.stack else contexts.default
     if present is not None and present is not strategy:
@@ -89,7 +92,7 @@ class ReplicaContext:
     3.0
     """
 
-    def __init__(self, strategy: Any, replica_id_in_sync_group: Any = 0):
+    def __init__(self, strategy: Any, replica_id_in_sync_group: TensorLike = 0):
         self.strategy = strategy
         self.replica_id_in_sync_group = replica_id_in_sync_group
 
@@ -103,11 +106,11 @@ class ReplicaContext:
         """The devices of this replica."""
         return (self.strategy.extended.worker_devices[0],)
 
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp, value: TensorLike, options: object = None) -> Any:
         """The sum or mean of `value` over the replicas: `value`; a nest is one, too."""
         return tensors_of(value)
 
-    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+    def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
         """The replicas' values joined along `axis`: `value`."""
         return tensors_of(value)
 
@@ -120,11 +123,11 @@ class ReplicaContext:
         contexts.stack.append((self.strategy, self))
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         contexts.stack.pop()
 
 
-def tensors_of(value: Any) -> Any:
+def tensors_of(value: object) -> Any:
     """A nest with tensors, slices and composites as they are, everything else made tensors."""
 
     def tensor(leaf: Any) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import contexts, entered
 from talweg.api.distribute.strategy import Strategy
 from talweg.api.export import export
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 DEFAULT = Strategy()
 
@@ -63,7 +66,7 @@ def get_replica_context() -> Any:
 
 
 @export("distribute.experimental_set_strategy")
-def experimental_set_strategy(strategy: Any) -> None:
+def experimental_set_strategy(strategy: TensorLike) -> None:
     """Make `strategy` the one in force where no scope says otherwise; None is the default one.
 
     >>> import talweg as tf
@@ -72,7 +75,7 @@ def experimental_set_strategy(strategy: Any) -> None:
     contexts.default = None if strategy is DEFAULT else strategy
 
 
-def maybe_merge_call(fn: Callable, strategy: Any, *args: Any, **kwargs: Any) -> Any:
+def maybe_merge_call(fn: Callable, strategy: Strategy, *args: object, **kwargs: object) -> Any:
     """Call ``fn(strategy, *args)`` once for all replicas."""
     replica = get_replica_context()
     if replica is not None and replica.num_replicas_in_sync > 1:

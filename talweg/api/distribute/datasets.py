@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import contexts
 from talweg.api.export import export
@@ -11,6 +11,9 @@ from talweg.core.errors import compose, type_error, value_error
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.iterators import OwnedIterator
 from talweg.pipeline.replicas import Consecutive, Shared
+
+if TYPE_CHECKING:
+    from talweg.api.distribute.values import InputContext
 
 
 @export("distribute.DistributedIterator")
@@ -97,7 +100,7 @@ class DistributedDatasetsFromFunction(DistributedDataset):
     """What `distribute_datasets_from_function` gives."""
 
 
-def shared(dataset: Any, count: int) -> DistributedDataset:
+def shared(dataset: object, count: int) -> DistributedDataset:
     """A dataset whose batches are divided among replicas."""
     if not isinstance(dataset, Dataset):
         raise type_error(
@@ -108,7 +111,7 @@ def shared(dataset: Any, count: int) -> DistributedDataset:
     return DistributedDataset(Dataset.of(Shared(dataset.stage, count), dataset))
 
 
-def from_function(function: Callable, context: Any) -> DistributedDataset:
+def from_function(function: Callable, context: InputContext) -> DistributedDataset:
     """The dataset whose elements go to the replicas in turn."""
     dataset = function(context)
     if not isinstance(dataset, Dataset):
@@ -123,7 +126,7 @@ def from_function(function: Callable, context: Any) -> DistributedDataset:
     return DistributedDatasetsFromFunction(dataset)
 
 
-def check_options(options: Any) -> None:
+def check_options(options: object) -> None:
     """NotImplementedError for the mode that only datasets from functions have."""
     mode = getattr(options, "experimental_replication_mode", None)
     if getattr(mode, "value", "") == "PER_REPLICA":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.cluster_spec import ClusterSpec
 from talweg.api.distribute.strategy import MultiWorkerMirroredStrategy, Strategy, TPUStrategy
 from talweg.api.export import export, export_value
 from talweg.core.errors import UnimplementedError, compose, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def _refusal(what: str) -> Exception:
@@ -32,7 +35,9 @@ class ParameterServerStrategy(Strategy):
     False
     """
 
-    def __init__(self, cluster_resolver: Any, variable_partitioner: Any = None):
+    def __init__(
+        self, cluster_resolver: TensorLike, variable_partitioner: TensorLike | None = None
+    ):
         raise _refusal("ParameterServerStrategy")
 
 
@@ -80,11 +85,11 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: Any,
+        server_or_cluster_def: TensorLike,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
-        config: Any = None,
+        config: object = None,
         start: bool = True,
     ):
         raise _refusal("Server")
@@ -125,7 +130,7 @@ class CommunicationOptions:
         self,
         bytes_per_pack: int = 0,
         timeout_seconds: float | None = None,
-        implementation: Any = CommunicationImplementation.AUTO,
+        implementation: object = CommunicationImplementation.AUTO,
     ):
         if bytes_per_pack < 0:
             raise value_error("TW207", f"bytes_per_pack must be >= 0, got {bytes_per_pack}")
@@ -185,7 +190,7 @@ def connect_to_cluster(
 
 
 @export("config.experimental_connect_to_host")
-def connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
+def connect_to_host(remote_host: TensorLike | None = None, job_name: str = "worker") -> None:
     """UnimplementedError: operations run on this machine.
 
     >>> import talweg as tf

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import contexts, entered, reduce_op
 from talweg.api.export import export
 from talweg.core.errors import value_error
 from talweg.eager.tensor import DEVICE
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("distribute.StrategyExtended")
@@ -24,7 +27,7 @@ class StrategyExtended:
 
     experimental_require_static_shapes = False
 
-    def __init__(self, strategy: Any, device: str = DEVICE):
+    def __init__(self, strategy: object, device: str = DEVICE):
         self.container_strategy = strategy
         self._device = device
 
@@ -39,13 +42,13 @@ class StrategyExtended:
         return (self._device,)
 
     @contextlib.contextmanager
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+    def colocate_vars_with(self, colocate_with_variable: TensorLike) -> Iterator[None]:
         """A block whose variables lie where the given one does: there is one place."""
         yield
 
     def update(
         self,
-        var: Any,
+        var: TensorLike,
         fn: Callable,
         args: tuple = (),
         kwargs: dict | None = None,
@@ -57,11 +60,13 @@ class StrategyExtended:
             result = fn(var, *args, **(kwargs or {}))
         return result if group else (result,)
 
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+    def reduce_to(
+        self, reduce_op: object, value: TensorLike, destinations: TensorLike, options: object = None
+    ) -> Any:
         """The sum or mean of `value` over the replicas."""
         return _check_reduction(reduce_op, value)
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None):
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
         """`reduce_to` for many."""
         return [_check_reduction(reduce_op, value) for value, _ in value_destination_pairs]
 
@@ -71,11 +76,11 @@ class StrategyExtended:
         """Call `fn` in the replica."""
         return self.container_strategy.run(fn, args, kwargs)
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: TensorLike) -> bool:
         """Whether a variable belongs to this strategy: all do."""
         return True
 
-    def value_container(self, value: Any) -> Any:
+    def value_container(self, value: TensorLike) -> Any:
         """The container of a replica's value: the value."""
         return value
 
@@ -87,7 +92,7 @@ class StrategyExtended:
         return False
 
 
-def _check_reduction(how: Any, value: Any) -> Any:
+def _check_reduction(how: object, value: object) -> Any:
     try:
         reduce_op(how)
     except ValueError:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.config import list_logical_devices
 from talweg.api.device import full_device
@@ -35,13 +35,19 @@ from talweg.trace.function import Function
 from talweg.trace.methods import BoundFunction
 from talweg.trace.options import options
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+    from talweg.pipeline.dataset import Dataset
+
 _NUMBERS = itertools.count()  # of strategies, for what is traced inside of them
 
 
 class MirroredExtended(StrategyExtended):
     """`strategy.extended` of several replicas."""
 
-    def __init__(self, strategy: Any, devices: list[str]):
+    def __init__(self, strategy: object, devices: list[str]):
         super().__init__(strategy, devices[0])
         self._devices = tuple(devices)
         self._together: Any = weakref.WeakKeyDictionary()  # functions, with what runs all replicas
@@ -100,13 +106,15 @@ class MirroredExtended(StrategyExtended):
         finally:
             dispatch.context.device = before
 
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+    def reduce_to(
+        self, reduce_op: object, value: TensorLike, destinations: TensorLike, options: object = None
+    ) -> Any:
         """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
         found = reduced_leaf(reduce_op, value)
         everywhere = isinstance(destinations, (DistributedValues, list, tuple))
         return Mirrored([found] * len(self._devices)) if everywhere else found
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None):
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
         """`reduce_to` for many."""
         return [self.reduce_to(reduce_op, value, where) for value, where in value_destination_pairs]
 
@@ -137,18 +145,18 @@ class MirroredExtended(StrategyExtended):
         """A function that runs a traced one in all replicas, in one graph."""
         python_function = own.python_function
 
-        def run_all(*args: Any, **kwargs: Any) -> Any:
+        def run_all(*args: object, **kwargs: object) -> Any:
             return self._run(handed_over(python_function), args, kwargs)
 
         found = Function(run_all, **{**own._options(), "input_signature": None})
         found._replicas = None
         return found
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: TensorLike) -> bool:
         """Whether a variable belongs to this strategy."""
         return getattr(v, "distribute_strategy", None) is self.container_strategy
 
-    def value_container(self, value: Any) -> Any:
+    def value_container(self, value: TensorLike) -> Any:
         """The variable that a replica's part belongs to; other values as they are."""
         own = getattr(value, "_distributed_container", None)
         return value if own is None else own()
@@ -206,17 +214,17 @@ class SeveralReplicas(Strategy):
             raise TypeError(compose("TW104", f"run: {fn!r} is not callable", "a function"))
         return self.extended.call_for_each_replica(fn, args, kwargs)
 
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
+    def reduce(self, reduce_op: TensorLike, value: object, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         self.need_all("reduce")
         return reduced_nest(reduce_op, value, axis, self.num_replicas_in_sync)
 
-    def gather(self, value: Any, axis: int) -> Any:
+    def gather(self, value: TensorLike, axis: int) -> Any:
         """The replicas' values joined along `axis`."""
         self.need_all("gather")
         return gathered(value, axis)
 
-    def experimental_local_results(self, value: Any) -> tuple:
+    def experimental_local_results(self, value: TensorLike) -> tuple:
         """The values of the replicas: a tuple with one for each."""
         return local_results(value, self.num_replicas_in_sync)
 
@@ -226,12 +234,14 @@ class SeveralReplicas(Strategy):
         found = [value_fn(ValueContext(index, count)) for index in range(count)]
         return regroup(found, PerReplica, always=True)
 
-    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+    def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
         """The dataset with each batch divided among the replicas."""
         check_options(options)
         return shared(dataset, self.num_replicas_in_sync)
 
-    def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable, options: object = None
+    ) -> Any:
         """The dataset of ``dataset_fn(input_context)``, whose batches go to replicas in turn."""
         return from_function(
             dataset_fn, InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
@@ -286,18 +296,22 @@ class MirroredStrategy(OneReplica):
     1
     """
 
-    def __new__(cls, devices: Any = None, cross_device_ops: Any = None) -> Any:
+    def __new__(
+        cls, devices: TensorLike | None = None, cross_device_ops: TensorLike | None = None
+    ) -> Any:
         found = devices_for(devices) if cls is MirroredStrategy else []
         return object.__new__(_Several if len(found) > 1 else cls)
 
-    def __init__(self, devices: Any = None, cross_device_ops: Any = None):
+    def __init__(
+        self, devices: Sequence[Any] | None = None, cross_device_ops: TensorLike | None = None
+    ):
         super().__init__(devices_for(devices)[0])
 
 
 class _Several(SeveralReplicas, MirroredStrategy):  # type: ignore[misc]
     """A MirroredStrategy of several devices."""
 
-    def __init__(self, devices: Any = None, cross_device_ops: Any = None):
+    def __init__(self, devices: list[Any] | None = None, cross_device_ops: object = None):
         SeveralReplicas.__init__(self, devices_for(devices))
 
 

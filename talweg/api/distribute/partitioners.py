@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, string
 from talweg.core.errors import value_error
 from talweg.core.shapes import as_shape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
 
 _PLACE = "distribute.experimental.partitioners."
 
@@ -23,7 +26,7 @@ class Partitioner:
     True
     """
 
-    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
         """The number of parts for each axis; only `axis` has more than one."""
         raise NotImplementedError
 
@@ -41,7 +44,7 @@ class FixedShardsPartitioner(Partitioner):
     def __init__(self, num_shards: int):
         self._count = num_shards
 
-    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
         """The number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         return _parts(sizes, axis, min(self._count, sizes[axis]))
@@ -67,7 +70,7 @@ class MinSizePartitioner(Partitioner):
         )
         self._least, self._most, self._text = min_shard_bytes, max_shards, bytes_per_string
 
-    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
         """The number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         total = math.prod(sizes) * _bytes(dtype, self._text)
@@ -93,7 +96,7 @@ class MaxSizePartitioner(Partitioner):
             _check_positive(max_shards=max_shards)
         self._largest, self._most, self._text = max_shard_bytes, max_shards, bytes_per_string
 
-    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike, axis: int = 0) -> list[int]:
         """The number of parts for each axis."""
         sizes = as_shape(shape).as_list()
         row = math.prod(sizes) // max(1, sizes[axis]) * _bytes(dtype, self._text)
@@ -107,7 +110,7 @@ def _parts(sizes: list, axis: int, count: int) -> list[int]:
     return [max(1, count) if place == axis % len(sizes) else 1 for place in range(len(sizes))]
 
 
-def _bytes(dtype: Any, text: int) -> int:
+def _bytes(dtype: DTypeLike, text: int) -> int:
     dtype = as_dtype(dtype)
     return text if dtype is string else dtype.size
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import ReduceOp, reduce_op
 from talweg.api.export import look_up
@@ -12,8 +12,11 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.replicated import DistributedValues, Mirrored
 from talweg.graph import structure
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def reduced(how: Any, values: Any) -> Any:
+
+def reduced(how: ReduceOp, values: Sequence[Any]) -> Any:
     """The sum or mean of one value of each replica."""
     values = list(values)
     if any([isinstance(value, IndexedSlices) for value in values]):
@@ -33,7 +36,7 @@ def _reduced_slices(how: ReduceOp, values: list) -> IndexedSlices:
     return IndexedSlices(rows, indices, values[0].dense_shape)
 
 
-def reduced_leaf(how: Any, value: Any) -> Any:
+def reduced_leaf(how: object, value: object) -> Any:
     """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none."""
     operation = reduce_op(how)
     if isinstance(value, DistributedValues) and not is_same_everywhere(value):
@@ -51,12 +54,12 @@ def reduced_leaf(how: Any, value: Any) -> Any:
     )
 
 
-def is_same_everywhere(value: Any) -> bool:
+def is_same_everywhere(value: object) -> bool:
     """Whether all replicas have the same value, so that their sum says nothing."""
     return isinstance(value, Mirrored) or getattr(value, "written_together", False)
 
 
-def reduced_along(how: Any, values: Any, axis: int) -> Any:
+def reduced_along(how: object, values: Any, axis: int) -> Any:
     """The sum or mean over replicas, and along an axis in which they may have different sizes."""
     tensors = [convert_to_tensor(value) for value in values]
     sums = [look_up("reduce_sum")(tensor, axis=axis) for tensor in tensors]
@@ -68,10 +71,10 @@ def reduced_along(how: Any, values: Any, axis: int) -> Any:
     return total / reduced(ReduceOp.SUM, counts)
 
 
-def reduced_nest(how: Any, value: Any, axis: int | None, count: int) -> Any:
+def reduced_nest(how: object, value: object, axis: int | None, count: int) -> Any:
     """`tf.distribute.Strategy.reduce` for `count` replicas."""
 
-    def leaf(one: Any) -> Any:
+    def leaf(one: object) -> Any:
         if axis is None:
             return reduced_leaf(how, one)
         values = one.values if isinstance(one, DistributedValues) else [one] * count
@@ -81,10 +84,10 @@ def reduced_nest(how: Any, value: Any, axis: int | None, count: int) -> Any:
     return structure.map_leaves(leaf, value)
 
 
-def gathered(value: Any, axis: int) -> Any:
+def gathered(value: object, axis: int) -> Any:
     """The replicas' values one after the other along an axis; ValueError for scalars."""
 
-    def leaf(one: Any) -> Any:
+    def leaf(one: object) -> Any:
         if not isinstance(one, DistributedValues):
             return one
         tensors = [convert_to_tensor(part) for part in one.values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import ReplicaContext, contexts, tensors_of
 from talweg.api.distribute.contexts import reduce_op as known_op
@@ -17,6 +17,11 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.custom import custom_gradient
 from talweg.eager.replicated import Mirrored, PerReplica, Several
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.api.distribute.contexts import ReduceOp
+    from talweg.api.distribute.mirrored import MirroredStrategy
+    from talweg.core.annotations import TensorLike
 
 
 class TeamContext(ReplicaContext):
@@ -107,24 +112,26 @@ class TeamContext(ReplicaContext):
         self._found[name] = number + 1
         return made[number]
 
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+    def all_reduce(
+        self, reduce_op: ReduceOp | str, value: TensorLike, options: object = None
+    ) -> Any:
         """The sum or mean of `value` over the replicas; a nest is one, too.
 
         Its derivative is the sum, or mean, of the cotangents of all replicas.
         """
         how = known_op(reduce_op)
 
-        def merge(strategy: Any, *leaves: Any) -> list:
+        def merge(strategy: MirroredStrategy, *leaves: Any) -> list:
             count = strategy.num_replicas_in_sync
             return [Mirrored([reduced(how, _of_replicas(leaf))] * count) for leaf in leaves]
 
-        def meet(*leaves: Any) -> tuple:
+        def meet(*leaves: object) -> tuple:
             found = self.merge_call(merge, leaves)
             return found, lambda *upstream: self.all_reduce(how, list(upstream))
 
         return _exchanged(tensors_of(value), meet)
 
-    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+    def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
         """The replicas' values one after the other along `axis`; sizes along it may differ."""
 
         def merge(strategy: Any, *leaves: Any) -> list:
@@ -132,16 +139,16 @@ class TeamContext(ReplicaContext):
             every = [_of_replicas(leaf, count) for leaf in leaves]
             return [Mirrored([gathered(PerReplica(each), axis)] * count) for each in every]
 
-        def sizes(strategy: Any, *leaves: Any) -> list:
+        def sizes(strategy: Any, *leaves: object) -> list:
             shape = look_up("shape")
             count = strategy.num_replicas_in_sync
             every = [_of_replicas(leaf, count) for leaf in leaves]
             return [Mirrored([[shape(part)[axis] for part in each]] * count) for each in every]
 
-        def meet(*leaves: Any) -> tuple:
+        def meet(*leaves: object) -> tuple:
             found = self.merge_call(merge, leaves)
 
-            def own(*upstream: Any) -> list:
+            def own(*upstream: object) -> list:
                 total = self.all_reduce("SUM", list(upstream))
                 counts = self.merge_call(sizes, leaves)
                 split = look_up("split")
@@ -154,12 +161,12 @@ class TeamContext(ReplicaContext):
         return _exchanged(tensors_of(value), meet)
 
 
-def _of_replicas(value: Any, count: int = 1) -> Any:
+def _of_replicas(value: object, count: int = 1) -> Any:
     """What the replicas brought; one tensor that all of them brought is there `count` times."""
     return value.values if isinstance(value, Several) else [value] * count
 
 
-def _exchanged(value: Any, meet: Callable) -> Any:
+def _exchanged(value: object, meet: Callable) -> Any:
     """A nest after its leaves have met those of the other replicas."""
     leaves = structure.flatten(value)
     if not leaves:

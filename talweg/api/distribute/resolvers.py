@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.cluster_spec import ClusterSpec
 from talweg.api.export import export
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 _PLACE = "distribute.cluster_resolver."
 
@@ -50,7 +53,10 @@ class ClusterResolver:
         return f"{layer}://{address}" if layer and address else address
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: TensorLike | None = None,
     ) -> dict:
         """The accelerators of each task: none."""
         return {}
@@ -98,7 +104,10 @@ class SimpleClusterResolver(ClusterResolver):
         return super().master(task_type, task_id, rpc_layer)
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: TensorLike | None = None,
     ) -> dict:
         """The accelerators of each task, as it was told."""
         return dict(self._accelerators or {})
@@ -197,7 +206,7 @@ class UnionResolver(ClusterResolver):
 def _elsewhere(name: str, what: str) -> None:
     """A resolver of a service that talweg does not ask."""
 
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+    def refuse(self: Any, *args: object, **kwargs: object) -> None:
         raise UnimplementedError(
             None,
             None,

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import compose
 from talweg.core.thread_context import ThreadContext
 from talweg.eager.replicated import part_of, placed, regroup
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.api.distribute.replica_context import TeamContext
+    from talweg.trace.concrete import TraceGraph
 
 STATE = ("scope", "controls", "device_scopes", "derivatives")  # of the graph under construction
 
@@ -28,7 +32,7 @@ class Stopped(BaseException):
 class Replica:
     """One replica: its thread, and what it waits for."""
 
-    def __init__(self, context: Any, task: Callable[[], Any], back: threading.Semaphore):
+    def __init__(self, context: TeamContext, task: Callable[[], Any], back: threading.Semaphore):
         self.context, self._task, self._back = context, task, back
         self._go = threading.Semaphore(0)
         self._carried = ThreadContext()
@@ -90,12 +94,12 @@ class Replica:
         return answer
 
 
-def _state_of(graph: Any) -> dict:
+def _state_of(graph: TraceGraph | None) -> dict:
     """The scopes entered in a graph; each replica has its own."""
     return {} if graph is None else {name: getattr(graph, name) for name in STATE}
 
 
-def _set_state(graph: Any, found: dict) -> None:
+def _set_state(graph: TraceGraph | None, found: dict) -> None:
     for name, value in found.items():
         setattr(graph, name, value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.distribute.contexts import ReduceOp
 from talweg.api.distribute.reduction import reduced, reduced_leaf
@@ -20,6 +20,11 @@ from talweg.core.shapes import TensorShape
 from talweg.eager.placed import PlacedVariable
 from talweg.eager.replicated import DistributedValues, part_of, place
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from talweg.api.distribute.mirrored import MirroredStrategy
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.eager.replicated import PerReplica
 
 CHANGES = (
     "assign",
@@ -65,7 +70,7 @@ class DistributedVariable(DistributedValues, Variable):
         """Nothing is left to do: `of` made it."""
 
     @classmethod
-    def of(cls, strategy: Any, parts: list, synchronization: Any) -> Any:
+    def of(cls, strategy: TensorLike, parts: list, synchronization: Any) -> Any:
         """The variable that has these parts."""
         found = object.__new__(cls)
         found.values, found.distribute_strategy = tuple(parts), strategy
@@ -108,7 +113,7 @@ class DistributedVariable(DistributedValues, Variable):
     def device(self) -> str:
         return self._own().device
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         for part in self.values:
             part.set_shape(TensorShape(shape))
 
@@ -122,7 +127,7 @@ class DistributedVariable(DistributedValues, Variable):
     def handle_read(self) -> Any:
         return self._own().handle_read()
 
-    def change(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:
+    def change(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
         """Write by one of the methods of a part."""
         index = place.index
         if index is None:
@@ -135,16 +140,16 @@ class DistributedVariable(DistributedValues, Variable):
         """Whether a write in a replica is combined with those of the others."""
         return False
 
-    def _change_all(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:
+    def _change_all(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
         with locking.holding(*self.values):  # threads change the parts in one order
             for index, part in enumerate(self.values):
                 getattr(part, method)(part_of(index, value), *args, **kwargs)
         return self
 
-    def _change_together(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:
+    def _change_together(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
         """Combine what the replicas write, and write it everywhere; what is there then."""
 
-        def merge(strategy: Any, given: Any) -> None:
+        def merge(strategy: MirroredStrategy, given: PerReplica) -> None:
             if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
                 found = part_of(0, given)
             else:
@@ -156,11 +161,11 @@ class DistributedVariable(DistributedValues, Variable):
         context.merge_call(merge, (value,))
         return self._own().read_value()
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int) -> Any:
         found = self._own()[key]
         if place.index is None and hasattr(found, "assign"):
 
-            def assign(value: Any, name: str | None = None) -> DistributedVariable:
+            def assign(value: float, name: str | None = None) -> DistributedVariable:
                 for part in self.values:
                     part[key].assign(value, name)
                 return self
@@ -183,7 +188,7 @@ class DistributedVariable(DistributedValues, Variable):
 
 
 def _change(method: str) -> Callable[..., Any]:
-    def change(self: DistributedVariable, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def change(self: DistributedVariable, value: Any, *args: object, **kwargs: object) -> Any:
         return self.change(method, value, args, kwargs)
 
     change.__name__ = method
@@ -222,7 +227,7 @@ class SyncOnReadVariable(DistributedVariable):
 
     read_value = handle_read = value
 
-    def _change_all(self, method: str, value: Any, args: tuple, kwargs: dict) -> Any:
+    def _change_all(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
         sums = self._aggregation == VariableAggregation.SUM
         if sums and method != "assign":
             raise value_error(

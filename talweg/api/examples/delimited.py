@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline.csv_files import CsvField
 from talweg.prims.io import csv as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("io.decode_csv")
 def decode_csv(
-    records: Any,
+    records: TensorLike,
     record_defaults: Any,
     field_delim: str = ",",
     use_quote_delim: bool = True,
@@ -54,13 +57,13 @@ def decode_csv(
 
 @export("compat.v1.decode_csv", "compat.v1.io.decode_csv")
 def decode_csv_v1(
-    records: Any,
-    record_defaults: Any,
+    records: TensorLike,
+    record_defaults: TensorLike,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",
-    select_cols: Any = None,
+    select_cols: TensorLike | None = None,
 ) -> list[Any]:
     """`tf.io.decode_csv`, with the arguments in the order of TensorFlow 1."""
     return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols)

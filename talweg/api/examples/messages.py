@@ -34,7 +34,7 @@ def _one(message: Any, number: int, name: str, kind: str, choice: bool = False) 
         field.oneof_index = 0
 
 
-def _many(message: Any, kind: Any, packed: bool = True, type_name: str | None = None) -> None:
+def _many(message: Any, kind: int, packed: bool = True, type_name: str | None = None) -> None:
     """A list, number 1."""
     name = "feature" if type_name else "value"
     field = message.field.add(

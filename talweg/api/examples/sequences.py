@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather
@@ -29,16 +29,19 @@ from talweg.eager.composite import SparseTensor
 from talweg.prims.io import examples as prims
 from talweg.prims.io.examples import FIXED, VALUES
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export(
     "io.parse_sequence_example",
     "compat.v1.io.parse_sequence_example",
 )
 def parse_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: dict | None = None,
     sequence_features: dict | None = None,
-    example_names: Any = None,
+    example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict, dict, dict]:
     """The features of SequenceExamples [n]: of contexts, of lists, and the lengths of the lists.
@@ -86,7 +89,7 @@ _KINDS = (
 )
 
 
-def _lists(serialized: Any, features: dict) -> tuple[dict, dict]:
+def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
     """The lists of features of records, and the lengths of those that are filled up."""
     names = _ordered(features)
     plans = tuple([_plan(name, features[name]) for name in names])
@@ -117,7 +120,7 @@ def _ordered(features: dict) -> list[str]:
     return sorted(features, key=place)
 
 
-def _plan(name: str, feature: Any) -> tuple:
+def _plan(name: str, feature: object) -> tuple:
     if isinstance(feature, described.FixedLenSequenceFeature):
         dims = dims_of(name, feature.shape)
         return FIXED, name, dtype_of(name, feature.dtype), dims, bool(feature.allow_missing)
@@ -136,11 +139,11 @@ def _plan(name: str, feature: Any) -> tuple:
     )
 
 
-def _ragged(values: Any, lengths: Any) -> Any:
+def _ragged(values: object, lengths: object) -> Any:
     return RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
-def _sparse(values: Any, counts: Any, steps: Any) -> SparseTensor:
+def _sparse(values: object, counts: object, steps: int) -> SparseTensor:
     """All values with their record, step and place."""
     step_of, place = rows_of(counts)
     record_of_step, step_in_record = rows_of(steps)
@@ -153,7 +156,7 @@ def _sparse(values: Any, counts: Any, steps: Any) -> SparseTensor:
     return SparseTensor(stack([records, numbers, place], axis=1), values, stack(sizes))
 
 
-def _rows(feature: Any, values: Any, counts: Any, steps: Any) -> Any:
+def _rows(feature: Any, values: Any, counts: Any, steps: int) -> Any:
     splits = as_dtype(feature.row_splits_dtype)
     if feature.partitions:
         sizes = [part.length for part in feature.partitions]

@@ -9,11 +9,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.asked import ask_first
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
 
 Handler = Callable[[dict], Callable[[], Any] | None]
 _HANDLERS: dict[Any, list[tuple[Any, Handler]]] = {}  # a public function: (user's, handler)
@@ -157,7 +160,7 @@ ASSERTS = ("equal", "greater", "greater_equal", "less", "less_equal", "near", "n
 
 
 @export("experimental.dispatch_for_api")
-def dispatch_for_api(api: Any, *signatures: dict) -> Callable[[Any], Any]:
+def dispatch_for_api(api: str, *signatures: dict) -> Callable[[Any], Any]:
     """A decorator: `api` calls the decorated function for arguments of these types.
 
     signatures: the types that named arguments must have, a type or `List[type]`; by default the
@@ -177,7 +180,7 @@ def dispatch_for_api(api: Any, *signatures: dict) -> Callable[[Any], Any]:
         raise value_error("TW104", f"{api!r} does not support dispatch.", "a function of tf")
     own = _parameters(api)
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         found = list(signatures) or [_annotations(function)]
         if not any(found):
             raise value_error(
@@ -199,7 +202,7 @@ def dispatch_for_api(api: Any, *signatures: dict) -> Callable[[Any], Any]:
 
 
 @export("experimental.dispatch_for_unary_elementwise_apis")
-def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[[Any], Any]:
+def dispatch_for_unary_elementwise_apis(x_type: DTypeLike) -> Callable[[Any], Any]:
     """A decorator: elementwise functions of an `x_type` call `handler(api, x)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
@@ -209,7 +212,9 @@ def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[[Any], Any]:
 
 
 @export("experimental.dispatch_for_binary_elementwise_apis")
-def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[[Any], Any]:
+def dispatch_for_binary_elementwise_apis(
+    x_type: DTypeLike, y_type: DTypeLike
+) -> Callable[[Any], Any]:
     """A decorator: elementwise functions of these two types call `handler(api, x, y)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
@@ -219,7 +224,9 @@ def dispatch_for_binary_elementwise_apis(x_type: Any, y_type: Any) -> Callable[[
 
 
 @export("experimental.dispatch_for_binary_elementwise_assert_apis")
-def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Callable[[Any], Any]:
+def dispatch_for_binary_elementwise_assert_apis(
+    x_type: DTypeLike, y_type: DTypeLike
+) -> Callable[[Any], Any]:
     """A decorator: `tf.debugging.assert_equal` and its kin call `handler(api, x, y)`.
 
     `api` is the function with its other arguments filled in.  ValueError if there is a handler
@@ -230,7 +237,7 @@ def dispatch_for_binary_elementwise_assert_apis(x_type: Any, y_type: Any) -> Cal
 
 
 @export("experimental.unregister_dispatch_for")
-def unregister_dispatch_for(dispatch_target: Any) -> None:
+def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
     """Undo a `dispatch_for_*` decorator; ValueError if the function was not decorated.
 
     >>> import talweg as tf
@@ -270,7 +277,7 @@ def _full(name: str) -> str | None:
 
 
 def _for_all(kind: str, functions: list, types: tuple) -> Callable[[Any], Any]:
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         if types in _OF_ALL[kind]:
             shown = " and ".join(map(str, types))
             raise value_error(
@@ -286,7 +293,7 @@ def _for_all(kind: str, functions: list, types: tuple) -> Callable[[Any], Any]:
     return decorate
 
 
-def _elementwise(api: Any, function: Any, types: tuple) -> Handler:
+def _elementwise(api: Callable[..., Any], function: Callable[..., Any], types: tuple) -> Handler:
     names = list(_parameters(api))[: len(types)]
 
     def handler(arguments: dict) -> Callable[[], Any] | None:
@@ -294,7 +301,7 @@ def _elementwise(api: Any, function: Any, types: tuple) -> Handler:
             return None
         rest = {name: value for name, value in _given(arguments).items() if name not in names}
 
-        def with_rest(*operands: Any) -> Any:
+        def with_rest(*operands: object) -> Any:
             return api(**dict(zip(names, operands)), **rest)
 
         with_rest.__name__ = getattr(api, "__name__", "api")
@@ -310,7 +317,7 @@ def _parameters(api: Any) -> Any:
     return inspect.signature(api.in_eager_mode).parameters
 
 
-def _handle(api: Any, function: Any, handler: Handler) -> None:
+def _handle(api: object, function: Callable[..., Any], handler: Handler) -> None:
     handlers = _HANDLERS.get(api)
     if handlers is None:
         handlers = _HANDLERS[api] = []
@@ -323,7 +330,7 @@ def _ask_first(api: Any, handlers: list) -> None:
     signature = inspect.signature(api.in_eager_mode)
 
     def question(original: Callable[..., Any]) -> Callable[..., Any]:
-        def asking(*args: Any, **kwargs: Any) -> Any:
+        def asking(*args: object, **kwargs: object) -> Any:
             if not handlers:
                 return original(*args, **kwargs)
             try:
@@ -344,7 +351,7 @@ def _ask_first(api: Any, handlers: list) -> None:
     ask_first(api, question)
 
 
-def _annotations(function: Any) -> dict:
+def _annotations(function: Callable[..., Any]) -> dict:
     try:
         hints = typing.get_type_hints(function)
     except NameError:
@@ -376,7 +383,7 @@ def _matches(arguments: dict, signature: dict) -> bool:
     )
 
 
-def _is_of(value: Any, kind: Any) -> bool:
+def _is_of(value: Any, kind: type[Any]) -> bool:
     """Whether a value is of a type: a class, Union, Optional or List of these."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind is None or kind is type(None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,11 @@ from talweg.core.dtypes import as_dtype, float32, int64, string
 from talweg.core.errors import value_error
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
-def _check_dtype(key: str, dtype: Any) -> Any:
+
+def _check_dtype(key: str, dtype: DTypeLike | None) -> Any:
     found = as_dtype(dtype)
     if found is not string and not found.is_integer:
         raise value_error("TW102", f"dtype of {key} is {found.name}", "string or an integer")
@@ -53,7 +56,7 @@ class _Keyed(CategoricalColumn):
         """A `VarLenFeature`."""
         return {self.key: VarLenFeature(getattr(self, "dtype", int64))}
 
-    def ids_of(self, values: Any) -> Any:
+    def ids_of(self, values: object) -> Any:
         """The ids of values."""
         raise NotImplementedError
 
@@ -79,7 +82,7 @@ class IdentityCategoricalColumn(_Identity, _Keyed):
         """The first number that is no id."""
         return self.number_buckets
 
-    def ids_of(self, values: Any) -> Any:
+    def ids_of(self, values: object) -> Any:
         """The numbers; the default for those out of range, or InvalidArgumentError without one."""
         ids = cast(values, int64)
         outside = look_up("logical_or")(ids < 0, ids >= self.number_buckets)
@@ -128,7 +131,7 @@ class VocabularyListCategoricalColumn(_VocabularyList, _Keyed):
         """The number of words and buckets."""
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def ids_of(self, values: Any) -> Any:
+    def ids_of(self, values: object) -> Any:
         """The places of the words."""
         words = list(self.vocabulary_list)
         kind = string if self.dtype is string else int64
@@ -154,7 +157,7 @@ class VocabularyFileCategoricalColumn(_VocabularyFile, _Keyed):
         """The number of words and buckets."""
         return self.vocabulary_size + self.num_oov_buckets
 
-    def ids_of(self, values: Any) -> Any:
+    def ids_of(self, values: object) -> Any:
         """The lines of the words."""
         kind = string if self.dtype is string else int64
         lines = TextFileIndex.WHOLE_LINE, int64, TextFileIndex.LINE_NUMBER
@@ -280,7 +283,7 @@ def categorical_column_with_identity(
 
 @export("feature_column.categorical_column_with_hash_bucket")
 def categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = string
+    key: str, hash_bucket_size: int, dtype: DTypeLike = string
 ) -> HashedCategoricalColumn:
     """Strings or integers, hashed to ids.
 
@@ -294,7 +297,7 @@ def categorical_column_with_hash_bucket(
     return HashedCategoricalColumn(key, hash_bucket_size, _check_dtype(key, dtype))
 
 
-def _check_buckets(key: str, count: int, default: Any) -> None:
+def _check_buckets(key: str, count: int, default: object) -> None:
     if count < 0:
         raise value_error("TW207", f"num_oov_buckets {count} in {key}", "at least 0")
     if count and default not in (None, -1):
@@ -305,7 +308,7 @@ def _check_buckets(key: str, count: int, default: Any) -> None:
 def categorical_column_with_vocabulary_list(
     key: str,
     vocabulary_list: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> VocabularyListCategoricalColumn:
@@ -335,7 +338,7 @@ def categorical_column_with_vocabulary_file(
     key: str,
     vocabulary_file: str,
     vocabulary_size: int | None = None,
-    dtype: Any = string,
+    dtype: DTypeLike = string,
     default_value: int | None = None,
     num_oov_buckets: int = 0,
     file_format: str | None = None,
@@ -355,7 +358,9 @@ def categorical_column_with_vocabulary_file(
 
 
 @export("feature_column.crossed_column")
-def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
+def crossed_column(
+    keys: TensorLike, hash_bucket_size: int, hash_key: int | None = None
+) -> CrossedColumn:
     """All combinations of features, hashed to ids: names of strings, or columns that give ids.
 
     >>> import talweg as tf
@@ -376,7 +381,7 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
 
 @export("feature_column.weighted_categorical_column")
 def weighted_categorical_column(
-    categorical_column: Any, weight_feature_key: str, dtype: Any = float32
+    categorical_column: TensorLike, weight_feature_key: str, dtype: DTypeLike = float32
 ) -> WeightedCategoricalColumn:
     """Ids of a column with weights, which are another feature.
 

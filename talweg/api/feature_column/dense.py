@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.composite import SparseTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 class _Numeric(NamedTuple):
@@ -108,9 +113,9 @@ class BucketizedColumn(_Bucketized, DenseColumn, CategoricalColumn):
 def numeric_column(
     key: str,
     shape: Any = (1,),
-    default_value: Any = None,
-    dtype: Any = float32,
-    normalizer_fn: Any = None,
+    default_value: TensorLike | None = None,
+    dtype: DTypeLike = float32,
+    normalizer_fn: Callable[..., Any] | None = None,
 ) -> NumericColumn:
     """Numbers of a shape, by the name of their feature; `normalizer_fn` changes a batch of them.
 
@@ -135,12 +140,12 @@ def numeric_column(
     return NumericColumn(key, dims, default_value, kind, normalizer_fn)
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> Any:
     return tuple([_tuples(part) for part in value]) if isinstance(value, list) else value
 
 
 @export("feature_column.bucketized_column")
-def bucketized_column(source_column: Any, boundaries: Any) -> BucketizedColumn:
+def bucketized_column(source_column: TensorLike, boundaries: TensorLike) -> BucketizedColumn:
     """The buckets between sorted boundaries that the numbers of a column fall into.
 
     >>> import talweg as tf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.array.shapes import reshape
 from talweg.api.array.shapes import shape as shape_of
@@ -12,6 +12,9 @@ from talweg.api.feature_column.column import DenseColumn, check_categorical
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class _Indicator(NamedTuple):
@@ -36,7 +39,9 @@ class IndicatorColumn(_Indicator, DenseColumn):
         """One row of counts."""
         return TensorShape([1, self.categorical_column.num_buckets])
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
+    def transform_feature(
+        self, transformation_cache: object, state_manager: TensorLike | None = None
+    ) -> Any:
         """The counts."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
@@ -105,12 +110,14 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         """The ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
-    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
+    def get_dense_tensor(self, transformation_cache: TensorLike, state_manager: Any = None) -> Any:
         """The rows of a batch; `state_manager.get_variable(column, name)` gives the table."""
         table = state_manager.get_variable(self, "embedding_weights")
         return self.looked_up(table, transformation_cache, state_manager)
 
-    def looked_up(self, table: Any, transformation_cache: Any, state_manager: Any = None) -> Any:
+    def looked_up(
+        self, table: TensorLike, transformation_cache: TensorLike, state_manager: object = None
+    ) -> Any:
         """The rows of a batch, of this table."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
@@ -136,7 +143,7 @@ class SharedEmbeddingColumn(EmbeddingColumn):
         return f"{self.categorical_column.name}_shared_embedding"
 
 
-def _check_embedding(dimension: Any, ckpt: Any, tensor: Any, initializer: Any) -> None:
+def _check_embedding(dimension: int, ckpt: object, tensor: object, initializer: object) -> None:
     if dimension is None or dimension < 1:
         raise value_error("TW207", f"Invalid dimension {dimension}.", "at least 1")
     if (ckpt is None) is not (tensor is None):
@@ -145,14 +152,14 @@ def _check_embedding(dimension: Any, ckpt: Any, tensor: Any, initializer: Any) -
         raise value_error("TW104", f"initializer {initializer!r}", "a callable")
 
 
-def _drawn(initializer: Any, dimension: int) -> Any:
+def _drawn(initializer: object, dimension: int) -> Any:
     if initializer is not None:
         return initializer
     return look_up("compat.v1.truncated_normal_initializer")(0.0, 1 / math.sqrt(dimension))
 
 
 @export("feature_column.indicator_column")
-def indicator_column(categorical_column: Any) -> IndicatorColumn:
+def indicator_column(categorical_column: TensorLike) -> IndicatorColumn:
     """How often each id of a column is in an example, or the sum of its weights.
 
     >>> import talweg as tf
@@ -166,12 +173,12 @@ def indicator_column(categorical_column: Any) -> IndicatorColumn:
 
 @export("feature_column.embedding_column")
 def embedding_column(
-    categorical_column: Any,
+    categorical_column: TensorLike,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
+    initializer: object = None,
+    ckpt_to_load_from: TensorLike | None = None,
+    tensor_name_in_ckpt: TensorLike | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
@@ -195,10 +202,10 @@ def shared_embeddings(
     categorical_columns: Any,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: object = None,
     shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
+    ckpt_to_load_from: TensorLike | None = None,
+    tensor_name_in_ckpt: TensorLike | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.examples.features import VarLenFeature
 from talweg.api.export import export, look_up
@@ -21,6 +21,9 @@ from talweg.api.feature_column.column import (
 from talweg.core.dtypes import as_dtype, float32, string
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 class _SequenceCategorical(NamedTuple):
@@ -45,12 +48,16 @@ class SequenceCategoricalColumn(_SequenceCategorical, CategoricalColumn):
         """That of the ids."""
         return self.categorical_column.parse_example_spec
 
-    def transform_feature(self, transformation_cache: Any, state_manager: Any = None) -> Any:
+    def transform_feature(
+        self, transformation_cache: object, state_manager: TensorLike | None = None
+    ) -> Any:
         """The ids, [batch, steps, 1]."""
         ids = self.categorical_column.transform_feature(transformation_cache, state_manager)
         return look_up("sparse.expand_dims")(ids, -1)
 
-    def get_sequence_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> tuple:
+    def get_sequence_sparse_tensors(
+        self, transformation_cache: TensorLike, state_manager: TensorLike
+    ) -> tuple:
         """The ids of a batch, without weights."""
         return self.get_sparse_tensors(transformation_cache, state_manager)
 
@@ -109,7 +116,7 @@ def sequence_categorical_column_with_identity(
 
 @export("feature_column.sequence_categorical_column_with_hash_bucket")
 def sequence_categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = string
+    key: str, hash_bucket_size: int, dtype: DTypeLike = string
 ) -> SequenceCategoricalColumn:
     """As `categorical_column_with_hash_bucket`, of sequences."""
     column = categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
@@ -119,8 +126,8 @@ def sequence_categorical_column_with_hash_bucket(
 @export("feature_column.sequence_categorical_column_with_vocabulary_list")
 def sequence_categorical_column_with_vocabulary_list(
     key: str,
-    vocabulary_list: Any,
-    dtype: Any = None,
+    vocabulary_list: TensorLike,
+    dtype: DTypeLike | None = None,
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
@@ -136,7 +143,7 @@ def sequence_categorical_column_with_vocabulary_file(
     vocabulary_size: int | None = None,
     num_oov_buckets: int = 0,
     default_value: int | None = None,
-    dtype: Any = string,
+    dtype: DTypeLike = string,
 ) -> SequenceCategoricalColumn:
     """As `categorical_column_with_vocabulary_file`, of sequences."""
     given = key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
@@ -149,7 +156,7 @@ def sequence_numeric_column(
     shape: Any = (1,),
     default_value: float = 0.0,
     dtype: Any = float32,
-    normalizer_fn: Any = None,
+    normalizer_fn: object = None,
 ) -> SequenceNumericColumn:
     """As `numeric_column`, of sequences; default_value fills up short ones.
 

@@ -5,7 +5,7 @@ Images of integers are adjusted as floats from 0 to 1, and go back to their own 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,17 +26,20 @@ from talweg.core.dtypes import DType, float16, float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 OWN = (float16, float32)  # dtypes in which images are adjusted as they are
 
 
-def _as_float(image: Any) -> tuple[Any, DType]:
+def _as_float(image: object) -> tuple[Any, DType]:
     """The image as floats, and the dtype it had."""
     x = tensor(image)
     return convert_image_dtype(x, x.dtype if x.dtype in OWN else float32), x.dtype
 
 
 @export("image.adjust_brightness")
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Images with `delta` added, which goes from -1 to 1; integers stay in their range.
 
     >>> import talweg as tf
@@ -48,7 +51,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 @export("image.adjust_contrast")
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Images with the distance from the mean of each channel multiplied.
 
     InvalidArgumentError for images of a rank below 3.
@@ -66,7 +69,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 @export("image.adjust_gamma")
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
     """gain * image ** gamma; ValueError for a gamma below 0.
 
     >>> import talweg as tf
@@ -81,7 +84,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 @export("image.adjust_hue")
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Colours [..., 3] whose hue is turned by `delta`, where 1 is the whole circle.
 
     ValueError for a delta outside [-1, 1].
@@ -99,7 +102,9 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.adjust_saturation")
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(
+    image: TensorLike, saturation_factor: TensorLike, name: str | None = None
+) -> Tensor:
     """Colours [..., 3] whose saturation is multiplied, up to 1.
 
     >>> import talweg as tf
@@ -119,7 +124,7 @@ def _colours(x: Any, function: str) -> Any:
 
 
 @export("image.per_image_standardization")
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Each image less its mean, over its standard deviation; that of n numbers is at least n^-1/2.
 
     image [..., height, width, channels]; integers become float32.  ValueError for a lower rank.

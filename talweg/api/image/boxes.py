@@ -5,7 +5,7 @@ A box is [top, left, bottom, right] over the height and the width less one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,13 +34,16 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("image.crop_and_resize")
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: TensorLike,
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,
@@ -74,7 +77,7 @@ def crop_and_resize(
     pixels = reshape(x, [count * height * width, channels])
     first = gather(range_(count), owners)[:, None] * height
 
-    def at(row: Any, column: Any) -> Any:
+    def at(row: object, column: object) -> Any:
         down = clip_by_value(cast(row, int32), 0, height - 1)
         right = clip_by_value(cast(column, int32), 0, width - 1)
         return gather(pixels, ((first + down) * width)[:, :, None] + right[:, None, :])
@@ -91,7 +94,7 @@ def crop_and_resize(
     return where(inside[..., None], found, convert_to_tensor(extrapolation_value, float32))
 
 
-def _places(start: Any, end: Any, count: Any, size: Any) -> Any:
+def _places(start: Any, end: Any, count: object, size: TensorLike) -> Any:
     """Where the rows (or columns) of crops lie, [boxes, count]."""
     last = cast(size, float32) - 1.0
     if count == 1:
@@ -104,7 +107,7 @@ def _between(first: Any, second: Any, part: Any) -> Any:
     return first + (second - first) * part
 
 
-def _within(places: Any, size: Any) -> Any:
+def _within(places: object, size: TensorLike) -> Any:
     return both(greater_equal(places, 0.0), less_equal(places, cast(size, float32) - 1.0))
 
 
@@ -124,7 +127,9 @@ COLOURS = [
 
 
 @export("image.draw_bounding_boxes")
-def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, colors: TensorLike, name: str | None = None
+) -> Tensor:
     """Images with the outlines of boxes, one pixel wide.
 
     images [batch, height, width, 1, 3 or 4], floats; boxes [batch, n, 4]: top, left, bottom, right,
@@ -168,7 +173,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
         return identity(x)
 
 
-def _colour_table(colors: Any, x: Any) -> Any:
+def _colour_table(colors: object, x: Any) -> Any:
     channels = x.dims[-1]
     given = None if colors is None else tensor(colors, float32)
     if given is None or given.ndim != 2 or not given.dims[0]:
@@ -188,7 +193,7 @@ def _edges(box: Any, height: Any, width: Any) -> list:
     return [cast(box[:, i] * cast(last, float32), int32) for i, last in enumerate(lasts)]
 
 
-def _outline(rows: Any, columns: Any, edges: tuple) -> Any:
+def _outline(rows: object, columns: object, edges: tuple) -> Any:
     """Which pixels lie on the edges."""
     top, left, bottom, right = edges
     between = both(greater_equal(rows, top), less_equal(rows, bottom))
@@ -199,9 +204,9 @@ def _outline(rows: Any, columns: Any, edges: tuple) -> Any:
 
 @export("image.extract_glimpse")
 def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
+    input: TensorLike,
+    size: TensorLike,
+    offsets: TensorLike,
     centered: bool = True,
     normalized: bool = True,
     noise: str = "uniform",
@@ -247,7 +252,7 @@ def extract_glimpse(
     return where(inside[..., None], found, _noise(noise, found))
 
 
-def _inside(places: Any, size: Any) -> Any:
+def _inside(places: object, size: TensorLike) -> Any:
     return both(greater_equal(places, 0), less(places, size))
 
 

@@ -5,7 +5,7 @@ The numbers drawn are TensorFlow's, for the same seeds and order of calls.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import shape
@@ -27,16 +27,19 @@ from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("image.random_brightness")
-def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
+def random_brightness(image: Any, max_delta: Any, seed: object = None) -> Tensor:
     """Images with a number of [-max_delta, max_delta) added; ValueError for a negative one."""
     check_delta(max_delta)
     return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
 
 
 @export("image.stateless_random_brightness")
-def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
+def stateless_random_brightness(image: TensorLike, max_delta: Any, seed: Any) -> Tensor:
     """`random_brightness` by a seed, a pair of integers."""
     check_delta(max_delta)
     delta = stateless_uniform([], seed, -max_delta, max_delta)
@@ -44,7 +47,9 @@ def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor
 
 
 @export("image.random_contrast")
-def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
+def random_contrast(
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
+) -> Tensor:
     """Images whose contrast is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
@@ -54,14 +59,16 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Ten
 
 
 @export("image.stateless_random_contrast")
-def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
+def stateless_random_contrast(
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike
+) -> Tensor:
     """`random_contrast` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_contrast(image, stateless_uniform([], seed, lower, upper))
 
 
 @export("image.random_hue")
-def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
+def random_hue(image: Any, max_delta: Any, seed: object = None) -> Tensor:
     """Images whose hue is turned by a number of [-max_delta, max_delta).
 
     ValueError unless 0 <= max_delta <= 0.5.
@@ -78,7 +85,9 @@ def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
 
 
 @export("image.random_saturation")
-def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
+def random_saturation(
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
+) -> Tensor:
     """Images whose saturation is multiplied by a number of [lower, upper).
 
     ValueError unless 0 <= lower < upper.
@@ -88,7 +97,9 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> T
 
 
 @export("image.stateless_random_saturation")
-def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
+def stateless_random_saturation(
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
+) -> Tensor:
     """`random_saturation` by a seed, a pair of integers."""
     check_range(lower, upper)
     return adjust_saturation(image, stateless_uniform([], seed, lower, upper))
@@ -105,7 +116,10 @@ def _check_qualities(low: Any, high: Any) -> None:
 
 @export("image.random_jpeg_quality")
 def random_jpeg_quality(
-    image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any = None
+    image: TensorLike,
+    min_jpeg_quality: TensorLike,
+    max_jpeg_quality: TensorLike,
+    seed: TensorLike | None = None,
 ) -> Any:
     """An image as it is after a JPEG file of a quality drawn from [min, max).
 
@@ -117,7 +131,7 @@ def random_jpeg_quality(
 
 @export("image.stateless_random_jpeg_quality")
 def stateless_random_jpeg_quality(
-    image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any
+    image: TensorLike, min_jpeg_quality: TensorLike, max_jpeg_quality: TensorLike, seed: TensorLike
 ) -> Tensor:
     """`random_jpeg_quality` by a seed, a pair of integers."""
     _check_qualities(min_jpeg_quality, max_jpeg_quality)
@@ -126,7 +140,9 @@ def stateless_random_jpeg_quality(
 
 
 @export("image.random_crop")
-def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: TensorLike, seed: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """A block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too large.
 
     >>> import talweg as tf
@@ -140,7 +156,9 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
 
 
 @export("image.stateless_random_crop")
-def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+def stateless_random_crop(
+    value: TensorLike, size: TensorLike, seed: TensorLike, name: str | None = None
+) -> Tensor:
     """`random_crop` by a seed, a pair of integers.
 
     >>> import talweg as tf
@@ -154,7 +172,7 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
         return slice_(x, drawn % (dims - size + 1), size)
 
 
-def _parts(value: Any, size: Any) -> tuple[Any, Any, Any, Any]:
+def _parts(value: TensorLike, size: TensorLike) -> tuple[Any, Any, Any, Any]:
     """The tensor, the size of the block, the shape of the tensor, the check that one fits."""
     x, size = tensor(value), tensor(size, int32)
     dims = shape(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.joining import tile
@@ -13,6 +13,9 @@ from talweg.core.dims import differ
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 # Rows: red, green, blue; columns: brightness (ITU-R BT.601) and the two differences.  The way back
 # is not the exact inverse for YIQ, in which TensorFlow's numbers have 4 digits in common with it.
@@ -30,14 +33,14 @@ YUV = [
 FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _mixed(images: Any, matrix: list) -> Any:
+def _mixed(images: object, matrix: list) -> Any:
     """Each colour [..., 3] times a matrix."""
     x = tensor(images)
     return tensordot(x, convert_to_tensor(matrix, x.dtype), [[x.ndim - 1], [0]])
 
 
 @export("image.rgb_to_yiq")
-def rgb_to_yiq(images: Any) -> Tensor:
+def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Colours [..., 3] from red, green and blue to YIQ.
 
     >>> import talweg as tf
@@ -48,7 +51,7 @@ def rgb_to_yiq(images: Any) -> Tensor:
 
 
 @export("image.yiq_to_rgb")
-def yiq_to_rgb(images: Any) -> Tensor:
+def yiq_to_rgb(images: TensorLike) -> Tensor:
     """Colours [..., 3] from YIQ to red, green and blue.
 
     >>> import talweg as tf
@@ -59,7 +62,7 @@ def yiq_to_rgb(images: Any) -> Tensor:
 
 
 @export("image.rgb_to_yuv")
-def rgb_to_yuv(images: Any) -> Tensor:
+def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Colours [..., 3] from red, green and blue to YUV.
 
     >>> import talweg as tf
@@ -70,7 +73,7 @@ def rgb_to_yuv(images: Any) -> Tensor:
 
 
 @export("image.yuv_to_rgb")
-def yuv_to_rgb(images: Any) -> Tensor:
+def yuv_to_rgb(images: TensorLike) -> Tensor:
     """Colours [..., 3] from YUV to red, green and blue.
 
     >>> import talweg as tf
@@ -81,7 +84,7 @@ def yuv_to_rgb(images: Any) -> Tensor:
 
 
 @export("image.grayscale_to_rgb")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Grey images [..., 1] with three equal channels; ValueError for more than one channel.
 
     >>> import talweg as tf

@@ -5,7 +5,7 @@ Smith, "Color gamut transform pairs" (1978).  Channels are the last axis; all va
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from talweg.core.errors import FailedPreconditionError, compose
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def _channels(images: Any, function: str) -> tuple:
+
+def _channels(images: TensorLike, function: str) -> tuple:
     x = tensor(images)
     if not x.dims or differ(x.dims[-1], 3):
         text = compose("TW204", f"{function}: images of shape {x.dims}", "3 channels, last")
@@ -35,7 +38,7 @@ def _channels(images: Any, function: str) -> tuple:
 
 
 @export("image.rgb_to_hsv")
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Hue, saturation and value of colours; grey has the hue 0.
 
     >>> import talweg as tf
@@ -62,7 +65,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.hsv_to_rgb")
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green and blue of colours given by hue, saturation and value.
 
     >>> import talweg as tf
@@ -79,7 +82,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.sobel_edges")
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's derivatives of images [batch, height, width, channels] by row and by column.
 
     The result [batch, height, width, channels, 2]; edges are mirrored.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.passing import get_static_value
@@ -17,10 +17,13 @@ from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("image.crop_to_bounding_box")
 def crop_to_bounding_box(
-    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """The box of the target size that begins at the offsets; ValueError if it is not inside.
 
@@ -44,14 +47,14 @@ def crop_to_bounding_box(
     return x[..., offset_height:low, offset_width:right, :]
 
 
-def _numbers(*values: Any) -> list:
+def _numbers(*values: object) -> list:
     """Offsets and sizes as Python numbers; what a graph does not know leaves all to the run."""
     return [int(value) if isinstance(value, Tensor) else value for value in values]
 
 
 @export("image.pad_to_bounding_box")
 def pad_to_bounding_box(
-    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """The image at the offsets in one of the target size, with zeros around; ValueError if too big.
 
@@ -85,7 +88,7 @@ def _known(number: Any) -> Any:
 
 
 @export("image.rgb_to_grayscale")
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """The brightness of colours, with one channel: 0.2989 r + 0.587 g + 0.114 b.
 
     >>> import talweg as tf
@@ -102,7 +105,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.central_crop")
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     """The middle of images: this fraction of their height and of their width.
 
     ValueError for a fraction outside (0, 1] or a rank other than 3 or 4.
@@ -121,7 +124,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     return x[..., top : height - top, left : width - left, :]
 
 
-def _margin(size: Any, fraction: float) -> Any:
+def _margin(size: Tensor, fraction: float) -> Any:
     """How much goes at each side; a tensor where the size is one."""
     if type(size) is int:
         return int((size - size * fraction) / 2)
@@ -130,7 +133,9 @@ def _margin(size: Any, fraction: float) -> Any:
 
 
 @export("image.resize_with_crop_or_pad")
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_with_crop_or_pad(
+    image: TensorLike, target_height: TensorLike, target_width: TensorLike
+) -> Tensor:
     """Images of the target size: their middle, or with zeros around them.
 
     ValueError for a target size below 1 or a rank other than 3 or 4.
@@ -155,7 +160,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     return ensure_shape(padded, [*[None] * (x.ndim - 3), *wanted, None])
 
 
-def _least(first: Any, second: Any) -> Any:
+def _least(first: Any, second: int) -> Any:
     """The smaller one; a tensor where one is."""
     known = type(first) is int and type(second) is int
     return min(first, second) if known else minimum(first, second)

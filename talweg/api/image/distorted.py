@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -13,17 +13,20 @@ from talweg.core.errors import value_error
 from talweg.eager import randomness
 from talweg.prims.random import crop as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 DistortedBoundingBox = collections.namedtuple("DistortedBoundingBox", ["begin", "size", "bboxes"])
 
 
 @export("image.sample_distorted_bounding_box")
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: object,
+    bounding_boxes: TensorLike,
     seed: Any = 0,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: TensorLike | None = None,
+    area_range: TensorLike | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
@@ -60,12 +63,12 @@ def sample_distorted_bounding_box(
 
 @export("image.stateless_sample_distorted_bounding_box")
 def stateless_sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
-    seed: Any,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
+    seed: TensorLike,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: TensorLike | None = None,
+    area_range: TensorLike | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
@@ -87,7 +90,7 @@ def stateless_sample_distorted_bounding_box(
 
 def _drawn(
     stream: Any,
-    image_size: Any,
+    image_size: object,
     boxes: Any,
     covered: Any,
     shapes: Any,

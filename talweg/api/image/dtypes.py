@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -11,10 +11,13 @@ from talweg.core.dtypes import as_dtype
 from talweg.core.errors import type_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 @export("image.convert_image_dtype")
 def convert_image_dtype(
-    image: Any, dtype: Any, saturate: bool = False, name: str | None = None
+    image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
 ) -> Tensor:
     """An image in another dtype, its numbers scaled to the range of that dtype.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import integer_vector
@@ -14,12 +14,16 @@ from talweg.core.value import Tensor
 from talweg.prims import dynamic
 from talweg.prims.io import encoded
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.dtypes import DType
+
 
 def _pixels(
-    contents: Any,
+    contents: object,
     function: str,
-    channels: Any,
-    dtype: Any = uint8,
+    channels: int | None,
+    dtype: DType = uint8,
     animated: bool = True,
     ratio: int = 1,
     truncated: bool = False,
@@ -38,7 +42,7 @@ def _pixels(
 
 @export("io.decode_png", "image.decode_png")
 def decode_png(
-    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = uint8, name: str | None = None
 ) -> Tensor:
     """The pixels of a PNG file, [height, width, channels], uint8 or uint16.
 
@@ -58,7 +62,7 @@ def decode_png(
 
 @export("io.decode_jpeg", "image.decode_jpeg")
 def decode_jpeg(
-    contents: Any,
+    contents: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -82,8 +86,8 @@ def decode_jpeg(
 
 @export("io.decode_and_crop_jpeg", "image.decode_and_crop_jpeg")
 def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
+    contents: TensorLike,
+    crop_window: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -110,28 +114,30 @@ def decode_and_crop_jpeg(
 
 
 @export("io.decode_gif", "image.decode_gif")
-def decode_gif(contents: Any, name: str | None = None) -> Any:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Any:
     """The frames of a GIF file, uint8 [frames, height, width, 3]."""
     return _pixels(contents, "gif", 0)
 
 
 @export("io.decode_bmp", "image.decode_bmp")
-def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Any:
     """The pixels of a BMP file without compression, uint8 [height, width, channels]."""
     return _pixels(contents, "bmp", channels)
 
 
 @export("io.decode_webp", "image.decode_webp")
-def decode_webp(contents: Any, channels: int = 0, dtype: Any = uint8, name: Any = None) -> Any:
+def decode_webp(
+    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
+) -> Any:
     """The frames of a WebP file, [frames, height, width, channels]."""
     return _pixels(contents, "webp", channels, dtype)
 
 
 @export("io.decode_image", "image.decode_image")
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
-    dtype: Any = uint8,
+    dtype: DTypeLike = uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
@@ -153,7 +159,9 @@ def decode_image(
 
 
 @export("io.extract_jpeg_shape", "image.extract_jpeg_shape")
-def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Any:
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = int32, name: str | None = None
+) -> Any:
     """[height, width, channels] of a JPEG file, of which only the header is read."""
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
@@ -162,7 +170,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
 
 
 @export("io.is_jpeg", "image.is_jpeg")
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether strings begin as JPEG files do.
 
     >>> import talweg as tf
@@ -173,7 +181,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
 
 
 @export("io.encode_png", "image.encode_png")
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """PNG files of images [..., height, width, 1 to 4], uint8 or uint16: strings [...].
 
     compression: from 0 (none) to 9 (most); -1 leaves the choice.
@@ -225,7 +233,7 @@ def encode_jpeg(
 
 @export("image.adjust_jpeg_quality")
 def adjust_jpeg_quality(
-    image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
+    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
     """An image as it is after it went through a JPEG file of this quality.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.gathering import where
 from talweg.api.array.rearranging import reverse
@@ -18,11 +18,14 @@ from talweg.api.random.stateless import stateless_uniform
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 ROWS, COLUMNS = -3, -2
 
 
 @export("image.flip_left_right")
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """The columns of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
@@ -35,7 +38,7 @@ def flip_left_right(image: Any) -> Tensor:
 
 
 @export("image.flip_up_down")
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """The rows of images [..., height, width, channels] in reverse.
 
     ValueError for a rank other than 3 or 4.
@@ -47,7 +50,7 @@ def flip_up_down(image: Any) -> Tensor:
     return reverse(image_tensor(image, "flip_up_down"), [ROWS])
 
 
-def _perhaps(image: Any, function: str, axis: int, draw: Callable[[Any], Any]) -> Any:
+def _perhaps(image: object, function: str, axis: int, draw: Callable[[Any], Any]) -> Any:
     """`image` reversed along an axis where what `draw` gives for a shape says so."""
     x = image_tensor(image, function)
     if x.ndim == 3:
@@ -57,7 +60,7 @@ def _perhaps(image: Any, function: str, axis: int, draw: Callable[[Any], Any]) -
 
 
 @export("image.random_flip_left_right")
-def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: TensorLike | None = None) -> Tensor:
     """Images whose columns are in reverse with a chance of 1 in 2, each image of a batch by itself.
 
     seed: an integer, for a stream of its own.
@@ -66,7 +69,7 @@ def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
 
 
 @export("image.random_flip_up_down")
-def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: TensorLike | None = None) -> Tensor:
     """Images whose rows are in reverse with a chance of 1 in 2, each image of a batch by itself.
 
     seed: an integer, for a stream of its own.
@@ -75,7 +78,7 @@ def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
 
 
 @export("image.stateless_random_flip_left_right")
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
     """`random_flip_left_right` by a seed, a pair of integers: the same again for the same seed.
 
     >>> import talweg as tf
@@ -92,7 +95,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
 
 
 @export("image.stateless_random_flip_up_down")
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
     """`random_flip_up_down` by a seed, a pair of integers: the same again for the same seed."""
     return _perhaps(
         image, "stateless_random_flip_up_down", ROWS, lambda dims: stateless_uniform(dims, seed)
@@ -100,7 +103,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
 
 
 @export("image.transpose")
-def transpose(image: Any, name: str | None = None) -> Tensor:
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
     """Images with rows and columns exchanged; ValueError for a rank other than 3 or 4.
 
     >>> import talweg as tf
@@ -112,7 +115,7 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.rot90")
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: Any = 1, name: str | None = None) -> Tensor:
     """Images turned by a right angle `k` times, against the clock.
 
     ValueError for a rank other than 3 or 4, or a `k` that is no scalar.

@@ -9,7 +9,7 @@ from talweg.api.array.shapes import shape
 from talweg.core.errors import value_error
 
 
-def image_tensor(image: Any, function: str, most: int | None = 4) -> Any:
+def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
     """`image` as a tensor of rank 3 up to `most`; ValueError for another rank."""
     x = tensor(image)
     if x.ndim < 3:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -11,9 +11,12 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims.nn import pooling
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike, WindowLike
+
 
 def _patches(
-    function: str, x: Any, window: tuple, strides: tuple, dilation: tuple, padding: Any
+    function: str, x: Any, window: tuple, strides: tuple, dilation: tuple, padding: object
 ) -> Any:
     ndim = len(window)
     if x.ndim != ndim + 2:
@@ -24,7 +27,12 @@ def _patches(
 
 @export("image.extract_patches")
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
+    images: TensorLike,
+    sizes: TensorLike,
+    strides: WindowLike,
+    rates: WindowLike,
+    padding: WindowLike,
+    name: str | None = None,
 ) -> Tensor:
     """The windows of images, each one as a row of channels.
 
@@ -46,7 +54,11 @@ def extract_patches(
 
 @export("extract_volume_patches")
 def extract_volume_patches(
-    input: Any, ksizes: Any, strides: Any, padding: Any, name: str | None = None
+    input: TensorLike,
+    ksizes: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    name: str | None = None,
 ) -> Tensor:
     """The windows of volumes, each one as a row of channels; see `tf.image.extract_patches`.
 

@@ -7,7 +7,7 @@ The colour at row y and column x of the result is that of the image at ((a x + b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_value
@@ -25,13 +25,16 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims import layout
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 
 @export("raw_ops.ImageProjectiveTransformV3")
 def projective_transform(
-    images: Any,
-    transforms: Any,
-    output_shape: Any,
-    fill_value: Any,
+    images: TensorLike,
+    transforms: TensorLike,
+    output_shape: ShapeLike,
+    fill_value: TensorLike,
     interpolation: str,
     fill_mode: str = "CONSTANT",
     name: str | None = None,
@@ -79,7 +82,7 @@ def projective_transform(
     return where(layout.broadcast_to(outside, shape=size)[..., None], fill, found)
 
 
-def _picker(x: Any, fill: Any, height: Any, width: Any) -> Callable[[Any, Any], Any]:
+def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, Any], Any]:
     """The colours at whole rows and columns; `fill` outside the image."""
     batch = sequence(size_tensor(x.dims[0], int32))[:, None, None]
 
@@ -102,11 +105,11 @@ def _round(x: Any) -> Any:
     return where(less(x, 0.0), -floor(0.5 - x), floor(x + 0.5))
 
 
-def _nearest(pick: Callable, down: Any, across: Any) -> Any:
+def _nearest(pick: Callable, down: object, across: object) -> Any:
     return pick(_round(down), _round(across))
 
 
-def _bilinear(pick: Callable, down: Any, across: Any, dtype: Any) -> Any:
+def _bilinear(pick: Callable, down: object, across: object, dtype: DTypeLike) -> Any:
     above, left = floor(down), floor(across)
     low, right = (down - above)[..., None], (across - left)[..., None]
 
@@ -117,11 +120,11 @@ def _bilinear(pick: Callable, down: Any, across: Any, dtype: Any) -> Any:
     return cast(row(above) * (1.0 - low) + row(above + 1.0) * low, dtype)
 
 
-def _truncated(x: Any) -> Any:
+def _truncated(x: Tensor) -> Any:
     return where(less(x, 0.0), -floor(-x), floor(x))
 
 
-def _reflected(x: Any, size: Any) -> Any:
+def _reflected(x: Tensor, size: int) -> Any:
     """d c b a | a b c d | d c b a."""
     period = 2.0 * size
     lower = where(less(x, period), period * _truncated(-x / period) + x, x)
@@ -132,7 +135,7 @@ def _reflected(x: Any, size: Any) -> Any:
     return clip_by_value(where(less(x, 0.0), lower, inner), 0.0, size - 1.0)
 
 
-def _wrapped(x: Any, size: Any) -> Any:
+def _wrapped(x: Tensor, size: int) -> Any:
     """a b c d | a b c d | a b c d."""
     last = where(less(size, 1.5), ones_like(size), size - 1.0)
     lower = x + size * (_truncated(-x / last) + 1.0)

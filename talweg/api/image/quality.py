@@ -8,7 +8,7 @@ assessment" (2003).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,12 +32,17 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 ROWS, COLUMNS, CHANNELS = -3, -2, -1
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of Wang et al. (2003)
 
 
 @export("image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """Peak signal to noise ratio of images in decibels: 10 log10(max_val^2 / mean((a - b)^2)).
 
     a, b [..., height, width, channels] of one shape; max_val: the range of the numbers.
@@ -52,7 +57,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     return 20 * log(largest) / math.log(10) - 10 / math.log(10) * log(error)
 
 
-def _as_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
+def _as_floats(a: object, b: object, max_val: object) -> tuple[Any, Any, Any]:
     """Two images and their range as float32."""
     first, second = image_tensor(a, "a", most=None), tensor(b)
     largest = convert_image_dtype(cast(max_val, first.dtype), float32)
@@ -61,9 +66,9 @@ def _as_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
 
 @export("image.ssim")
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -92,10 +97,10 @@ def ssim(
 
 @export("image.ssim_multiscale")
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    power_factors: Any = SCALES,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    power_factors: Sequence[Any] = SCALES,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -121,7 +126,7 @@ def ssim_multiscale(
     return reduce_mean(reduce_prod(factors, [-1]), [-1])
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Tensor) -> Any:
     """Means of 2x2; an odd row or column is taken twice."""
     flat = reshape(x, [-1, *sizes(x)[-3:]])
     odd = [size % 2 for size in sizes(flat)[1:3]]
@@ -170,7 +175,7 @@ class _Window:
 
 
 @export("image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the absolute differences of neighbours; one number for each image of a batch.
 
     ValueError for a rank other than 3 or 4.
@@ -189,7 +194,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.image_gradients")
-def image_gradients(image: Any) -> tuple[Any, Any]:
+def image_gradients(image: TensorLike) -> tuple[Any, Any]:
     """Differences to the row below and to the column on the right; 0 in the last one.
 
     image [batch, height, width, channels]; ValueError for another rank.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("image.ResizeMethod")
@@ -43,8 +46,8 @@ class ResizeMethod:
 
 @export("image.resize")
 def resize(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     method: str = ResizeMethod.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
@@ -72,7 +75,7 @@ def resize(
     return result
 
 
-def _of_any_size(x: Any, size: Any, method: str, preserve: bool, antialias: bool) -> Any:
+def _of_any_size(x: Any, size: object, method: str, preserve: bool, antialias: bool) -> Any:
     """`resize`, kept whole in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
@@ -88,7 +91,7 @@ def _of_any_size(x: Any, size: Any, method: str, preserve: bool, antialias: bool
 _of_any_size = graph_aware(_of_any_size)
 
 
-def _known_shape(x: Any, size: Any, preserve: bool) -> list:
+def _known_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
     """What a graph knows of the shape of a result."""
     shape = x.shape.as_list()
     known = None if preserve else get_static_value(tensor(size))
@@ -128,7 +131,7 @@ def _resized(x: Any, old: tuple, new: tuple, method: str, antialias: bool) -> An
 
 @export("image.resize_with_pad")
 def resize_with_pad(
-    image: Any,
+    image: TensorLike,
     target_height: int,
     target_width: int,
     method: str = ResizeMethod.BILINEAR,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.shapes import reshape
@@ -14,16 +14,20 @@ from talweg.core.dtypes import float32, int32
 from talweg.core.value import Tensor
 from talweg.prims import suppression as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dims import Size
+
 NEVER = float("-inf")  # no score is below this
 
 
 def _suppressed(
-    boxes: Any,
-    scores: Any,
-    limit: Any,
-    most: Any,
-    threshold: Any,
-    sigma: Any = 0.0,
+    boxes: object,
+    scores: object,
+    limit: Size,
+    most: object,
+    threshold: object,
+    sigma: object = 0.0,
     overlaps: bool = False,
 ) -> tuple:
     """Numbers and scores of what stays, filled up to `limit` with zeros, and how many they are."""
@@ -32,7 +36,7 @@ def _suppressed(
     return prims.suppress(tensor(boxes), tensor(scores), *numbers, limit=limit, overlaps=overlaps)
 
 
-def _at_most(most_kept: Any, boxes: Any) -> Any:
+def _at_most(most_kept: object, boxes: object) -> Any:
     """How many boxes may stay: no more than there are."""
     limit = integer(most_kept, "non_max_suppression", "max_output_size")
     return smallest(limit, tensor(boxes).dims[0])
@@ -40,11 +44,11 @@ def _at_most(most_kept: Any, boxes: Any) -> Any:
 
 @export("image.non_max_suppression")
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = NEVER,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = NEVER,
     name: str | None = None,
 ) -> Tensor:
     """The numbers of the boxes that stay, best first, int32.
@@ -66,12 +70,12 @@ def non_max_suppression(
 
 @export("image.non_max_suppression_with_scores")
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = NEVER,
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = NEVER,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """`non_max_suppression`, with the scores of the boxes that stay.
@@ -91,11 +95,11 @@ def non_max_suppression_with_scores(
 
 @export("image.non_max_suppression_overlaps")
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = NEVER,
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = NEVER,
     name: str | None = None,
 ) -> Tensor:
     """`non_max_suppression` by overlaps [n, n] of any measure.
@@ -117,11 +121,11 @@ def non_max_suppression_overlaps(
 
 @export("image.non_max_suppression_padded")
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = NEVER,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = NEVER,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
     sorted_input: bool = False,
@@ -158,12 +162,12 @@ CombinedNonMaxSuppression = collections.namedtuple(
 
 @export("image.combined_non_max_suppression")
 def combined_non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size_per_class: Any,
-    max_total_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = NEVER,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: TensorLike,
+    max_total_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = NEVER,
     pad_per_class: bool = False,
     clip_boxes: bool = True,
     name: str | None = None,

@@ -6,12 +6,15 @@ import glob as globbing
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.core import errors
 from talweg.core.errors import compose
 from talweg.core.system_errors import from_system
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
 
 
 def path_of(path: Any) -> str:
@@ -20,7 +23,7 @@ def path_of(path: Any) -> str:
     return os.fsdecode(text).removeprefix("file://")
 
 
-def carry_out(action: Callable[..., Any], *arguments: Any) -> Any:
+def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
     """What an action of the operating system gives; TensorFlow's errors."""
     try:
         return action(*arguments)
@@ -29,19 +32,19 @@ def carry_out(action: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @export("io.gfile.exists")
-def exists(path: Any) -> bool:
+def exists(path: TensorLike) -> bool:
     """Whether there is a file or folder at `path`."""
     return os.path.exists(path_of(path))
 
 
 @export("io.gfile.isdir")
-def isdir(path: Any) -> bool:
+def isdir(path: PathLike) -> bool:
     """Whether `path` is a folder."""
     return os.path.isdir(path_of(path))
 
 
 @export("io.gfile.listdir")
-def listdir(path: Any) -> list[str]:
+def listdir(path: PathLike) -> list[str]:
     """The names in a folder, in no order; NotFoundError if there is none."""
     own = path_of(path)
     if not os.path.isdir(own):
@@ -51,26 +54,26 @@ def listdir(path: Any) -> list[str]:
 
 
 @export("io.gfile.mkdir")
-def mkdir(path: Any) -> None:
+def mkdir(path: PathLike) -> None:
     """Make a folder in one that is there, or leave it if it is there; NotFoundError without one."""
     if not os.path.isdir(path_of(path)):
         carry_out(os.mkdir, path_of(path))
 
 
 @export("io.gfile.makedirs")
-def makedirs(path: Any) -> None:
+def makedirs(path: PathLike) -> None:
     """Make a folder and those above it, as far as they are not there."""
     carry_out(lambda: os.makedirs(path_of(path), exist_ok=True))
 
 
 @export("io.gfile.remove")
-def remove(path: Any) -> None:
+def remove(path: TensorLike) -> None:
     """Delete a file; NotFoundError if there is none."""
     carry_out(os.remove, path_of(path))
 
 
 @export("io.gfile.rmtree")
-def rmtree(path: Any) -> None:
+def rmtree(path: PathLike) -> None:
     """Delete a folder and all in it; NotFoundError if there is none."""
     carry_out(shutil.rmtree, path_of(path))
 
@@ -82,28 +85,28 @@ def _check_free(path: str, overwrite: bool) -> None:
 
 
 @export("io.gfile.copy")
-def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copy a file; AlreadyExistsError if `dst` is there, unless `overwrite`."""
     _check_free(path_of(dst), overwrite)
     carry_out(shutil.copyfile, path_of(src), path_of(dst))
 
 
 @export("io.gfile.rename")
-def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Give a file or folder another name; AlreadyExistsError if it is taken, unless `overwrite`."""
     _check_free(path_of(dst), overwrite)
     carry_out(os.replace, path_of(src), path_of(dst))
 
 
 @export("io.gfile.glob")
-def glob(pattern: Any) -> list[str]:
+def glob(pattern: TensorLike) -> list[str]:
     """The files and folders that fit a pattern (or one of several), in order."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [found for each in patterns for found in sorted(globbing.glob(path_of(each)))]
 
 
 @export("io.gfile.join")
-def join(path: Any, *paths: Any) -> str:
+def join(path: TensorLike, *paths: Any) -> str:
     """Parts of a path, joined."""
     return os.path.join(path_of(path), *map(path_of, paths))
 
@@ -128,7 +131,7 @@ class FileStatistics(NamedTuple):
 
 
 @export("io.gfile.stat")
-def stat(path: Any) -> FileStatistics:
+def stat(path: object) -> FileStatistics:
     """Length, time of the last change, and whether it is a folder; NotFoundError."""
     found = carry_out(os.stat, path_of(path))
     folder = os.path.isdir(path_of(path))
@@ -137,7 +140,7 @@ def stat(path: Any) -> FileStatistics:
 
 @export("io.gfile.walk")
 def walk(
-    top: Any, topdown: bool = True, onerror: Callable[[Any], Any] | None = None
+    top: PathLike, topdown: bool = True, onerror: Callable[[Any], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it), for a folder and all below it, in order."""
     own = path_of(top)
@@ -271,7 +274,7 @@ class GFile:
     def __enter__(self) -> GFile:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -280,72 +283,72 @@ class GFile:
 
 
 @export("compat.v1.gfile.Copy")
-def copy_v1(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+def copy_v1(oldpath: PathLike, newpath: PathLike, overwrite: bool = False) -> None:
     """As `tf.io.gfile.copy`."""
     copy(oldpath, newpath, overwrite)
 
 
 @export("compat.v1.gfile.Rename")
-def rename_v1(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+def rename_v1(oldname: PathLike, newname: PathLike, overwrite: bool = False) -> None:
     """As `tf.io.gfile.rename`."""
     rename(oldname, newname, overwrite)
 
 
 @export("compat.v1.gfile.Walk")
-def walk_v1(top: Any, in_order: bool = True) -> Iterable[tuple]:
+def walk_v1(top: PathLike, in_order: bool = True) -> Iterable[tuple]:
     """As `tf.io.gfile.walk`; `in_order`: a folder before those in it."""
     return walk(top, in_order)
 
 
 @export("compat.v1.gfile.Exists")
-def exists_v1(filename: Any) -> bool:
+def exists_v1(filename: TensorLike) -> bool:
     """As `tf.io.gfile.exists`."""
     return exists(filename)
 
 
 @export("compat.v1.gfile.IsDirectory")
-def isdir_v1(dirname: Any) -> bool:
+def isdir_v1(dirname: PathLike) -> bool:
     """As `tf.io.gfile.isdir`."""
     return isdir(dirname)
 
 
 @export("compat.v1.gfile.ListDirectory")
-def listdir_v1(dirname: Any) -> list[str]:
+def listdir_v1(dirname: PathLike) -> list[str]:
     """As `tf.io.gfile.listdir`."""
     return listdir(dirname)
 
 
 @export("compat.v1.gfile.MkDir")
-def mkdir_v1(dirname: Any) -> None:
+def mkdir_v1(dirname: PathLike) -> None:
     """As `tf.io.gfile.mkdir`."""
     mkdir(dirname)
 
 
 @export("compat.v1.gfile.MakeDirs")
-def makedirs_v1(dirname: Any) -> None:
+def makedirs_v1(dirname: PathLike) -> None:
     """As `tf.io.gfile.makedirs`."""
     makedirs(dirname)
 
 
 @export("compat.v1.gfile.Remove")
-def remove_v1(filename: Any) -> None:
+def remove_v1(filename: TensorLike) -> None:
     """As `tf.io.gfile.remove`."""
     remove(filename)
 
 
 @export("compat.v1.gfile.DeleteRecursively")
-def rmtree_v1(dirname: Any) -> None:
+def rmtree_v1(dirname: PathLike) -> None:
     """As `tf.io.gfile.rmtree`."""
     rmtree(dirname)
 
 
 @export("compat.v1.gfile.Glob")
-def glob_v1(filename: Any) -> list[str]:
+def glob_v1(filename: TensorLike) -> list[str]:
     """As `tf.io.gfile.glob`."""
     return glob(filename)
 
 
 @export("compat.v1.gfile.Stat")
-def stat_v1(filename: Any) -> FileStatistics:
+def stat_v1(filename: TensorLike) -> FileStatistics:
     """As `tf.io.gfile.stat`."""
     return stat(filename)

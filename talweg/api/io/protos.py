@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from talweg.core.errors import DataLossError, compose, invalid
 from talweg.core.system_errors import from_system
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims.strings.mapping import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
 
 _LOCAL, _BYTES = b"local://", b"bytes://"
 _KINDS = {  # of fields, by protobuf's numbers: the dtypes that they can be read as, the usual first
@@ -76,7 +81,7 @@ def _read(source: bytes) -> bytes:
         raise from_system(error) from None
 
 
-def _field(message: Any, name: str) -> Any:
+def _field(message: type[Any], name: str) -> Any:
     found = message.DESCRIPTOR.fields_by_name.get(name)
     if found is None:
         text = f"Unknown field: {name} in message type {message.DESCRIPTOR.full_name}"
@@ -90,11 +95,11 @@ def _source(descriptor_source: Any) -> bytes:
 
 @export("io.decode_proto")
 def decode_proto(
-    bytes: Any,
+    bytes: TensorLike,
     message_type: str,
     field_names: Any,
     output_types: Any,
-    descriptor_source: Any = "local://",
+    descriptor_source: TensorLike = "local://",
     message_format: str = "binary",
     sanitize: bool = False,
     name: str | None = None,
@@ -138,7 +143,7 @@ def decode_proto(
     return sizes, list(found[1:])
 
 
-def _decoded(data: np.ndarray, message: Any, fields: list, kinds: list, form: str) -> list:
+def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, form: str) -> list:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -188,11 +193,11 @@ def _filled(rows: list, field: Any, kind: DType) -> np.ndarray:
 
 @export("io.encode_proto")
 def encode_proto(
-    sizes: Any,
-    values: Any,
+    sizes: Sequence[Any],
+    values: Sequence[Any],
     field_names: Any,
     message_type: str,
-    descriptor_source: Any = "local://",
+    descriptor_source: TensorLike = "local://",
     name: str | None = None,
 ) -> Any:
     """Messages made of fields, as strings: the inverse of `tf.io.decode_proto`.
@@ -224,7 +229,7 @@ def encode_proto(
     return numpy_function(kernel, operands, string)
 
 
-def _encoded(counts: np.ndarray, columns: tuple, message: Any, fields: list) -> np.ndarray:
+def _encoded(counts: np.ndarray, columns: tuple, message: type[Any], fields: list) -> np.ndarray:
     shape = counts.shape[:-1]
     if counts.shape[-1] != len(fields) or any(x.shape[:-1] != shape for x in columns):
         raise invalid("TW204", f"sizes {counts.shape}, values {[x.shape for x in columns]}")
@@ -264,7 +269,7 @@ def _from_json(text: bytes) -> bytes:
 
 
 @export("io.decode_json_example", "compat.v1.decode_json_example")
-def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
+def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Any:
     """Examples in JSON as the strings of their messages, in the same shape.
 
     InvalidArgumentError for what is no Example.

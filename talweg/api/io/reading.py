@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -12,9 +12,12 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims.io import encoded
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 @export("io.read_file")
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """What stands in a file, a scalar string; NotFoundError if there is none.
 
     >>> import pathlib, tempfile
@@ -28,20 +31,20 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 @export("io.write_file")
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Any:
     """Write a string to a file, which is made anew, with its folders; in graphs, an operation."""
     done = encoded.write_file(tensor(filename, string), tensor(contents, string))
     return None if dispatch.context.base is None else done.op
 
 
 @export("io.matching_files")
-def matching_files(pattern: Any, name: str | None = None) -> Any:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Any:
     """The names of the files that fit a pattern, or any of some, in order."""
     return encoded.matching_files(tensor(pattern, string))
 
 
 @export("io.match_filenames_once", "compat.v1.train.match_filenames_once")
-def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Any:
     """A variable with the names of the files that fit a pattern, found when it is initialized.
 
     In a graph of TensorFlow 1 it is a local variable.
@@ -82,8 +85,8 @@ _NUMBERS = (
 
 @export("io.decode_raw")
 def decode_raw(
-    input_bytes: Any,
-    out_type: Any,
+    input_bytes: TensorLike | None,
+    out_type: DTypeLike | None,
     little_endian: bool = True,
     fixed_length: int | None = None,
     name: str | None = None,
@@ -107,18 +110,18 @@ def decode_raw(
 
 @export("compat.v1.decode_raw", "compat.v1.io.decode_raw")
 def decode_raw_v1(
-    input_bytes: Any = None,
-    out_type: Any = None,
+    input_bytes: TensorLike | None = None,
+    out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike | None = None,
 ) -> Any:
     """As `tf.io.decode_raw`, without fixed_length."""
     return decode_raw(bytes if input_bytes is None else input_bytes, out_type, little_endian)
 
 
 @export("io.encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in base64, in the letters for addresses (- and _); `pad`: with = at the end.
 
     >>> import talweg as tf
@@ -130,13 +133,15 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 @export("io.decode_base64")
-def decode_base64(input: Any, name: str | None = None) -> Any:
+def decode_base64(input: TensorLike, name: str | None = None) -> Any:
     """Strings that were in base64; InvalidArgumentError for what is not."""
     return encoded.recoded(tensor(input, string), code="DecodeBase64")
 
 
 @export("io.decode_compressed")
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Any:
+def decode_compressed(
+    bytes: TensorLike, compression_type: str = "", name: str | None = None
+) -> Any:
     """Strings that were compressed: "ZLIB", "GZIP" or "" (as they are).
 
     DataLossError for strings that were not.

@@ -7,7 +7,7 @@ other package.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from talweg.core.errors import DataLossError, invalid
 from talweg.core.value import Tensor
 from talweg.formats.bundle import wire
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 DTYPE, SHAPE, CONTENT, TEXT = 1, 2, 4, 8  # numbers of fields
 
 
 @export("io.serialize_tensor")
-def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
     """A tensor as a scalar string that `tf.io.parse_tensor` reads, TensorFlow's too.
 
     >>> import talweg as tf
@@ -42,7 +45,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 
 
 @export("io.parse_tensor")
-def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor of a scalar string made by `tf.io.serialize_tensor`, which must be of `out_type`.
 
     InvalidArgumentError if it is of another dtype, or no tensor.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from talweg.core.dtypes import DType, as_dtype, int64, string
 from talweg.core.errors import UnimplementedError, compose, invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
-def _check(x: Any, out_type: Any) -> SparseTensor:
+
+def _check(x: Any, out_type: DTypeLike) -> SparseTensor:
     if not isinstance(x, SparseTensor):
         raise type_error("TW104", f"Input is {type(x).__name__}", "a SparseTensor")
     if out_type is not None and as_dtype(out_type) is not string:
@@ -30,7 +33,9 @@ def _message(values: np.ndarray, dtype: DType) -> bytes:
 
 
 @export("io.serialize_sparse")
-def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
+def serialize_sparse(
+    sp_input: TensorLike, out_type: DTypeLike = string, name: str | None = None
+) -> Any:
     """A sparse tensor as three strings [3]: its indices, values and shape.
 
     TypeError for what is not sparse.
@@ -51,7 +56,9 @@ def serialize_sparse(sp_input: Any, out_type: Any = string, name: str | None = N
 
 
 @export("io.serialize_many_sparse")
-def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | None = None) -> Any:
+def serialize_many_sparse(
+    sp_input: TensorLike, out_type: DTypeLike = string, name: str | None = None
+) -> Any:
     """Each row of a sparse tensor of rank 2 or more as three strings: [rows, 3].
 
     TypeError for what is not sparse, InvalidArgumentError for a rank below 2.
@@ -79,13 +86,17 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | Non
 
 
 @export("compat.v1.io.serialize_sparse", "compat.v1.serialize_sparse")
-def serialize_sparse_v1(sp_input: Any, name: str | None = None, out_type: Any = string) -> Any:
+def serialize_sparse_v1(
+    sp_input: TensorLike, name: str | None = None, out_type: DTypeLike = string
+) -> Any:
     """As `tf.io.serialize_sparse`."""
     return serialize_sparse(sp_input, out_type)
 
 
 @export("compat.v1.io.serialize_many_sparse", "compat.v1.serialize_many_sparse")
-def serialize_many_sparse_v1(sp_input: Any, name: str | None = None, out_type: Any = string) -> Any:
+def serialize_many_sparse_v1(
+    sp_input: TensorLike, name: str | None = None, out_type: DTypeLike = string
+) -> Any:
     """As `tf.io.serialize_many_sparse`."""
     return serialize_many_sparse(sp_input, out_type)
 
@@ -96,7 +107,10 @@ def serialize_many_sparse_v1(sp_input: Any, name: str | None = None, out_type: A
     "compat.v1.deserialize_many_sparse",
 )
 def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+    serialized_sparse: TensorLike,
+    dtype: DTypeLike,
+    rank: int | None = None,
+    name: str | None = None,
 ) -> SparseTensor:
     """The sparse tensors of strings [n, 3], one above the other: with an axis [n] in front.
 

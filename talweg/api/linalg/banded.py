@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -18,8 +18,11 @@ from talweg.prims.layout import concat, reshape, strided_slice, transpose
 from talweg.prims.linalg import matrix_functions, systems
 from talweg.prims.linalg.diagonal import matrix_diag, matrix_diag_part
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def _compact(diagonals: Any, diagonals_format: str, function: str, pad: bool) -> Tensor:
+
+def _compact(diagonals: object, diagonals_format: str, function: str, pad: bool) -> Tensor:
     """Three diagonals as [..., 3, m], from any of the formats."""
     if diagonals_format == "compact":
         return tensor(diagonals)
@@ -60,8 +63,8 @@ def _with_zero(d: Tensor, after: bool) -> Tensor:
 
 @export("linalg.tridiagonal_solve")
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -109,7 +112,7 @@ def tridiagonal_solve(
 
 @export("linalg.tridiagonal_matmul")
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike, rhs: object, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
     """The product of a tridiagonal matrix and rhs [..., m, k]; diagonals as in tridiagonal_solve.
 
@@ -133,7 +136,11 @@ def tridiagonal_matmul(
 
 @export("linalg.banded_triangular_solve")
 def banded_triangular_solve(
-    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    bands: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """x with a x = rhs (or aᴴ x = rhs) for triangular a with few diagonals.
 

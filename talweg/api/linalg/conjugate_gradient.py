@@ -6,16 +6,20 @@ Hestenes and Stiefel 1952; with a preconditioner as in Saad 2003, algorithm 9.1.
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.tensors import convert_to_tensor
 from talweg.core.errors import value_error
 
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
+    from talweg.execute.llvm.vector_math.builder import VectorValue
+
 CGState = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 
 
-def _dot(x: Any, y: Any) -> Any:
+def _dot(x: Any, y: Tensor) -> Any:
     """The inner products of vectors, [...]."""
     left = look_up("math.conj")(x) if x.dtype.is_complex else x
     return look_up("reduce_sum")(left * y, axis=-1)
@@ -66,7 +70,7 @@ def conjugate_gradient(
     limit = tol * length(r, axis=-1)
     most = look_up("minimum")(max_iter, operator.domain_dimension_tensor())
 
-    def goes_on(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+    def goes_on(i: object, x: Tensor, r: VectorValue, p: tuple[Any, ...], gamma: object) -> Any:
         left = look_up("reduce_any")(length(r, axis=-1) > limit)
         return look_up("logical_and")(i < most, left)
 

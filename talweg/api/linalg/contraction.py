@@ -180,7 +180,7 @@ def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: li
     return min(choices, key=cost)
 
 
-def path_of(terms: list[Term], output: Labels, optimize: Any) -> list[tuple]:
+def path_of(terms: list[Term], output: Labels, optimize: bool | str) -> list[tuple]:
     """Which operands to multiply, step by step, as places in a list that products are added to."""
     numbers: dict = {}
     for term in terms:
@@ -211,7 +211,9 @@ def _pairs(path: list) -> list[tuple]:
     return steps
 
 
-def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> ContractionProgram:
+def program_of(
+    inputs: tuple, dims: tuple, output: Labels, optimize: bool | str
+) -> ContractionProgram:
     """The program that sums the product of operands over all labels that are not in `output`.
 
     Labels that are ints broadcast: their sizes may be 1 in one operand and more in another.
@@ -221,7 +223,9 @@ def program_of(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> Con
     return _kept_program(inputs, dims, output, optimize)
 
 
-def _program(inputs: tuple, dims: tuple, output: Labels, optimize: Any) -> ContractionProgram:
+def _program(
+    inputs: tuple, dims: tuple, output: Labels, optimize: bool | str
+) -> ContractionProgram:
     program = ContractionProgram(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeezed(program, term, dims, inputs)) for term in terms]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
@@ -19,6 +19,9 @@ from talweg.prims.layout import concat, strided_slice
 from talweg.prims.linalg import factorizations, spectral, systems
 from talweg.prims.linalg.diagonal import matrix_diag
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 Qr = namedtuple("Qr", ["q", "r"])
 Lu = namedtuple("Lu", ["lu", "p"])
 
@@ -32,7 +35,7 @@ def columns(x: Tensor, start: int, stop: int) -> Tensor:
 
 
 @export("linalg.cholesky")
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular factors l with l lᴴ = input, for positive definite [..., m, m].
 
     Only the lower triangle is read; a matrix that is not positive definite gives NaN.
@@ -46,7 +49,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.qr")
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Any:
     """(q, r): input = q r with orthonormal columns in q and upper triangular r.
 
     [..., m, n] -> q [..., m, min(m, n)], r [..., min(m, n), n]; q [..., m, m] and r [..., m, n]
@@ -69,7 +72,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
 
 @export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any:
+def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Any:
     """(lu, p): input[p] = l u, with l - 1 below the diagonal of lu and u in its upper triangle.
 
     [..., m, m] -> lu [..., m, m], p [..., m] of output_idx_type (int32 or int64).
@@ -88,7 +91,10 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Any
 
 @export("linalg.svd")
 def svd(
-    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Any:
     """(s, u, v): tensor = u diag(s) vᴴ, s descending; only s without compute_uv.
 
@@ -109,7 +115,7 @@ _convert = tensor
 
 
 @export("linalg.eigh")
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(w, v): eigenvalues, ascending, and orthonormal eigenvectors of Hermitian [..., m, m].
 
     Only the lower triangle is read.  w [..., m] has the dtype of the input.  InvalidArgumentError
@@ -125,7 +131,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 @export("linalg.eigvalsh")
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of Hermitian [..., m, m], ascending, [..., m]; see `tf.linalg.eigh`.
 
     >>> import talweg as tf
@@ -136,12 +142,12 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     return _as(spectral.eigvalsh(x), x.dtype)
 
 
-def _as(x: Tensor, dtype: Any) -> Tensor:
+def _as(x: Tensor, dtype: object) -> Tensor:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
 @export("linalg.eig", "eig")
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(w, v): complex eigenvalues, in no order, and eigenvectors of length 1 of [..., m, m].
 
     InvalidArgumentError for matrices that are not square, for integers, and for NaN.
@@ -154,7 +160,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 @export("linalg.eigvals", "eigvals")
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The complex eigenvalues of [..., m, m], in no order, [..., m]; see `tf.linalg.eig`.
 
     >>> import talweg as tf
@@ -166,12 +172,12 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.eigh_tridiagonal")
 def eigh_tridiagonal(
-    alpha: Any,
-    beta: Any,
+    alpha: TensorLike,
+    beta: TensorLike,
     eigvals_only: bool = True,
     select: str = "a",
-    select_range: Any = None,
-    tol: Any = None,
+    select_range: TensorLike | None = None,
+    tol: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Eigenvalues (and vectors) of Hermitian tridiagonal matrices, ascending.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, integers, tensor
 from talweg.api.export import export
@@ -18,8 +18,12 @@ from talweg.prims.layout import broadcast_to, reshape, transpose
 from talweg.prims.linalg import diagonal as prims
 from talweg.prims.reduce import reduce_sum
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.primitive import Primitive
 
-def _bounds(k: Any, function: str) -> tuple[int, int]:
+
+def _bounds(k: object, function: str) -> tuple[int, int]:
     """The lowest and highest diagonal of an argument k, an int or a pair."""
     given = integers(k, function, "k")
     if len(given) not in (1, 2):
@@ -34,7 +38,7 @@ def _bounds(k: Any, function: str) -> tuple[int, int]:
     return low, high
 
 
-def _check_align(align: Any, function: str) -> str:
+def _check_align(align: str, function: str) -> str:
     if align not in prims.ALIGNMENTS:
         raise invalid(
             "TW207", f"{function}: align={align!r}", f"one of {', '.join(prims.ALIGNMENTS)}"
@@ -42,7 +46,7 @@ def _check_align(align: Any, function: str) -> str:
     return align
 
 
-def _padded(y: Tensor, x: Tensor, prim: Any, params: dict, padding: Any) -> Tensor:
+def _padded(y: Tensor, x: Tensor, prim: Primitive, params: dict, padding: TensorLike) -> Tensor:
     """`y`, which is prim(x), with `padding` wherever nothing of x is."""
     if isinstance(padding, (bool, int, float)) and not padding:
         return y
@@ -53,12 +57,12 @@ def _padded(y: Tensor, x: Tensor, prim: Any, params: dict, padding: Any) -> Tens
 
 @export("linalg.diag")
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: TensorLike = 0,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with the given diagonals, and `padding_value` elsewhere.
@@ -108,10 +112,10 @@ def _matrix_size(length: int, low: int, high: int, rows: Any, columns: Any) -> t
 
 @export("linalg.diag_part")
 def diag_part(
-    input: Any,
+    input: TensorLike,
     name: str = "diag_part",
-    k: Any = 0,
-    padding_value: Any = 0,
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonal k of matrices [..., m, n], or the diagonals k = (low, high), the highest first.
@@ -132,7 +136,11 @@ def diag_part(
 
 @export("linalg.set_diag")
 def set_diag(
-    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str = "set_diag",
+    k: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices [..., m, n] with the diagonals k replaced; k and align as for `tf.linalg.diag_part`.
 
@@ -146,7 +154,7 @@ def set_diag(
 
 
 @export("linalg.tensor_diag")
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape d + d that holds `diagonal`, of shape d, where both indices are equal.
 
     >>> import talweg as tf
@@ -165,7 +173,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.tensor_diag_part")
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The diagonal of a tensor of shape d + d, of shape d; InvalidArgumentError for other shapes.
 
     >>> import talweg as tf
@@ -186,7 +194,9 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.band_part")
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Matrices [..., m, n] with zeros outside a band around the diagonal.
 
     num_lower, num_upper: how many sub- and superdiagonals stay; all if negative.
@@ -203,7 +213,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 @export("linalg.trace")
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the diagonal of matrices [..., m, n] -> [...].
 
     >>> import talweg as tf
@@ -215,7 +225,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.cross")
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors of 3 in the last axis; shapes are equal, dtypes real.
 
     InvalidArgumentError for shapes that differ, FailedPreconditionError for a last axis that is
@@ -229,7 +239,9 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.matrix_transpose")
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(
+    a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """The last two axes exchanged, conjugated on demand; ValueError for a rank below 2.
 
     >>> import talweg as tf
@@ -247,7 +259,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 @export("linalg.adjoint")
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two axes; ValueError for a rank below 2.
 
     >>> import talweg as tf

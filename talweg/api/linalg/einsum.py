@@ -26,7 +26,7 @@ MULTIPLIED = NUMERIC - {int8, int16}
 
 
 @export("einsum", "linalg.einsum")
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+def einsum(equation: str, *inputs: Any, **kwargs: object) -> Tensor:
     r"""The sum of products that the equation says, over every label its output does not name.
 
     equation: labels of the axes of each operand, separated by commas, then `->` and those of the

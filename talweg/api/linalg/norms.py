@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,14 +18,17 @@ from talweg.prims.layout import reshape, transpose
 from talweg.prims.linalg.spectral import singular_values
 from talweg.prims.reduce import reduce_max, reduce_sum
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 
 @export("norm", "linalg.norm")
 def norm(
-    tensor: Any,
+    tensor: TensorLike,
     ord: Any = "euclidean",
-    axis: Any = None,
+    axis: AxisLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -65,7 +68,7 @@ def norm(
 _convert = tensor
 
 
-def _wrong_axis(axis: Any) -> Exception:
+def _wrong_axis(axis: object) -> Exception:
     return value_error(
         "TW202",
         f"norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis!r}",
@@ -84,7 +87,7 @@ def _euclidean(x: Tensor, axes: tuple, keepdims: bool) -> Tensor:
     return sqrt(reduce_sum(squares, axes=axes, keepdims=keepdims))
 
 
-def _matrix_norm(x: Tensor, ord: Any, axis: Any, keepdims: bool) -> Tensor:
+def _matrix_norm(x: Tensor, ord: object, axis: Any, keepdims: bool) -> Tensor:
     if not all(isinstance(a, (int, np.integer)) for a in axis) or axis[0] == axis[1]:
         raise _wrong_axis(axis)
     if ord not in MATRIX_NORMS:
@@ -113,7 +116,10 @@ def _matrix_norm(x: Tensor, ord: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @export("linalg.normalize")
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike,
+    ord: TensorLike = "euclidean",
+    axis: AxisLike | None = None,
+    name: str | None = None,
 ) -> tuple[Any, Any]:
     """(tensor / its norm, the norm with reduced axes kept); arguments and errors as `tf.norm`.
 

@@ -9,7 +9,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 
 
-def pair(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def pair(a: object, b: object) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; the second takes the dtype of the first if it can."""
     a = tensor(a)
     return a, tensor(b, hint=a.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from talweg.prims.arithmetic import cast
 from talweg.prims.contract import adjoint
 from talweg.prims.contract import matmul as product
 from talweg.prims.layout import reshape, transpose
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
 
 _STATE = dispatch.state
 _PROGRAMS: dict[tuple, ContractionProgram] = {}  # of tensordot, by axes, shapes and dtypes
@@ -112,7 +115,7 @@ def _dense_pair(a: Tensor, b: Tensor) -> tuple:
     return _as(a, float32), _as(b, float32)
 
 
-def _as(x: Tensor, dtype: Any) -> Tensor:
+def _as(x: Tensor, dtype: object) -> Tensor:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
@@ -129,8 +132,8 @@ def _turned(x: Tensor, transposed: bool, adjointed: bool, argument: str) -> Tens
 
 @export("linalg.matvec")
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
@@ -154,7 +157,7 @@ def matvec(
 
 
 @export("tensordot", "linalg.tensordot")
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None) -> Tensor:
     """The sum of products of a and b over pairs of axes.
 
     axes: an int n: the last n axes of a with the first n of b; or a pair: the axes of a and those

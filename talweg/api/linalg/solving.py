@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,16 +26,20 @@ from talweg.prims.reduce import reduce_max, reduce_sum
 from talweg.prims.state import as_factor
 from talweg.prims.transcendental import log
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+    from talweg.core.dtypes import DType
+
 LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", ["sign", "log_abs_determinant"])
 MAIN = {"low": 0, "high": 0, "align": "RIGHT_LEFT"}
 
 
-def _epsilon(dtype: Any) -> float:
+def _epsilon(dtype: DType) -> float:
     return float(np.finfo(dtype.real_dtype.as_numpy_dtype).eps)
 
 
 @export("linalg.det")
-def det(input: Any, name: str | None = None) -> Tensor:
+def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of [..., m, m] -> [...]; InvalidArgumentError unless square and inexact.
 
     >>> import talweg as tf
@@ -46,7 +50,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.slogdet")
-def slogdet(input: Any, name: str | None = None) -> Any:
+def slogdet(input: TensorLike, name: str | None = None) -> Any:
     """(sign, log_abs_determinant) of [..., m, m]: det = sign * exp(log_abs_determinant).
 
     Both have the dtype of the input.  InvalidArgumentError unless square and inexact.
@@ -63,7 +67,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.logdet")
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """ln det of Hermitian positive definite [..., m, m] -> [...], real; NaN for others.
 
     >>> import talweg as tf
@@ -76,7 +80,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.inv")
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of [..., m, m], or of their conjugate transposes.
 
     InvalidArgumentError for singular matrices, and unless square and inexact.
@@ -91,7 +95,9 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
 
 
 @export("linalg.solve")
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """x with matrix x = rhs, or matrixᴴ x = rhs.
 
     matrix [..., m, m], rhs [..., m, k] -> [..., m, k].
@@ -108,7 +114,11 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 
 @export("linalg.triangular_solve")
 def triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """x with matrix x = rhs (or matrixᴴ x = rhs), reading one triangle of matrix only.
 
@@ -124,7 +134,7 @@ def triangular_solve(
 
 
 @export("linalg.cholesky_solve")
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """x with a x = rhs for a = chol cholᴴ, from the Cholesky factor; shapes as triangular_solve.
 
     >>> import talweg as tf
@@ -138,7 +148,11 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.lstsq")
 def lstsq(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: object = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """x that minimises ‖matrix x - rhs‖² + l2_regularizer ‖x‖²; the shortest x if there are many.
 
@@ -161,7 +175,7 @@ def lstsq(
     return matmul(h, cholesky_solve(factor, b))
 
 
-def _regular(gram: Tensor, weight: Any) -> Tensor:
+def _regular(gram: Tensor, weight: object) -> Tensor:
     """gram + weight, on the diagonal."""
     if isinstance(weight, (int, float)) and not weight:
         return gram
@@ -196,7 +210,12 @@ def _at_least_matrix(a: Tensor, argument: str = "a") -> None:
 
 
 @export("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike,
+    rcond: TensorLike | None = None,
+    validate_args: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """The Moore-Penrose inverses of [..., m, n] -> [..., n, m].
 
     Singular values up to rcond (a number, or one for each matrix; 10 max(m, n) eps by default)
@@ -227,7 +246,10 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 @export("linalg.matrix_rank")
 def matrix_rank(
-    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+    a: TensorLike,
+    tol: TensorLike | None = None,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """How many singular values of [..., m, n] exceed tol -> [...], int32.
 
@@ -253,7 +275,7 @@ def matrix_rank(
 # -- from the factors of tf.linalg.lu
 
 
-def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
+def _lu_operands(lower_upper: object, perm: object) -> tuple[Tensor, Tensor]:
     packed, order = tensor(lower_upper), tensor(perm, hint=int32)
     _at_least_matrix(packed, "lower_upper")
     if differ(packed.dims[-1], packed.dims[-2]):
@@ -267,7 +289,11 @@ def _lu_operands(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
 
 @export("linalg.lu_solve")
 def lu_solve(
-    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike,
+    perm: AxisLike,
+    rhs: TensorLike,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """x with a x = rhs, from (lower_upper, perm) = tf.linalg.lu(a).
 
@@ -301,7 +327,7 @@ def lu_solve(
 
 @export("linalg.lu_reconstruct")
 def lu_reconstruct(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: AxisLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """a, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
 
@@ -317,7 +343,7 @@ def lu_reconstruct(
 
 @export("linalg.lu_matrix_inverse")
 def lu_matrix_inverse(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: AxisLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """a⁻¹, from (lower_upper, perm) = tf.linalg.lu(a).  ValueError for shapes that do not fit.
 
@@ -337,7 +363,7 @@ def lu_matrix_inverse(
 
 
 @export("linalg.expm")
-def expm(input: Any, name: str | None = None) -> Tensor:
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The exponentials eˣ = Σ xᵏ / k! of square matrices [..., m, m].
 
     ValueError for integers and bfloat16, InvalidArgumentError for matrices that are not square.
@@ -353,7 +379,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.logm")
-def logm(input: Any, name: str | None = None) -> Tensor:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal logarithms of complex square matrices [..., m, m].
 
     InvalidArgumentError for other dtypes, and for matrices that are not square.
@@ -366,7 +392,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.sqrtm", "matrix_square_root")
-def sqrtm(input: Any, name: str | None = None) -> Tensor:
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal square roots of square matrices [..., m, m]; NaN where they are not real.
 
     InvalidArgumentError for integers, and for matrices that are not square.

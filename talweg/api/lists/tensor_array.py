@@ -6,7 +6,7 @@ In eager mode it holds a Python list and changes in place; in a graph it is a va
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -20,6 +20,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph.contents import element
 from talweg.graph.symbol import Symbol
 from talweg.trace.host import nothing
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
 
 
 @export("TensorArray")
@@ -41,15 +45,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: object,
+        size: object = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
+        handle: object = None,
         flow: Any = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike | None = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ):
@@ -75,7 +79,7 @@ class TensorArray:
             self._list = EagerList(self._elements, max(int(size), 0))
 
     @classmethod
-    def _with(cls, elements: ListElements, values: Any) -> TensorArray:
+    def _with(cls, elements: ListElements, values: object) -> TensorArray:
         array = cls.__new__(cls)
         array._elements, array._list = elements, values
         return array
@@ -141,7 +145,7 @@ class TensorArray:
             return GraphList.of(self._list)
         return self._list
 
-    def _changed(self, values: Any) -> TensorArray:
+    def _changed(self, values: EagerList | GraphList) -> TensorArray:
         return self if values is self._list else self._with(self._elements, values)
 
     def _value(self, value: Any) -> Any:
@@ -159,7 +163,7 @@ class TensorArray:
 
     # -- elements
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: Any, name: str | None = None) -> TensorArray:
         """The array with `value` as element `index`.
 
         OutOfRangeError (InvalidArgumentError in a graph) for an index that is not there,
@@ -172,7 +176,7 @@ class TensorArray:
         values = self._here()
         return self._changed(values.put(_place(index), self._value(value)))
 
-    def read(self, index: Any, name: str | None = None) -> Any:
+    def read(self, index: TensorLike, name: str | None = None) -> Any:
         """Element `index`; zeros if it was not written and its shape is known.
 
         >>> import talweg as tf
@@ -190,7 +194,7 @@ class TensorArray:
         """
         return self._here().stack()
 
-    def gather(self, indices: Any, name: str | None = None) -> Any:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements at `indices`, a vector, along a new first axis.
 
         >>> import talweg as tf
@@ -208,7 +212,7 @@ class TensorArray:
         """
         return self._here().concat()
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array of the slices of `value` along its first axis.
 
         >>> import talweg as tf
@@ -217,7 +221,9 @@ class TensorArray:
         """
         return self._changed(self._here().unstack(self._value(value)))
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(
+        self, indices: TensorLike, value: TensorLike, name: str | None = None
+    ) -> TensorArray:
         """The array with the slices of `value` as the elements at `indices`, a vector.
 
         >>> import talweg as tf
@@ -227,7 +233,7 @@ class TensorArray:
         values = self._here()
         return self._changed(values.scatter(tensor(indices, hint=int32), self._value(value)))
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The array of consecutive pieces of `value`, of these lengths along its first axis.
 
         >>> import talweg as tf
@@ -261,7 +267,9 @@ class TensorArray:
         self._list.close()
         return nothing() if dispatch.context.base is not None else None
 
-    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
+    def grad(
+        self, source: TensorLike, flow: TensorLike | None = None, name: str | None = None
+    ) -> Any:
         """NotImplementedError: gradients need no array of their own."""
         raise NotImplementedError(
             compose("TW402", "TensorArray.grad is not used", hint="tf.GradientTape, tf.gradients")
@@ -271,14 +279,14 @@ class TensorArray:
         """Nothing: no warning is given for arrays that are not used."""
 
 
-def _place(index: Any) -> Any:
+def _place(index: object) -> Any:
     """An index as a tensor, a Python int in eager mode."""
     if type(index) is int and dispatch.context.base is None:
         return index
     return tensor(index, hint=int32)
 
 
-def _known(size: Any) -> Any:
+def _known(size: Tensor) -> Any:
     """A size that is known while a graph is built, with the graph it belongs to; else None."""
     if type(size) is not Symbol:
         return int(size)
@@ -302,7 +310,7 @@ class TensorArraySpec(TypeSpec):
 
     def __init__(
         self,
-        element_shape: Any = None,
+        element_shape: ShapeLike | None = None,
         dtype: Any = float32,
         dynamic_size: bool = False,
         infer_shape: bool = True,
@@ -318,7 +326,7 @@ class TensorArraySpec(TypeSpec):
     def _serialize(self) -> tuple:
         return self.element_shape, self.dtype, self.dynamic_size, self.infer_shape
 
-    def _of(self, value: Any) -> TensorArraySpec | None:
+    def _of(self, value: object) -> TensorArraySpec | None:
         return self.from_value(value) if isinstance(value, TensorArray) else None
 
     @staticmethod

@@ -6,7 +6,7 @@ one.  Both know what is known of the shape of an element, which all versions of 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.creating import zeros
 from talweg.api.array.gathering import gather
@@ -20,11 +20,16 @@ from talweg.graph.symbol import Symbol
 from talweg.prims.lists import elements as lists
 from talweg.prims.lists import parts
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
+    from talweg.graph.node import NodeTable
+
 
 class ListElements:
     """What holds for the elements of an array: dtype, shape as far as it is known, rules."""
 
-    def __init__(self, dtype: Any, shape: Any, infer: bool, dynamic: bool, clear: bool):
+    def __init__(self, dtype: object, shape: Any, infer: bool, dynamic: bool, clear: bool):
         self.dtype, self.shape = dtype, as_shape(shape)
         self.infer, self.dynamic, self.clear = infer, dynamic, clear
 
@@ -187,11 +192,11 @@ class EagerList:
 class GraphList:
     """Elements in a tensor of dtype variant; `count` is their number where it is known."""
 
-    def __init__(self, elements: ListElements, flow: Symbol, count: Any = None):
+    def __init__(self, elements: ListElements, flow: Symbol, count: object = None):
         self.elements, self.flow, self.count = elements, flow, count
 
     @classmethod
-    def new(cls, elements: ListElements, size: Any, count: Any) -> GraphList:
+    def new(cls, elements: ListElements, size: TensorLike, count: TensorLike) -> GraphList:
         """A list of `size` elements that were not written."""
         return cls(elements, lists.list_new(size), None if elements.dynamic else count)
 
@@ -213,12 +218,12 @@ class GraphList:
     def _limited(self) -> bool:
         return not self.elements.dynamic
 
-    def put(self, index: Any, value: Any) -> GraphList:
+    def put(self, index: TensorLike, value: Tensor) -> GraphList:
         """The list with one more element written."""
         self.elements.accept(value.shape)
         return self.with_flow(lists.list_set(self.flow, index, value, limited=self._limited))
 
-    def get(self, index: Any) -> Any:
+    def get(self, index: TensorLike) -> Any:
         """One element."""
         elements = self.elements
         return lists.list_get(self.flow, index, dims=elements.dims, dtype=elements.dtype)
@@ -237,7 +242,7 @@ class GraphList:
             return size if _is_here(table) else None
         return self.count
 
-    def gather(self, indices: Any) -> Any:
+    def gather(self, indices: TensorLike) -> Any:
         """Some elements along a new axis."""
         return gather(self.stack(), indices)
 
@@ -245,7 +250,7 @@ class GraphList:
         """All elements along their first axis."""
         return parts.list_concat(self.flow, dims=self.elements.dims, dtype=self.elements.dtype)
 
-    def unstack(self, value: Any) -> GraphList:
+    def unstack(self, value: Tensor) -> GraphList:
         """The slices of a tensor as the elements."""
         rank = value.shape.rank
         if rank == 0:
@@ -263,14 +268,14 @@ class GraphList:
             return self.with_flow(lists.list_from(value), count_of(value))
         return GraphList(self.elements, lists.list_from(value))
 
-    def scatter(self, indices: Any, value: Any) -> GraphList:
+    def scatter(self, indices: TensorLike, value: Any) -> GraphList:
         """The slices of a tensor as the elements at places."""
         if value.shape.rank:
             self.elements.accept(value.shape[1:])
         flow = parts.list_scatter(self.flow, indices, value, limited=self._limited)
         return self.with_flow(flow)
 
-    def split(self, value: Any, lengths: Any) -> GraphList:
+    def split(self, value: Any, lengths: TensorLike) -> GraphList:
         """Consecutive pieces of a tensor as the elements."""
         if value.shape.rank:
             self.elements.accept(TensorShape([None, *value.shape[1:]]))
@@ -288,7 +293,7 @@ def _index(place: int) -> Any:
     return convert_to_tensor(place, int32)
 
 
-def _is_here(table: Any) -> bool:
+def _is_here(table: NodeTable) -> bool:
     base = dispatch.context.base
     return base is not None and base.table is table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from talweg.core.errors import invalid, value_error
 from talweg.core.system_errors import from_system
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol, constant_of
+
+if TYPE_CHECKING:
+    from talweg.api.lookup.tables import StaticHashTable
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 @export("lookup.TextFileIndex")
@@ -36,7 +40,7 @@ class TableInitializer:
         """Keys and values."""
         raise NotImplementedError
 
-    def initialize(self, table: Any) -> None:
+    def initialize(self, table: StaticHashTable) -> None:
         """Fill a table; libraries override this to leave one empty."""
         table.fill(self.pairs())
 
@@ -91,10 +95,10 @@ class TextFileInitializer(TableInitializer):
 
     def __init__(
         self,
-        filename: Any,
-        key_dtype: Any,
+        filename: TensorLike,
+        key_dtype: DTypeLike,
         key_index: int,
-        value_dtype: Any,
+        value_dtype: DTypeLike,
         value_index: int,
         vocab_size: int | None = None,
         delimiter: str = "\t",
@@ -151,7 +155,7 @@ def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -
             )
 
 
-def _path_of(filename: Any) -> Any:
+def _path_of(filename: TensorLike) -> Any:
     """A path, given as text, an asset, a tensor, or a constant of a graph."""
     filename = getattr(filename, "asset_path", filename)
     if type(filename) is Symbol:

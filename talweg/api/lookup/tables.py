@@ -7,7 +7,7 @@ is read and written in the order of the program.
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.kernels.strings.native import MANY, Numbering
 from talweg.prims.strings.mapping import Rule
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 class LookupInterface:
     """What is looked into by keys of one dtype: a table, or tables put together."""
@@ -45,10 +48,10 @@ class LookupInterface:
             )
         return keys
 
-    def __getitem__(self, keys: Any) -> Any:
+    def __getitem__(self, keys: TensorLike) -> Any:
         return self.lookup(keys)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: object, name: str | None = None) -> Any:
         """The values of the keys, with the default where there is none."""
         raise NotImplementedError
 
@@ -56,7 +59,7 @@ class LookupInterface:
 class Table(LookupInterface, TrackableResource):
     """What static and mutable tables share."""
 
-    def __init__(self, key_dtype: Any, value_dtype: Any, default: Any, name: str):
+    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike, default: Any, name: str):
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         with dispatch.eagerly():
             if not (hasattr(default, "dtype") and hasattr(default, "numpy")):
@@ -124,7 +127,7 @@ class StaticHashTable(Table):
     def __init__(
         self,
         initializer: Any,
-        default_value: Any,
+        default_value: object,
         name: str | None = None,
         experimental_is_anonymous: bool = False,
     ):
@@ -152,7 +155,7 @@ class StaticHashTable(Table):
                 text = f"HashTable has different value for same key. Key {key!r} has {value!r}"
                 raise FailedPreconditionError(None, None, compose("TW207", text))
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: object, name: str | None = None) -> Any:
         """The values of the keys (a tensor, sparse or ragged); the default where there is none."""
         return mapped(self._check(keys), self._rule)
 
@@ -191,9 +194,9 @@ class MutableHashTable(Table):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: object,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
         experimental_is_anonymous: bool = False,
@@ -221,7 +224,7 @@ class MutableHashTable(Table):
             self._changed()
             self._found.update(zip(keys.reshape(-1).tolist(), values))
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Any:
         """Give the keys these values, in place of those they had."""
         keys, values = self._check(keys), tensor(values, self.value_dtype)
         return numpy_function(self._write, [keys, values], [])
@@ -232,7 +235,7 @@ class MutableHashTable(Table):
             for key in keys.reshape(-1).tolist():
                 self._found.pop(key, None)
 
-    def remove(self, keys: Any, name: str | None = None) -> Any:
+    def remove(self, keys: TensorLike, name: str | None = None) -> Any:
         """Forget the keys; those that are not there do not matter."""
         return numpy_function(self._drop, [self._check(keys)], [])
 
@@ -251,7 +254,9 @@ class MutableHashTable(Table):
                 found[place] = self._found.get(key, other)
         return found.reshape((*keys.shape, *shape))
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(
+        self, keys: Any, dynamic_default_values: TensorLike | None = None, name: str | None = None
+    ) -> Any:
         """The values of the keys; where there is none, the default, or the one given with it."""
         keys = self._check(keys)
         if isinstance(keys, RaggedTensor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 def _with_flat(x: Any, values: Any) -> Any:
     """The elements of a tensor, sparse or ragged one replaced."""
@@ -26,7 +29,7 @@ def _with_flat(x: Any, values: Any) -> Any:
     return x.with_values(values) if isinstance(x, SparseTensor) else values
 
 
-def _flat(x: Any) -> Any:
+def _flat(x: object) -> Any:
     return x.flat_values if isinstance(x, RaggedTensor) else getattr(x, "values", x)
 
 
@@ -50,7 +53,7 @@ class StaticVocabularyTable(LookupInterface, AutoTrackable):
         self,
         initializer: Any,
         num_oov_buckets: int,
-        lookup_key_dtype: Any = None,
+        lookup_key_dtype: DTypeLike | None = None,
         name: str | None = None,
         experimental_is_anonymous: bool = False,
     ):
@@ -74,7 +77,7 @@ class StaticVocabularyTable(LookupInterface, AutoTrackable):
         known = 0 if self._table is None else self._table.size()
         return look_up("convert_to_tensor")(known, int64) + self._buckets
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: object, name: str | None = None) -> Any:
         """The id of each key (a tensor, sparse or ragged); int64.  TypeError for another dtype."""
         keys = self._check(keys)
         flat = _flat(keys)
@@ -121,11 +124,11 @@ class DenseHashTable(MutableHashTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
-        empty_key: Any,
-        deleted_key: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: object,
+        empty_key: TensorLike,
+        deleted_key: TensorLike,
         initial_num_buckets: int | None = None,
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,
@@ -167,11 +170,13 @@ class DenseHashTable(MutableHashTable):
             self._found.clear()
             self._write(keys[kept], values[kept])
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert_or_assign(
+        self, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Any:
         """As `insert`."""
         return self.insert(keys, values)
 
-    def erase(self, keys: Any, name: str | None = None) -> Any:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Any:
         """As `remove`."""
         return self.remove(keys)
 

@@ -12,14 +12,17 @@ from talweg.graph import structure
 from talweg.pipeline.slices import encoder_of
 
 
-def has_extensions(*nests: Any) -> bool:
+def has_extensions(*nests: object) -> bool:
     """Whether there are extension types, or their specs, in nests."""
     kinds = (ExtensionType, ExtensionTypeSpec)
     return any(isinstance(leaf, kinds) for nest in nests for leaf in structure.flatten(nest))
 
 
 def mapped_apart(
-    apply: Callable[[Callable[[Any], Any], Any, Any], Any], fn: Any, elems: Any, signature: Any
+    apply: Callable[[Callable[[Any], Any], Any, Any], Any],
+    fn: Callable[..., Any],
+    elems: object,
+    signature: object,
 ) -> Any:
     """What `apply(fn, elems, signature)` gives, which is shown tensors only.
 
@@ -29,7 +32,7 @@ def mapped_apart(
     rows = structure.map_leaves(_row_spec, elems)
     results: list = []
 
-    def on_parts(parts: Any) -> Any:
+    def on_parts(parts: object) -> Any:
         result = fn(_together(rows, parts))
         results.append(structure.map_leaves(_spec, result))
         return structure.map_leaves(lambda leaf: _apart(leaf, 0), result)
@@ -40,24 +43,24 @@ def mapped_apart(
     return _together(structure.map_leaves(_batch_spec, shape), found)
 
 
-def _row_spec(leaf: Any) -> Any:
+def _row_spec(leaf: object) -> Any:
     if not isinstance(leaf, ExtensionType):
         return None
     spec = leaf._type_spec
     return encoder_of(spec).unbatch(spec)
 
 
-def _spec(leaf: Any) -> Any:
+def _spec(leaf: object) -> Any:
     if isinstance(leaf, ExtensionTypeSpec):
         return leaf
     return leaf._type_spec if isinstance(leaf, ExtensionType) else None
 
 
-def _batch_spec(spec: Any) -> Any:
+def _batch_spec(spec: object) -> Any:
     return None if spec is None else encoder_of(spec).batch(spec, None)
 
 
-def _encoding(kind: Any) -> Any:
+def _encoding(kind: object) -> Any:
     """What tells of the encoding of results of a kind: a list of specs."""
     if isinstance(kind, ExtensionType):
         kind = kind._type_spec
@@ -67,7 +70,7 @@ def _encoding(kind: Any) -> Any:
     return specs
 
 
-def _apart(leaf: Any, minimum_rank: int) -> Any:
+def _apart(leaf: object, minimum_rank: int) -> Any:
     if not isinstance(leaf, ExtensionType):
         return leaf
     spec = leaf._type_spec

@@ -7,7 +7,7 @@ written to TensorArrays, so sizes that are symbolic stay what they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import look_up
@@ -28,8 +28,13 @@ from talweg.prims.lists import elements, parts
 from talweg.trace import control
 from talweg.transform.batch import BatchTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dims import Size
+    from talweg.graph.function_graph import FunctionGraph
 
-def is_symbolic(*nests: Any) -> bool:
+
+def is_symbolic(*nests: object) -> bool:
     """Whether a loop over these nests is to be traced."""
     if dispatch.state.in_graph is None:
         return False
@@ -37,7 +42,7 @@ def is_symbolic(*nests: Any) -> bool:
     return control.builds_graph(*leaves)
 
 
-def _is_composite(value: Any) -> bool:
+def _is_composite(value: object) -> bool:
     return structure.kind_of(value) == structure.COMPOSITE
 
 
@@ -71,7 +76,7 @@ class Slices:
             None if _is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
         ]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: TensorLike) -> Any:
         parts = [_part(leaf, values, index) for leaf, values in zip(self.leaves, self.lists)]
         return structure.pack(self.structure, parts)
 
@@ -87,7 +92,7 @@ def _size_of(leaf: Any) -> Any:
     return state.shape_of(leaf, dtype=int32)[0]
 
 
-def _part(leaf: Any, values: Any, index: Any) -> Any:
+def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
     """One slice of a leaf."""
     if values is None:
         return _part_of_composite(leaf, index)
@@ -105,11 +110,11 @@ def _part(leaf: Any, values: Any, index: Any) -> Any:
     return found
 
 
-def _inside(base: Any, size: Any) -> Any:
+def _inside(base: FunctionGraph, size: Size) -> Any:
     return base.size_inside(size) if hasattr(base, "size_inside") else size
 
 
-def _part_of_composite(leaf: Any, index: Any) -> Any:
+def _part_of_composite(leaf: Any, index: object) -> Any:
     if hasattr(leaf, "ragged_rank"):
         return leaf[index]
     sizes = leaf.dense_shape
@@ -131,7 +136,7 @@ def _part_of_composite(leaf: Any, index: Any) -> Any:
 class TensorRows:
     """Results of one leaf, one for each iteration, in TensorArrays."""
 
-    def __init__(self, function: str, size: Any, dtype: Any, shape: Any, infer: bool):
+    def __init__(self, function: str, size: object, dtype: Any, shape: Any, infer: bool):
         self.function, self.dtype = function, dtype
         element_shape = None if shape is None else TensorShape(shape)
         self.arrays = [TensorArray(dtype, size, infer_shape=infer, element_shape=element_shape)]
@@ -156,7 +161,7 @@ class TensorRows:
 class RaggedRows:
     """Results of one leaf that are ragged, or of different sizes: flat values and row lengths."""
 
-    def __init__(self, size: Any, spec: Any):
+    def __init__(self, size: object, spec: Any):
         self.rank = spec.ragged_rank - 1  # of the results; that of all together is one more
         self.dtype, self.splits_dtype = spec.dtype, spec.row_splits_dtype
         self.arrays = [TensorArray(self.dtype, size, infer_shape=False)]
@@ -187,7 +192,9 @@ class MapOptions(NamedTuple):
     checkpoint: bool
 
 
-def run_loop(size: Any, start: Any, first: Any, step: Callable, options: MapOptions) -> Any:
+def run_loop(
+    size: Tensor, start: int, first: TensorLike, step: Callable, options: MapOptions
+) -> Any:
     """`state = step(i, state)` for i from `start` up to `size`."""
     _, found = control.while_loop(
         lambda i, _: arithmetic.less(i, size),
@@ -200,7 +207,11 @@ def run_loop(size: Any, start: Any, first: Any, step: Callable, options: MapOpti
 
 
 def map_in_graph(
-    fn: Callable[[Any], Any], elems: Any, signature: Any, infer_shape: bool, options: MapOptions
+    fn: Callable[[Any], Any],
+    elems: object,
+    signature: object,
+    infer_shape: bool,
+    options: MapOptions,
 ) -> Any:
     """`map_fn` in a graph."""
     slices = Slices("map_fn", elems)
@@ -208,7 +219,7 @@ def map_in_graph(
     wanted = slices.leaves if signature is None else structure.flatten(signature)
     rows = [_rows_for(kind, slices.size, signature is not None, infer_shape) for kind in wanted]
 
-    def step(i: Any, arrays: list) -> list:
+    def step(i: Tensor, arrays: list) -> list:
         result = fn(slices[i])
         structure.assert_same(like, result)
         parts = structure.flatten(result)
@@ -218,7 +229,7 @@ def map_in_graph(
     return structure.pack(like, [row.result(own) for row, own in zip(rows, found)])
 
 
-def _rows_for(kind: Any, size: Any, told: bool, infer: bool) -> Any:
+def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
     """Where results of a kind (a tensor, a dtype, a spec) are collected."""
     if hasattr(kind, "ragged_rank"):
         spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
@@ -239,7 +250,14 @@ def _one_more(spec: Any) -> Any:
 class FoldLoop:
     """What scan and the folds share: accumulators, and the order of the slices."""
 
-    def __init__(self, function: str, fn: Any, elems: Any, initializer: Any, reverse: bool):
+    def __init__(
+        self,
+        function: str,
+        fn: Callable[..., Any],
+        elems: object,
+        initializer: object,
+        reverse: bool,
+    ):
         self.fn, self.reverse = fn, reverse
         self.slices = Slices(function, elems)
         self.start = 0 if initializer is not None else 1
@@ -247,14 +265,14 @@ class FoldLoop:
         self.leaves = [tensor(leaf) for leaf in structure.flatten(first)]
         self.first = structure.pack(first, self.leaves)
 
-    def place(self, i: Any) -> Any:
+    def place(self, i: TensorLike) -> Any:
         """Which slice is number `i` in the order of the fold."""
         i = convert_to_tensor(i, int32)
         if not self.reverse:
             return i
         return arithmetic.sub(arithmetic.sub(self.slices.size, 1), i)
 
-    def step(self, i: Any, state: Any) -> Any:
+    def step(self, i: TensorLike, state: TensorLike) -> Any:
         """The accumulators after slice number `i`."""
         found = self.fn(state, self.slices[self.place(i)])
         structure.assert_same(self.first, found)
@@ -264,7 +282,12 @@ class FoldLoop:
 
 
 def fold_in_graph(
-    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: MapOptions
+    function: str,
+    fn: Callable[..., Any],
+    elems: object,
+    initializer: object,
+    reverse: bool,
+    options: MapOptions,
 ) -> Any:
     """`foldl` and `foldr` in a graph."""
     fold = FoldLoop(function, fn, elems, initializer, reverse)
@@ -272,7 +295,12 @@ def fold_in_graph(
 
 
 def scan_in_graph(
-    fn: Any, elems: Any, initializer: Any, reverse: bool, infer_shape: bool, options: MapOptions
+    fn: Callable[..., Any],
+    elems: TensorLike,
+    initializer: object,
+    reverse: bool,
+    infer_shape: bool,
+    options: MapOptions,
 ) -> Any:
     """`scan` in a graph."""
     fold = FoldLoop("scan", fn, elems, initializer, reverse)
@@ -288,7 +316,7 @@ def scan_in_graph(
     if fold.start:
         arrays = [a.write(fold.place(0), leaf) for a, leaf in zip(arrays, fold.leaves)]
 
-    def step(i: Any, variables: tuple) -> tuple:
+    def step(i: Tensor, variables: tuple) -> tuple:
         state, own = variables
         state = fold.step(i, state)
         parts = structure.flatten(state)

@@ -8,7 +8,7 @@ n, not n² as with an index an element.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.creating import zeros
@@ -28,6 +28,10 @@ from talweg.core.errors import OutOfRangeError, compose, invalid, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.spec import TensorSpec
 
 
 class Elements:
@@ -60,11 +64,11 @@ class Elements:
         return structure.pack(self.structure, [parts[position] for parts in self._parts])
 
 
-def _is_ragged(leaf: Any) -> bool:
+def _is_ragged(leaf: object) -> bool:
     return hasattr(leaf, "ragged_rank")
 
 
-def _is_composite(leaf: Any) -> bool:
+def _is_composite(leaf: object) -> bool:
     return structure.kind_of(leaf) == structure.COMPOSITE
 
 
@@ -95,7 +99,9 @@ def _gather(
     ]
 
 
-def _stacked(function: str, values: list, dtype: DType, shape: Any, infer_shape: bool) -> Any:
+def _stacked(
+    function: str, values: list, dtype: DType, shape: TensorShape | None, infer_shape: bool
+) -> Any:
     if not values:
         known = shape is not None and shape.is_fully_defined()
         return zeros([0, *shape.as_list()] if known else [0], dtype)
@@ -123,14 +129,14 @@ def _stacked(function: str, values: list, dtype: DType, shape: Any, infer_shape:
 @export("map_fn")
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: object,
+    dtype: object = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-    fn_output_signature: Any = None,
+    fn_output_signature: object = None,
 ) -> Any:
     """`fn` applied to each slice of `elems` along the first axis, the results stacked.
 
@@ -149,7 +155,9 @@ def map_fn(
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if has_extensions(elems, signature):
 
-        def on_tensors(fn: Any, elems: Any, signature: Any) -> Any:
+        def on_tensors(
+            fn: Callable[..., Any], elems: object, signature: DType | list[TensorSpec] | None
+        ) -> Any:
             return map_fn(fn, elems, signature, infer_shape=infer_shape)
 
         return mapped_apart(on_tensors, fn, elems, signature)
@@ -179,7 +187,7 @@ def map_fn(
     return structure.pack(like, gathered)
 
 
-def _start(function: str, elements: Elements, initializer: Any, reverse: bool) -> tuple:
+def _start(function: str, elements: Elements, initializer: object, reverse: bool) -> tuple:
     """The first accumulator and the positions that are left."""
     positions = list(range(elements.size))
     if reverse:
@@ -195,8 +203,8 @@ def _start(function: str, elements: Elements, initializer: Any, reverse: bool) -
 @export("scan")
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: TensorLike,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -237,7 +245,12 @@ def scan(
 
 
 def _fold(
-    function: str, fn: Any, elems: Any, initializer: Any, reverse: bool, options: MapOptions
+    function: str,
+    fn: Callable[..., Any],
+    elems: object,
+    initializer: object,
+    reverse: bool,
+    options: MapOptions,
 ) -> Any:
     fn = callable_or_error(fn, function, "fn")
     if is_symbolic(elems, initializer):
@@ -254,8 +267,8 @@ def _fold(
 @export("foldl")
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: TensorLike,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -277,8 +290,8 @@ def foldl(
 @export("foldr")
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: TensorLike,
+    initializer: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

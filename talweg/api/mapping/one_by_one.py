@@ -8,7 +8,7 @@ it is a loop in Python; in a graph one loop, whatever the number of slices.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.joining import stack
@@ -33,6 +33,10 @@ from talweg.prims.lists import parts
 from talweg.trace.bodies import trace_loop
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
+
 FUNCTION = "vectorized_map"
 NO_TENSOR = (type(None), Operation)
 
@@ -48,7 +52,7 @@ def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
     return lambda elements: structure.map_leaves(value_of, fn(elements))
 
 
-def map_one_by_one(fn: Callable[[Any], Any], elems: Any) -> Any:
+def map_one_by_one(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
     """`fn` of each slice of `elems` (a nest), the results together.
 
     InvalidArgumentError if results that are tensors have different shapes.
@@ -81,7 +85,7 @@ def _joined(values: list) -> Any:
 # -- in graphs
 
 
-def _in_graph(fn: Callable[[Any], Any], elems: Any) -> Any:
+def _in_graph(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
     slices = Slices(FUNCTION, elems)
     results: list = []
 
@@ -93,7 +97,7 @@ def _in_graph(fn: Callable[[Any], Any], elems: Any) -> Any:
     template = results[0]
     rows = [_rows_for(leaf, slices.size) for leaf in structure.flatten(template)]
 
-    def step(i: Any, arrays: list) -> list:
+    def step(i: Tensor, arrays: list) -> list:
         result = fn(slices[i])
         structure.assert_same(template, result)
         leaves = structure.flatten(result)
@@ -104,7 +108,7 @@ def _in_graph(fn: Callable[[Any], Any], elems: Any) -> Any:
     return structure.pack(template, [row.result(own) for row, own in zip(rows, found)])
 
 
-def _rows_for(leaf: Any, size: Any) -> Any:
+def _rows_for(leaf: Any, size: object) -> Any:
     """Where results like `leaf` are collected."""
     if isinstance(leaf, NO_TENSOR):
         return NoRows()
@@ -125,7 +129,7 @@ class NoRows:
 
     arrays: tuple = ()
 
-    def write(self, arrays: list, index: Any, value: Any) -> list:
+    def write(self, arrays: list, index: TensorLike, value: Any) -> list:
         """Nothing."""
         return []
 
@@ -137,10 +141,10 @@ class NoRows:
 class SparseRows:
     """Results of one leaf that are sparse: indices, values and sizes of each."""
 
-    def __init__(self, size: Any, dtype: Any):
+    def __init__(self, size: object, dtype: Any):
         self.arrays = [TensorArray(kind, size, infer_shape=False) for kind in (int64, dtype, int64)]
 
-    def write(self, arrays: list, index: Any, value: Any) -> list:
+    def write(self, arrays: list, index: TensorLike, value: Any) -> list:
         """The arrays with one more result."""
         own = value.indices, value.values, value.dense_shape
         return [array.write(index, part) for array, part in zip(arrays, own)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -22,6 +22,9 @@ from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic, complex, guarded, rounding
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncatemod takes these
 
 
@@ -40,7 +43,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.subtract", "subtract")
-def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x - y, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -54,7 +57,7 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.multiply", "multiply")
-def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x y, element by element, broadcast.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -72,7 +75,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.divide", "divide")
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y; the same as `tf.truediv`.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
@@ -85,7 +88,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.truediv", "truediv")
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y; integers of 8 and 16 bits give float32, wider ones float64.
 
     x, y: tensors of one dtype; TypeError if the dtypes differ.
@@ -98,7 +101,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("realdiv")
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y of floats or complex numbers.  InvalidArgumentError for integers.
 
     >>> import talweg as tf
@@ -109,7 +112,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.floordiv")
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """floor(x / y), in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0, dtypes that
@@ -123,7 +126,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.floormod", "math.mod")
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x - floor(x / y) y: the remainder with the sign of y.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
@@ -136,7 +139,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("truncatediv")
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y rounded toward zero, in x's dtype.
 
     x, y: tensors of one real dtype.  InvalidArgumentError for an integer divisor of 0.
@@ -149,7 +152,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("truncatemod")
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of x / y with the sign of x.
 
     x, y: tensors of int32, int64 or a float dtype.  InvalidArgumentError for an integer divisor of
@@ -167,7 +170,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.scalar_mul", "scalar_mul")
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """scalar · x for a scalar of rank 0; x may be an `IndexedSlices`.
 
     TypeError if the scalar cannot have x's dtype, ValueError if it is no scalar.
@@ -195,7 +198,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.negative", "negative")
-def negative(x: Any, name: str | None = None) -> Tensor:
+def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """-x.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -208,7 +211,7 @@ def negative(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.abs", "abs")
-def absolute(x: Any, name: str | None = None) -> Tensor:
+def absolute(x: TensorLike, name: str | None = None) -> Tensor:
     """|x|; for complex numbers the modulus, in the real dtype.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -228,7 +231,7 @@ def _absolute(x: Any) -> Any:
 
 
 @export("math.sign", "sign")
-def sign(x: Any, name: str | None = None) -> Tensor:
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """-1, 0 or 1; for complex numbers x / |x|, and 0 for 0.
 
     x: a tensor of numbers; InvalidArgumentError for unsigned integers, truth values and strings.
@@ -245,7 +248,7 @@ def _sign(x: Any) -> Any:
 
 
 @export("math.square", "square")
-def square(x: Any, name: str | None = None) -> Tensor:
+def square(x: TensorLike, name: str | None = None) -> Tensor:
     """x², element by element.
 
     x: a tensor of numbers; InvalidArgumentError for truth values and strings.
@@ -258,7 +261,7 @@ def square(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.sqrt", "sqrt")
-def sqrt(x: Any, name: str | None = None) -> Tensor:
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """√x; NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -271,7 +274,7 @@ def sqrt(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.rsqrt")
-def rsqrt(x: Any, name: str | None = None) -> Tensor:
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / √x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -284,7 +287,7 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.reciprocal")
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -297,7 +300,7 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x, and 0 where x = 0.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError for integers, TypeError for truth
@@ -317,7 +320,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.pow", "pow")
-def power(x: Any, y: Any, name: str | None = None) -> Tensor:
+def power(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """xʸ, broadcast.
 
     x, y: tensors of one dtype: signed integers, floats or complex numbers.  InvalidArgumentError
@@ -332,7 +335,7 @@ def power(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.squared_difference")
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """(x - y)²; for complex numbers |x - y|², in the complex dtype.
 
     x, y: tensors of one dtype: int32, int64, floats or complex numbers.  InvalidArgumentError
@@ -350,7 +353,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.divide_no_nan")
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide_no_nan(x: TensorLike, y: object, name: str | None = None) -> Tensor:
     """x / y, and 0 where y = 0; the derivatives are 0 there too.
 
     x, y: tensors of one dtype (TypeError otherwise); integers give floats as in `tf.truediv`.
@@ -375,7 +378,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.multiply_no_nan")
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x y, and 0 where y = 0 even if x is infinite or NaN.
 
     x, y: tensors of one dtype, floats or complex numbers.  ValueError if the dtypes differ,
@@ -397,7 +400,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.xdivy")
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.

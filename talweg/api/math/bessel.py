@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise
 from talweg.core.value import Tensor
 from talweg.prims import bessel
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("math.bessel_i0", "math.special.bessel_i0")
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """I₀(x), the modified Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -24,7 +27,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.bessel_i0e", "math.special.bessel_i0e")
-def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """e^(-|x|) I₀(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -37,7 +40,7 @@ def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.bessel_i1", "math.special.bessel_i1")
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """I₁(x), the modified Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -50,7 +53,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.bessel_i1e", "math.special.bessel_i1e")
-def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     """e^(-|x|) I₁(x), which does not overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -63,7 +66,7 @@ def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_j0")
-def bessel_j0(x: Any, name: str | None = None) -> Tensor:
+def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
     """J₀(x), the Bessel function of the first kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -76,7 +79,7 @@ def bessel_j0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_j1")
-def bessel_j1(x: Any, name: str | None = None) -> Tensor:
+def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
     """J₁(x), the Bessel function of the first kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -89,7 +92,7 @@ def bessel_j1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_k0")
-def bessel_k0(x: Any, name: str | None = None) -> Tensor:
+def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
     """K₀(x), the modified Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -102,7 +105,7 @@ def bessel_k0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_k0e")
-def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
     """eˣ K₀(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -115,7 +118,7 @@ def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_k1")
-def bessel_k1(x: Any, name: str | None = None) -> Tensor:
+def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
     """K₁(x), the modified Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -128,7 +131,7 @@ def bessel_k1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_k1e")
-def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
     """eˣ K₁(x), which does not underflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -141,7 +144,7 @@ def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_y0")
-def bessel_y0(x: Any, name: str | None = None) -> Tensor:
+def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
     """Y₀(x), the Bessel function of the second kind and order 0.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -154,7 +157,7 @@ def bessel_y0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.bessel_y1")
-def bessel_y1(x: Any, name: str | None = None) -> Tensor:
+def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
     """Y₁(x), the Bessel function of the second kind and order 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -167,7 +170,7 @@ def bessel_y1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.dawsn")
-def dawsn(x: Any, name: str | None = None) -> Tensor:
+def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     """Dawson's integral, e^(-x²) ∫₀ˣ e^(t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -180,7 +183,7 @@ def dawsn(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.expint")
-def expint(x: Any, name: str | None = None) -> Tensor:
+def expint(x: TensorLike, name: str | None = None) -> Tensor:
     """The exponential integral Ei(x), the integral of eᵗ / t from -∞ to x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -193,7 +196,7 @@ def expint(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.fresnel_cos")
-def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
+def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     """The Fresnel integral ∫₀ˣ cos(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -206,7 +209,7 @@ def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.fresnel_sin")
-def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
+def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     """The Fresnel integral ∫₀ˣ sin(π t² / 2) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -219,7 +222,7 @@ def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.special.spence")
-def spence(x: Any, name: str | None = None) -> Tensor:
+def spence(x: TensorLike, name: str | None = None) -> Tensor:
     """Spence's function, -∫₁ˣ ln t / (t - 1) dt, the dilogarithm of 1 - x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.

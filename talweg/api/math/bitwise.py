@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.core.value import Tensor
 from talweg.prims import bitwise as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("bitwise.bitwise_and")
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in both x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -24,7 +27,7 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitwise.bitwise_or")
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in x or y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -37,7 +40,7 @@ def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitwise.bitwise_xor")
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in exactly one of x and y.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -50,7 +53,7 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitwise.invert")
-def invert(x: Any, name: str | None = None) -> Tensor:
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """All bits of x flipped.
 
     x: a tensor of integers; InvalidArgumentError otherwise.
@@ -63,7 +66,7 @@ def invert(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitwise.left_shift")
-def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of x moved y places up; those that leave are lost.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.
@@ -77,7 +80,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("bitwise.right_shift")
-def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of x moved y places down; the sign stays.
 
     x, y: tensors of one integer dtype, broadcast; InvalidArgumentError otherwise.

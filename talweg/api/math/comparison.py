@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -17,9 +17,12 @@ from talweg.prims import arithmetic
 from talweg.prims.layout import reshape, strided_slice
 from talweg.prims.reduce import reduce_all
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("math.equal", "equal")
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: object, y: object, name: str | None = None) -> Tensor:
     """x = y, element by element, broadcast.  NaN equals nothing.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
@@ -33,7 +36,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.not_equal", "not_equal")
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x ≠ y, element by element, broadcast.  NaN differs from everything.
 
     x, y: tensors of one dtype, any; InvalidArgumentError if dtypes or shapes do not match,
@@ -47,7 +50,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.less", "less")
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less(x: object, y: object, name: str | None = None) -> Tensor:
     """x < y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -61,7 +64,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.less_equal", "less_equal")
-def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
     """x <= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -75,7 +78,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.greater", "greater")
-def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater(x: object, y: TensorLike, name: str | None = None) -> Tensor:
     """x > y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -89,7 +92,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.greater_equal", "greater_equal")
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater_equal(x: object, y: TensorLike, name: str | None = None) -> Tensor:
     """x >= y, element by element, broadcast.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -103,7 +106,7 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.maximum", "maximum")
-def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def maximum(x: object, y: object, name: str | None = None) -> Tensor:
     """The larger of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -118,7 +121,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.minimum", "minimum")
-def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The smaller of x and y, element by element, broadcast; NaN wins.
 
     x, y: tensors of one real dtype; InvalidArgumentError if dtypes or shapes do not match,
@@ -132,13 +135,13 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     return arithmetic.minimum(*matching(x, y))
 
 
-def _truths(*values: Any) -> list:
+def _truths(*values: object) -> list:
     """The operands, bool unless they are tensors of something else."""
     return [tensor(value, None if is_tensor_like(value) else bool_) for value in values]
 
 
 @export("math.logical_and", "logical_and")
-def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether both x and y are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -152,7 +155,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.logical_or", "logical_or")
-def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether x or y or both are true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -166,7 +169,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.logical_xor")
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of x and y is true.
 
     x, y: tensors of bool, broadcast; InvalidArgumentError for tensors of other dtypes, TypeError
@@ -180,7 +183,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 @export("math.logical_not", "logical_not")
-def logical_not(x: Any, name: str | None = None) -> Tensor:
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether x is false.
 
     x: a tensor of bool; InvalidArgumentError for tensors of other dtypes, TypeError for what cannot
@@ -193,7 +196,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return arithmetic.logical_not(tensor(x, None if is_tensor_like(x) else bool_))
 
 
-def _neighbours(x: Any, function: str) -> tuple[Any, Any]:
+def _neighbours(x: object, function: str) -> tuple[Any, Any]:
     """All elements but the last, all but the first, in row-major order."""
     x = numeric(x, function, "x")
     size = math.prod(x.dims)
@@ -206,7 +209,7 @@ def _neighbours(x: Any, function: str) -> tuple[Any, Any]:
 
 
 @export("math.is_non_decreasing")
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element, in row-major order, is smaller than the one before it.  A scalar bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.
@@ -220,7 +223,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.is_strictly_increasing")
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each element, in row-major order, is larger than the one before it.  A scalar bool.
 
     x: a tensor of real numbers; TypeError for truth values and strings.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -14,9 +14,12 @@ from talweg.core.value import Tensor
 from talweg.prims import arithmetic
 from talweg.prims import complex as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("complex", "dtypes.complex")
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A001
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001
     """real + i imag, broadcast.
 
     real, imag: tensors both of float32 (complex64 results) or both of float64 (complex128);
@@ -37,7 +40,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A
 
 
 @export("math.real")
-def real(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def real(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
     """The real part; real numbers are their own.
 
     input: a tensor of numbers; TypeError for truth values and strings.
@@ -51,7 +54,7 @@ def real(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
 
 
 @export("math.imag")
-def imag(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def imag(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
     """The imaginary part; zeros for real numbers.
 
     input: a tensor of numbers; TypeError for truth values and strings.
@@ -65,7 +68,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
 
 
 @export("math.conj")
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers are their own.
 
     x: a tensor of numbers; TypeError for truth values and strings.
@@ -79,7 +82,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.angle")
-def angle(input: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def angle(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
     """The angle of a complex number in [-π, π]; π for negative real numbers, 0 for others.
 
     input: a tensor of floats or complex numbers; TypeError otherwise.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.core.value import Tensor
 from talweg.prims import guarded, transcendental
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("math.exp", "exp")
-def exp(x: Any, name: str | None = None) -> Tensor:
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """eˣ.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -24,7 +27,7 @@ def exp(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.expm1")
-def expm1(x: Any, name: str | None = None) -> Tensor:
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """eˣ - 1, accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -37,7 +40,7 @@ def expm1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.log")
-def log(x: Any, name: str | None = None) -> Tensor:
+def log(x: TensorLike, name: str | None = None) -> Tensor:
     """The natural logarithm; -inf at 0, NaN for negative numbers.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -50,7 +53,7 @@ def log(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.log1p")
-def log1p(x: Any, name: str | None = None) -> Tensor:
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """ln(1 + x), accurate for small x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -63,7 +66,7 @@ def log1p(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.sigmoid", "sigmoid", "nn.sigmoid")
-def sigmoid(x: Any, name: str | None = None) -> Tensor:
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / (1 + e⁻ˣ), without overflow.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -76,7 +79,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """ln(1 / (1 + e⁻ˣ)) = -softplus(-x), without overflow.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -89,7 +92,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.softplus", "nn.softplus")
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """ln(1 + eˣ), without overflow.
 
     features: a tensor of floats; InvalidArgumentError otherwise.
@@ -102,7 +105,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.softsign", "nn.softsign")
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """x / (1 + |x|).
 
     features: a tensor of floats; InvalidArgumentError otherwise.
@@ -115,7 +118,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.xlogy")
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x ln y, and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.
@@ -128,7 +131,7 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.xlog1py")
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x ln(1 + y), and 0 where x = 0.
 
     x, y: tensors of one dtype, floats or complex numbers; InvalidArgumentError otherwise.

@@ -26,7 +26,7 @@ def keeping_zeros(function: Callable[[Any], Any], x: Any) -> Any:
     return function(x)
 
 
-def flag(value: Any, function: str, argument: str) -> bool:
+def flag(value: bool | None, function: str, argument: str) -> bool:
     """`value` as a truth value; None is false, TypeError for what is neither true nor false."""
     if type(value) is bool:
         return value
@@ -38,7 +38,7 @@ def flag(value: Any, function: str, argument: str) -> bool:
         ) from None
 
 
-def numeric(x: Any, function: str, argument: str) -> Tensor:
+def numeric(x: object, function: str, argument: str) -> Tensor:
     """`x` as a tensor of numbers; TypeError for truth values and strings."""
     x = convert_to_tensor(x)
     if not x.dtype.is_numeric:

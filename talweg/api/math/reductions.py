@@ -6,7 +6,7 @@ the end.  InvalidArgumentError for an axis that is out of range, named twice, or
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,8 +35,12 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, complex, reduce
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+    from talweg.core.primitive import Primitive
 
-def reduction_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
+
+def reduction_axes(axis: object, rank: int, function: str) -> tuple[int, ...]:
     """Sorted non-negative axes from an `axis` argument."""
     if axis is None:
         return tuple(range(rank))
@@ -51,7 +55,7 @@ def reduction_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     return axes_argument(axis, rank, function)
 
 
-def _axis_vector(axis: Any, function: str) -> list:
+def _axis_vector(axis: object, function: str) -> list:
     array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
     if array.size and array.dtype.kind not in "iu":
         raise invalid(
@@ -60,7 +64,7 @@ def _axis_vector(axis: Any, function: str) -> list:
     return array.reshape(-1).tolist()
 
 
-def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
+def _reduce(prim: Primitive, x: object, axis: object, keepdims: bool | None, function: str) -> Any:
     if type(x) is not EagerTensor:
         x = convert_to_tensor(x)
         if axis is None and not keepdims and type(x) is Symbol and x.shape.rank is None:
@@ -76,7 +80,7 @@ def _reduce(prim: Any, x: Any, axis: Any, keepdims: Any, function: str) -> Any:
 
 @export("math.reduce_sum", "reduce_sum")
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: object = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The sum of the elements over axes, in the dtype of the operand.
 
@@ -92,7 +96,10 @@ def reduce_sum(
 
 @export("math.reduce_mean", "reduce_mean")
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The mean of the elements over axes, in the dtype of the operand.
 
@@ -109,7 +116,10 @@ def reduce_mean(
 
 @export("math.reduce_prod", "reduce_prod")
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: object,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The product of the elements over axes, in the dtype of the operand; 1 for no elements.
 
@@ -125,7 +135,10 @@ def reduce_prod(
 
 @export("math.reduce_max", "reduce_max")
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The largest element over axes; NaN wins, and -inf (the lowest integer) stands for none.
 
@@ -143,7 +156,10 @@ def reduce_max(
 
 @export("math.reduce_min", "reduce_min")
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The smallest element over axes; NaN wins, and inf (the highest integer) stands for none.
 
@@ -159,7 +175,10 @@ def reduce_min(
 
 @export("math.reduce_logsumexp", "reduce_logsumexp")
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """ln Σ eˣ over axes, without overflow; -inf for no elements.
 
@@ -179,7 +198,10 @@ def _truth(x: Any) -> Tensor:
 
 @export("math.reduce_all", "reduce_all")
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Whether all elements over axes are true; true for no elements.
 
@@ -195,7 +217,10 @@ def reduce_all(
 
 @export("math.reduce_any", "reduce_any")
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Whether some element over axes is true; false for no elements.
 
@@ -214,7 +239,10 @@ def reduce_any(
 
 @export("math.reduce_variance")
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The mean of |x - mean|² over axes, a real number for complex operands too.
 
@@ -228,7 +256,7 @@ def reduce_variance(
     return _variance(input_tensor, axis, keepdims, "reduce_variance")
 
 
-def _variance(x: Any, axis: Any, keepdims: Any, function: str) -> Any:
+def _variance(x: object, axis: object, keepdims: bool, function: str) -> Any:
     x = tensor(x)
     if x.dtype in INTEGER or (x.dtype in INEXACT and isinstance(axis, float)):
         raise type_error(
@@ -248,7 +276,10 @@ def _variance(x: Any, axis: Any, keepdims: Any, function: str) -> Any:
 
 @export("math.reduce_std")
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The square root of `tf.math.reduce_variance`.
 
@@ -265,7 +296,10 @@ def reduce_std(
 
 @export("math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """√ Σ |x|² over axes, in the dtype of the operand; for integers the fraction is dropped.
 
@@ -293,7 +327,11 @@ def reduce_euclidean_norm(
 
 @export("math.l2_normalize", "nn.l2_normalize", "linalg.l2_normalize")
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: AxisLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: AxisLike | None = None,
 ) -> Tensor:
     """x / √ max(Σ |x|², epsilon), the sum over axes.
 
@@ -334,10 +372,10 @@ def _nonzero(x: Tensor) -> Tensor:
 
 @export("math.count_nonzero")
 def count_nonzero(
-    input: Any,  # noqa: A002
-    axis: Any = None,
+    input: TensorLike,  # noqa: A002
+    axis: AxisLike | None = None,
     keepdims: bool | None = None,
-    dtype: Any = int64,
+    dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
     """How many elements over axes are not 0 (false, the empty string), as `dtype`.
@@ -355,7 +393,7 @@ def count_nonzero(
 
 
 @export("math.zero_fraction", "nn.zero_fraction")
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The fraction of elements that are 0, a float32 scalar; NaN for no elements.
 
     value: a tensor of numbers.
@@ -372,7 +410,9 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 PLACES = {"argmax": (int16, uint16, int32, int64), "argmin": (int32, int64)}
 
 
-def _place(prim: Any, x: Any, axis: Any, output_type: Any, function: str) -> Any:
+def _place(
+    prim: Primitive, x: Any, axis: TensorLike | None, output_type: object, function: str
+) -> Any:
     x, dtype = tensor(x), as_dtype(output_type)
     if dtype not in PLACES[function]:
         names = ", ".join(allowed.name for allowed in PLACES[function])
@@ -385,9 +425,9 @@ def _place(prim: Any, x: Any, axis: Any, output_type: Any, function: str) -> Any
 
 @export("math.argmax", "argmax")
 def argmax(
-    input: Any,  # noqa: A002
-    axis: Any = None,
-    output_type: Any = int64,
+    input: TensorLike,  # noqa: A002
+    axis: AxisLike | None = None,
+    output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
     """The place of the largest element along an axis, the first of equal ones.
@@ -404,9 +444,9 @@ def argmax(
 
 @export("math.argmin", "argmin")
 def argmin(
-    input: Any,  # noqa: A002
-    axis: Any = None,
-    output_type: Any = int64,
+    input: TensorLike,  # noqa: A002
+    axis: AxisLike | None = None,
+    output_type: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
     """The place of the smallest element along an axis, the first of equal ones.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, matching_tensors
 from talweg.core.dtypes import float32
 from talweg.core.value import Tensor
 from talweg.prims import rounding
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("math.floor", "floor")
@@ -25,7 +28,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.ceil")
-def ceil(x: Any, name: str | None = None) -> Tensor:
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """The smallest integer not below x, as a float.  The derivative is absent.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -38,7 +41,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.rint")
-def rint(x: Any, name: str | None = None) -> Tensor:
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """The integer next to x, halves to the even one, as a float.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -51,7 +54,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.round", "round")
-def round(x: Any, name: str | None = None) -> Tensor:  # noqa: A001
+def round(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001
     """The integer next to x, halves to the even one, in x's dtype.
 
     x: a tensor of real numbers; integers come back as they are.  InvalidArgumentError otherwise.
@@ -64,7 +67,7 @@ def round(x: Any, name: str | None = None) -> Tensor:  # noqa: A001
 
 
 @export("math.is_nan")
-def is_nan(x: Any, name: str | None = None) -> Tensor:
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether x is not a number.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -77,7 +80,7 @@ def is_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.is_inf")
-def is_inf(x: Any, name: str | None = None) -> Tensor:
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether x is infinite.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -90,7 +93,7 @@ def is_inf(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.is_finite")
-def is_finite(x: Any, name: str | None = None) -> Tensor:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether x is neither infinite nor NaN.
 
     x: a tensor of floats; InvalidArgumentError otherwise.  bool in x's shape.
@@ -103,7 +106,7 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.nextafter")
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """The next number of the dtype after x1 in the direction of x2.
 
     x1, x2: tensors of float32 or float64, broadcast; InvalidArgumentError otherwise.

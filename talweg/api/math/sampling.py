@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
@@ -11,10 +11,17 @@ from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 
 @export("math.sobol_sample")
 def sobol_sample(
-    dim: Any, num_results: Any, skip: Any = 0, dtype: Any = float32, name: str | None = None
+    dim: AxisLike,
+    num_results: TensorLike,
+    skip: TensorLike = 0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """Points [num_results, dim] of the Sobol sequence in [0, 1), the origin left out.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,12 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims import scan
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+    from talweg.core.primitive import Primitive
 
-def _scan(prim: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Any:
+
+def _scan(prim: Primitive, x: object, axis: TensorLike, exclusive: bool, reverse: bool) -> Any:
     x = tensor(x)
     if type(axis) is not int:
         axis = _one_axis(axis, prim.name)
@@ -25,7 +29,7 @@ def _scan(prim: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Any:
     return prim(x, axis=place, exclusive=exclusive, reverse=flag(reverse, prim.name, "reverse"))
 
 
-def _one_axis(axis: Any, function: str) -> int:
+def _one_axis(axis: TensorLike, function: str) -> int:
     array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
     if array.dtype.kind not in "iu":
         raise type_error("TW104", f"{function}: axis={axis!r} is no integer", "an integer")
@@ -36,7 +40,11 @@ def _one_axis(axis: Any, function: str) -> int:
 
 @export("math.cumsum", "cumsum")
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: object,
+    axis: AxisLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The sums of the elements up to each one along an axis, in x's shape and dtype.
 
@@ -54,7 +62,11 @@ def cumsum(
 
 @export("math.cumprod")
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: AxisLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The products of the elements up to each one along an axis, in x's shape and dtype.
 
@@ -72,7 +84,11 @@ def cumprod(
 
 @export("math.cumulative_logsumexp")
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: AxisLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """ln Σ eˣ over the elements up to each one along an axis, without overflow.
 

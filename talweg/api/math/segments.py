@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
@@ -17,6 +17,11 @@ from talweg.prims import arithmetic, guarded, rounding, segment
 from talweg.prims.layout import reshape
 from talweg.prims.reduce import reduce_max
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dtypes import DType
+    from talweg.core.primitive import Primitive
+
 # -- sorted ids
 
 
@@ -28,7 +33,7 @@ class SegmentCount(NamedTuple):
 
 
 def _sorted_operands(
-    data: Any, segment_ids: Any, function: str
+    data: object, segment_ids: object, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
     """Data, ids, and how many segments there are; InvalidArgumentError for ids out of order."""
     data, ids = tensor(data), tensor(segment_ids)
@@ -55,7 +60,7 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
     return SegmentCount(integer(top, "segment", "segment_ids") + 1, top)
 
 
-def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: Any) -> Tensor:
+def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
     """How many rows each segment has, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
@@ -67,7 +72,7 @@ def _rank(data: Tensor, ids: Tensor) -> int:
 
 
 @export("math.segment_sum")
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -82,7 +87,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.segment_prod")
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The product of the rows of each segment; 1 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -97,7 +102,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 @export("math.segment_mean")
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The mean of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...]; the
@@ -124,7 +129,7 @@ def _sorted_extreme(prim: Any, data: Any, segment_ids: Any) -> Any:
 
 
 @export("math.segment_max")
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -138,7 +143,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.segment_min")
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest of the rows of each segment; 0 where an id is missing.
 
     data [n, ...] of real numbers, segment_ids [n] of int32 or int64, sorted -> [last id + 1, ...].
@@ -158,7 +163,7 @@ _SHORT_IDS = ("segment_sum", "segment_mean", "segment_sqrt_n")  # that take int1
 
 
 def _operands(
-    data: Any, segment_ids: Any, num_segments: Any, function: str
+    data: object, segment_ids: object, num_segments: object, function: str
 ) -> tuple[Tensor, Tensor, SegmentCount]:
     data, ids = tensor(data), tensor(segment_ids)
     if ids.dtype is int16 and function in _SHORT_IDS:
@@ -176,14 +181,14 @@ def _operands(
     )
 
 
-def _unsorted(prim: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _unsorted(prim: Primitive, data: object, segment_ids: object, num_segments: object) -> Any:
     data, ids, count = _operands(data, segment_ids, num_segments, prim.name)
     return prim(data, ids, count=count.size)
 
 
 @export("math.unsorted_segment_sum")
 def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The sum of the rows of each segment; 0 for an empty one.
 
@@ -200,7 +205,7 @@ def unsorted_segment_sum(
 
 @export("math.unsorted_segment_prod")
 def unsorted_segment_prod(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The product of the rows of each segment; 1 for an empty one.
 
@@ -217,7 +222,7 @@ def unsorted_segment_prod(
 
 @export("math.unsorted_segment_max")
 def unsorted_segment_max(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The largest of the rows of each segment; the lowest number of the dtype for an empty one.
 
@@ -234,7 +239,7 @@ def unsorted_segment_max(
 
 @export("math.unsorted_segment_min")
 def unsorted_segment_min(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The smallest of the rows of each segment; the highest number of the dtype for an empty one.
 
@@ -251,7 +256,7 @@ def unsorted_segment_min(
 
 @export("math.unsorted_segment_mean")
 def unsorted_segment_mean(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: Any, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The mean of the rows of each segment; 0 for an empty one.
 
@@ -273,7 +278,7 @@ def unsorted_segment_mean(
 
 @export("math.unsorted_segment_sqrt_n")
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The sum of the rows of each segment over the square root of their number; 0 for none.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
@@ -17,9 +17,12 @@ from talweg.prims import arithmetic, guarded, segment
 from talweg.prims.indexing import gather
 from talweg.prims.layout import reshape
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 def _picked(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any, function: str, accepts: Any
+    data: object, indices: object, segment_ids: Any, num_segments: Any, function: str, accepts: Any
 ) -> tuple[Tensor, Tensor, SegmentCount]:
     """The rows of data that take part, their ids, and the number of segments.
 
@@ -54,10 +57,10 @@ def _counts(rows: Tensor, ids: Tensor, count: SegmentCount) -> Tensor:
 
 @export("sparse.segment_sum")
 def segment_sum(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
@@ -79,10 +82,10 @@ def segment_sum(
 
 @export("sparse.segment_mean")
 def segment_mean(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
@@ -106,10 +109,10 @@ def segment_mean(
 
 @export("sparse.segment_sqrt_n")
 def segment_sqrt_n(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -15,17 +15,20 @@ from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
 from talweg.prims import reduce, special
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 # -- gamma and zeta
 
 
-def _wide(first: Any, second: Any, function: str, argument: str) -> tuple[Any, Any]:
+def _wide(first: Tensor, second: Tensor, function: str, argument: str) -> tuple[Any, Any]:
     """The operands; InvalidArgumentError for floats of 16 bits, which TensorFlow refuses here."""
     check_dtype(function, argument, first.dtype, special.WIDE)
     return first, second
 
 
 @export("math.lgamma")
-def lgamma(x: Any, name: str | None = None) -> Tensor:
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """ln |Γ(x)|; infinite at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -38,7 +41,7 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.digamma")
-def digamma(x: Any, name: str | None = None) -> Tensor:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """ψ(x), the derivative of ln Γ(x); NaN at 0, -1, -2, ...
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -51,7 +54,7 @@ def digamma(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.polygamma")
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """ψ⁽ᵃ⁾(x), the derivative of order a of the digamma function; NaN for other than whole a >= 0.
 
     a, x: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
@@ -65,7 +68,7 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.zeta")
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """ζ(x, q) = Σₖ₌₀ (q + k)⁻ˣ, the Hurwitz zeta function.
 
     x, q: tensors of one dtype, float32 or float64, broadcast; InvalidArgumentError otherwise.
@@ -79,7 +82,7 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.igamma")
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """P(a, x), the lower incomplete gamma function, regularised: from 0 at x = 0 to 1.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
@@ -93,7 +96,7 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.igammac")
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Q(a, x) = 1 - P(a, x), the upper incomplete gamma function, regularised.
 
     a, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.  NaN for a <= 0 or
@@ -107,7 +110,7 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.betainc")
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Iₓ(a, b), the incomplete beta function, regularised: from 0 at x = 0 to 1 at x = 1.
 
     a, b, x: tensors of one dtype, float32 or float64, of one shape or scalars; InvalidArgumentError
@@ -129,7 +132,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.lbeta")
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """ln |B(x)| = Σ ln |Γ(xᵢ)| - ln |Γ(Σ xᵢ)| over the last axis.
 
     x [..., n]: a tensor of floats -> [...].  InvalidArgumentError for a scalar or another dtype.
@@ -150,7 +153,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.erf")
-def erf(x: Any, name: str | None = None) -> Tensor:
+def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """The error function, 2/√π ∫₀ˣ e^(-t²) dt.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -163,7 +166,7 @@ def erf(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.erfc")
-def erfc(x: Any, name: str | None = None) -> Tensor:
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """1 - erf(x), accurate for large x.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -176,7 +179,7 @@ def erfc(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.erfinv")
-def erfinv(x: Any, name: str | None = None) -> Tensor:
+def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose error function is x; infinite at -1 and 1, NaN beyond.
 
     x: a tensor of floats; InvalidArgumentError otherwise.
@@ -189,7 +192,7 @@ def erfinv(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.erfcinv")
-def erfcinv(x: Any, name: str | None = None) -> Tensor:
+def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose complementary error function is x; infinite at 0 and 2, NaN beyond.
 
     x: a tensor of floats; TypeError or InvalidArgumentError otherwise.
@@ -205,7 +208,7 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.ndtri")
-def ndtri(x: Any, name: str | None = None) -> Tensor:
+def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     """The quantile of the standard normal distribution; infinite at 0 and 1.
 
     x: a tensor of floats; InvalidArgumentError otherwise.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -14,6 +14,9 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.prims import arithmetic
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 def _terms(inputs: Any, function: str) -> list:
@@ -35,7 +38,7 @@ def _terms(inputs: Any, function: str) -> list:
 
 
 @export("math.add_n", "add_n")
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and one dtype; nothing is broadcast.
 
     inputs: a list of tensors or `IndexedSlices`.  ValueError for an empty list,
@@ -64,7 +67,10 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 @export("math.accumulate_n")
 def accumulate_n(
-    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: TensorLike,
+    shape: ShapeLike | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The sum of tensors of one shape and one dtype, which may be stated beside them.
 
@@ -96,7 +102,7 @@ def accumulate_n(
 
 
 @export("math.polyval")
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients, highest power first, at x, by Horner's rule.
 
     coeffs: a list of tensors that broadcast against x; ValueError if it is no list.

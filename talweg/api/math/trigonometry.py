@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, keeping_zeros, matching
 from talweg.core.value import Tensor
 from talweg.prims import transcendental
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("math.sin", "sin")
-def sin(x: Any, name: str | None = None) -> Tensor:
+def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """The sine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -24,7 +27,7 @@ def sin(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.cos", "cos")
-def cos(x: Any, name: str | None = None) -> Tensor:
+def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """The cosine of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -37,7 +40,7 @@ def cos(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.tan", "tan")
-def tan(x: Any, name: str | None = None) -> Tensor:
+def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """The tangent of an angle in radians.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -50,7 +53,7 @@ def tan(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.asin", "asin")
-def asin(x: Any, name: str | None = None) -> Tensor:
+def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -63,7 +66,7 @@ def asin(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.acos", "acos")
-def acos(x: Any, name: str | None = None) -> Tensor:
+def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [0, π] whose cosine is x; NaN outside [-1, 1].
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -76,7 +79,7 @@ def acos(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.atan", "atan")
-def atan(x: Any, name: str | None = None) -> Tensor:
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in (-π/2, π/2) whose tangent is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -89,7 +92,7 @@ def atan(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.sinh", "sinh")
-def sinh(x: Any, name: str | None = None) -> Tensor:
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic sine, (eˣ - e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -102,7 +105,7 @@ def sinh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.cosh", "cosh")
-def cosh(x: Any, name: str | None = None) -> Tensor:
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -115,7 +118,7 @@ def cosh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.tanh", "tanh", "nn.tanh")
-def tanh(x: Any, name: str | None = None) -> Tensor:
+def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """The hyperbolic tangent, (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -128,7 +131,7 @@ def tanh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.asinh", "asinh")
-def asinh(x: Any, name: str | None = None) -> Tensor:
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose hyperbolic sine is x.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -141,7 +144,7 @@ def asinh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.acosh", "acosh")
-def acosh(x: Any, name: str | None = None) -> Tensor:
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """The number >= 0 whose hyperbolic cosine is x; NaN below 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -154,7 +157,7 @@ def acosh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.atanh", "atanh")
-def atanh(x: Any, name: str | None = None) -> Tensor:
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose hyperbolic tangent is x; infinite at -1 and 1.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
@@ -167,7 +170,7 @@ def atanh(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.atan2", "atan2")
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The angle in [-π, π] between the positive x axis and the point (x, y).
 
     y, x: tensors of one float dtype, broadcast; InvalidArgumentError otherwise.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from talweg.prims.arithmetic import cast
 from talweg.prims.nn import activations
 from talweg.prims.transcendental import sigmoid
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @export("nn.relu")
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """max(features, 0), element by element; NaN stays NaN, the derivative at 0 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for bool, string and complex.
@@ -32,7 +35,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("nn.relu6")
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6), element by element; the derivative at 0 and at 6 is 0.
 
     features: a tensor of any real dtype.  InvalidArgumentError for other dtypes.
@@ -45,7 +48,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("nn.leaky_relu")
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """features where positive, alpha * features elsewhere; the derivative at 0 is alpha.
 
     features: a tensor of floats; integers are cast to float32.  alpha: a number, rounded to float32
@@ -66,7 +69,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 
 @export("nn.elu")
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """features where >= 0, exp(features) - 1 elsewhere.
 
     features: a tensor of floats.  InvalidArgumentError for other dtypes.
@@ -79,7 +82,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("nn.selu")
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """s features where >= 0, s a (exp(features) - 1) elsewhere; s = 1.0507, a = 1.6733.
 
     Keeps mean 0 and variance 1 through layers (Klambauer et al. 2017).  features: a tensor of
@@ -93,7 +96,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
 
 
 @export("nn.crelu")
-def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: AxisLike = -1, name: str | None = None) -> Tensor:
     """relu(features) and relu(-features), one after the other along `axis`, which doubles.
 
     features: a tensor of floats or signed integers, of rank 1 or more.  InvalidArgumentError for
@@ -109,7 +112,7 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
 
 
 @export("nn.gelu")
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """features * Φ(features), Φ the distribution function of the standard normal.
 
     approximate: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) instead (Hendrycks and Gimpel 2016).
@@ -132,7 +135,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 
 
 @export("nn.silu", "nn.swish")
-def silu(features: Any, beta: Any = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """features * sigmoid(beta * features).
 
     features: a tensor of floats or complex numbers.  beta: a number or a tensor that broadcasts; it
@@ -149,7 +152,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
 
 
 @export("nn.softmax", "math.softmax")
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`, the last by default, without overflow.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,
@@ -167,7 +170,9 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 
 @export("nn.log_softmax", "math.log_softmax")
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(
+    logits: TensorLike, axis: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """logits - log(sum(exp(logits))) along `axis`, the last by default.
 
     logits: a tensor of floats, of rank 1 or more.  InvalidArgumentError for other dtypes, a scalar,

@@ -7,7 +7,7 @@ CPU, forward and backward, and explicit paddings are taken by every plain convol
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
@@ -29,13 +29,16 @@ from talweg.core.value import Tensor
 from talweg.prims.layout import reshape
 from talweg.prims.nn import convolution as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike, WindowLike
+
 
 def _convolve(
     function: str,
-    x: Any,
-    w: Any,
+    x: object,
+    w: object,
     strides: tuple,
-    padding: Any,
+    padding: object,
     dilation: tuple,
     first: bool,
 ) -> Any:
@@ -62,12 +65,12 @@ def _convolve(
 
 @export("nn.conv1d")
 def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
-    data_format: Any = "NWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    stride: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolution along a line.
@@ -96,12 +99,12 @@ def conv1d(
 
 @export("nn.conv2d")
 def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str | None = "NHWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolution in the plane.
@@ -130,12 +133,12 @@ def conv2d(
 
 @export("nn.conv3d")
 def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NDHWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NDHWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolution in space.
@@ -163,12 +166,12 @@ def conv3d(
 
 @export("nn.convolution")
 def convolution(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: Any = None,
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: WindowLike | None = None,
+    padding: WindowLike = "VALID",
+    data_format: str | None = None,
+    dilations: object = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolution in as many dimensions (1 to 3) as the filters have before their last two.
@@ -214,7 +217,11 @@ def check_not_both(function: str, strides: tuple, dilation: tuple) -> None:
 
 @export("nn.atrous_conv2d")
 def atrous_conv2d(
-    value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    rate: TensorLike,
+    padding: WindowLike,
+    name: str | None = None,
 ) -> Tensor:
     """`conv2d` with `rate - 1` holes between the taps of the filters (channels last).
 
@@ -229,7 +236,7 @@ def atrous_conv2d(
 
 
 def _depthwise_geometry(
-    function: str, strides: Any, padding: Any, data_format: Any, dilations: Any
+    function: str, strides: object, padding: object, data_format: str | None, dilations: object
 ) -> tuple[dict, bool]:
     """(strides, padding, dilation as parameters, whether channels are in front)."""
     first = channels_first(data_format, 2, function)
@@ -247,12 +254,12 @@ def _check_floating(function: str, x: Any) -> None:
 
 @export("nn.depthwise_conv2d")
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = None,
-    dilations: Any = None,
+    input: object,
+    filter: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str | None = None,
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Every channel convolved with its own filters.
@@ -289,13 +296,13 @@ def _beside(w: Any) -> Any:
 
 @export("nn.depthwise_conv2d_backprop_input")
 def depthwise_conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    input_sizes: TensorLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NHWC",
+    dilations: WindowLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d` for its input, of shape `input_sizes`."""
@@ -312,13 +319,13 @@ def depthwise_conv2d_backprop_input(
 
 @export("nn.depthwise_conv2d_backprop_filter")
 def depthwise_conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NHWC",
+    dilations: WindowLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d` for its filter, of shape `filter_sizes`."""
@@ -333,13 +340,13 @@ def depthwise_conv2d_backprop_filter(
 
 @export("nn.separable_conv2d")
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = None,
-    dilations: Any = None,
+    input: object,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str | None = None,
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`depthwise_conv2d`, then a 1x1 convolution that mixes the channels.

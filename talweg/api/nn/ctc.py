@@ -7,7 +7,7 @@ paths with the labels wanted, summed by going through time once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from talweg.eager.composite import SparseTensor
 from talweg.kernels import ctc_beams
 from talweg.prims.search import nonzero
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 NEVER = -1e30  # log of the probability of what cannot be; finite, so that differences are numbers
 
 
@@ -61,7 +64,9 @@ def _shifted(alpha: Any, places: int) -> Any:
     return concat([never, alpha[:, :-places]], axis=1)
 
 
-def _log_probability(labels: Any, scores: Any, label_length: Any, score_length: Any, blank: int):
+def _log_probability(
+    labels: Any, scores: Any, label_length: object, score_length: object, blank: int
+):
     """log p of `labels` [batch, n] under log probabilities `scores` [time, batch, classes]."""
     batch, count = labels.dims
     labels = where(less(labels, 0), zeros_like(labels), labels)
@@ -105,12 +110,12 @@ def _dense(labels: SparseTensor) -> tuple:
 
 @export("nn.ctc_loss")
 def ctc_loss(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike,
+    logits: TensorLike | None,
+    label_length: TensorLike | None,
+    logit_length: TensorLike | None,
     logits_time_major: bool = True,
-    unique: Any = None,
+    unique: TensorLike | None = None,
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -151,14 +156,14 @@ def ctc_loss(
 
 @export("compat.v1.nn.ctc_loss")
 def ctc_loss_v1(
-    labels: Any,
-    inputs: Any = None,
-    sequence_length: Any = None,
+    labels: TensorLike,
+    inputs: TensorLike | None = None,
+    sequence_length: TensorLike | None = None,
     preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
-    logits: Any = None,
+    logits: TensorLike | None = None,
 ) -> Any:
     """`tf.nn.ctc_loss` of sparse labels, with the last class for blanks.
 
@@ -170,7 +175,7 @@ def ctc_loss_v1(
     return ctc_loss(labels, given, None, sequence_length, time_major, None, -1)
 
 
-def _as_sparse(labels: Any, kept: Any, columns: Any) -> SparseTensor:
+def _as_sparse(labels: object, kept: Any, columns: Any) -> SparseTensor:
     """The kept elements of a matrix, moved to the left of their rows."""
     places = nonzero(kept)
     before = cast(kept, int64)
@@ -183,14 +188,14 @@ def _as_sparse(labels: Any, kept: Any, columns: Any) -> SparseTensor:
     return SparseTensor(indices, cast(values, int64), shape)
 
 
-def _exclusive(x: Any) -> Any:
+def _exclusive(x: Tensor) -> Any:
     return cumsum(x, axis=1, exclusive=True)
 
 
 @export("nn.ctc_greedy_decoder")
 def ctc_greedy_decoder(
-    inputs: Any,
-    sequence_length: Any,
+    inputs: TensorLike,
+    sequence_length: TensorLike,
     merge_repeated: bool = True,
     blank_index: int | None = None,
 ) -> tuple[Any, ...]:
@@ -220,7 +225,7 @@ def ctc_greedy_decoder(
 
 @export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[Any, ...]:
     """The `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch, top_paths]).
 
@@ -249,8 +254,8 @@ def ctc_beam_search_decoder(
 
 @export("compat.v1.nn.ctc_beam_search_decoder")
 def ctc_beam_search_decoder_v1(
-    inputs: Any,
-    sequence_length: Any,
+    inputs: TensorLike,
+    sequence_length: TensorLike,
     beam_width: int = 100,
     top_paths: int = 1,
     merge_repeated: bool = True,

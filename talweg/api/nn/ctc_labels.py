@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
 from talweg.api.tensors import cast
 from talweg.core.dtypes import int32, int64
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("nn.collapse_repeated")
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple:
+def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> tuple:
     """(labels where runs of equal ones are one, [batch, longest]; their numbers, [batch]).
 
     labels: [batch, time], of which the first `seq_length` count; what is left is filled with 0.
@@ -37,7 +40,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
 
 
 @export("nn.ctc_unique_labels")
-def ctc_unique_labels(labels: Any, name: str | None = None) -> list:
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list:
     """[the different labels of each row in the order in which they appear, filled with 0; which of
     them each label is], [batch, time] both, for `tf.nn.ctc_loss`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from talweg.prims.arithmetic import greater_equal, select, zeros_of
 from talweg.prims.layout import broadcast_to
 from talweg.prims.state import shape_of
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.dtypes import DType
+
 Sampler = Callable[[Any, Any], Tensor]
 
 
-def _drop(x: Any, rate: Any, noise_shape: Any, sample: Sampler, function: str) -> Tensor:
+def _drop(x: Any, rate: Any, noise_shape: object, sample: Sampler, function: str) -> Tensor:
     """x / (1 - rate) where a uniform number is at least `rate`, 0 elsewhere."""
     x = tensor(x)
     if not x.dtype.is_floating:
@@ -65,7 +69,7 @@ def _checked_rate(rate: Any, x: Tensor, function: str) -> Any:
     return number
 
 
-def _noise_shape(noise_shape: Any, x: Tensor, function: str) -> Any:
+def _noise_shape(noise_shape: object, x: Tensor, function: str) -> Any:
     """The shape of the choices: sizes, or a tensor of them where x has a rank nobody knows."""
     if noise_shape is None:
         return shape_of(x, dtype=int32) if x.shape.rank is None else x.dims
@@ -83,7 +87,11 @@ def _noise_shape(noise_shape: Any, x: Tensor, function: str) -> Any:
 
 @export("nn.dropout")
 def dropout(
-    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: object,
+    rate: object,
+    noise_shape: object = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """`x` with each element set to 0 with probability `rate`, the others divided by 1 - rate.
 
@@ -96,7 +104,7 @@ def dropout(
     array([1., 2.], dtype=float32)
     """
 
-    def sample(dims: tuple, dtype: Any) -> Tensor:
+    def sample(dims: tuple, dtype: DType) -> Tensor:
         return uniform(dims, seed=seed, dtype=dtype)
 
     return _drop(x, rate, noise_shape, sample, "dropout")
@@ -104,12 +112,12 @@ def dropout(
 
 @export("compat.v1.nn.dropout")
 def dropout_v1(
-    x: Any,
+    x: object,
     keep_prob: Any = None,
     noise_shape: Any = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: object = None,
 ) -> Tensor:
     """`tf.nn.dropout` by the probability to keep an element, or by `rate`; ValueError for both.
 
@@ -126,11 +134,11 @@ def dropout_v1(
 
 @export("nn.experimental.stateless_dropout")
 def stateless_dropout(
-    x: Any,
-    rate: Any,
-    seed: Any,
-    rng_alg: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    rate: TensorLike,
+    seed: TensorLike,
+    rng_alg: TensorLike | None = None,
+    noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """As `tf.nn.dropout`, chosen by `seed` (two integers) alone: the same seed, the same choice.
@@ -141,7 +149,7 @@ def stateless_dropout(
     """
     algorithm = "auto_select" if rng_alg is None else rng_alg
 
-    def sample(dims: tuple, dtype: Any) -> Tensor:
+    def sample(dims: tuple, dtype: DType) -> Tensor:
         return stateless_uniform(dims, seed, dtype=dtype, alg=algorithm)
 
     return _drop(x, rate, noise_shape, sample, "stateless_dropout")
@@ -149,10 +157,10 @@ def stateless_dropout(
 
 @export("nn.experimental.general_dropout")
 def general_dropout(
-    x: Any,
-    rate: Any,
+    x: TensorLike,
+    rate: TensorLike,
     uniform_sampler: Callable[..., Any],
-    noise_shape: Any = None,
+    noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """As `tf.nn.dropout`, with the random numbers `uniform_sampler(shape=..., dtype=...)` gives.
@@ -164,7 +172,7 @@ def general_dropout(
     array([0., 0.], dtype=float32)
     """
 
-    def sample(dims: tuple, dtype: Any) -> Tensor:
+    def sample(dims: tuple, dtype: DTypeLike) -> Tensor:
         return uniform_sampler(shape=dims, dtype=dtype)
 
     return _drop(x, rate, noise_shape, sample, "general_dropout")

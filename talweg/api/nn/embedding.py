@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_norm
@@ -16,8 +16,11 @@ from talweg.core.value import Tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims import layout
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def _table(params: Any) -> Any:
+
+def _table(params: object) -> Any:
     """One table: `params`, or the parts of one that a list holds, one after the other."""
     if not isinstance(params, (list, tuple)):
         return params
@@ -33,7 +36,7 @@ def _table(params: Any) -> Any:
 
 @export("nn.embedding_lookup")
 def embedding_lookup(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+    params: TensorLike, ids: TensorLike, max_norm: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """The rows of `params` that `ids` name.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from talweg.prims.indexing import gather
 from talweg.prims.layout import pad
 from talweg.prims.nn import pooling
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike, WindowLike
+
 
 class FractionalPool(NamedTuple):
     """The results of fractional pooling; window i starts at number i of its sequence."""
@@ -35,8 +38,8 @@ class FractionalPool(NamedTuple):
 
 @export("nn.fractional_max_pool")
 def fractional_max_pool(
-    value: Any,
-    pooling_ratio: Any,
+    value: TensorLike,
+    pooling_ratio: TensorLike,
     pseudo_random: bool = False,
     overlapping: bool = False,
     seed: int = 0,
@@ -62,8 +65,8 @@ def fractional_max_pool(
 
 @export("nn.fractional_avg_pool")
 def fractional_avg_pool(
-    value: Any,
-    pooling_ratio: Any,
+    value: TensorLike,
+    pooling_ratio: TensorLike,
     pseudo_random: bool = False,
     overlapping: bool = False,
     seed: int = 0,
@@ -106,7 +109,7 @@ def _sequences(
 
 
 def _borders(
-    function: str, size: int, ratio: float, pseudo_random: bool, random: np.random.Generator
+    function: str, size: int, ratio: Any, pseudo_random: bool, random: np.random.Generator
 ) -> np.ndarray:
     """Increasing borders 0 ... size of floor(size / ratio) windows."""
     outputs = int(size / ratio)
@@ -150,11 +153,11 @@ def _spread(
 
 @export("nn.with_space_to_batch")
 def with_space_to_batch(
-    input: Any,
-    dilation_rate: Any,
+    input: TensorLike,
+    dilation_rate: WindowLike,
     padding: str,
     op: Callable[..., Any],
-    filter_shape: Any = None,
+    filter_shape: ShapeLike | None = None,
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
@@ -202,7 +205,7 @@ def with_space_to_batch(
 
 
 def _base_padding(
-    function: str, padding: str, rates: tuple, filter_shape: Any
+    function: str, padding: str, rates: tuple, filter_shape: object
 ) -> tuple[list[int], list[int]]:
     """How many zeros "SAME" puts in front of and behind each axis; none for "VALID"."""
     if padding == "VALID":

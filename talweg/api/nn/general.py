@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -11,13 +11,16 @@ from talweg.api.nn.windows import full_list
 from talweg.core.errors import UnimplementedError, compose, invalid
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 FORMATS = ("CHANNELS_LAST", "CHANNELS_FIRST")
 
 
 @export("conv")
 def conv(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: TensorLike,  # noqa: A002
+    filter: TensorLike,  # noqa: A002
     strides: Any,
     padding: str,
     explicit_paddings: Any = (),
@@ -80,9 +83,9 @@ def _margins(padding: str, explicit: list, spatial: int, first: bool) -> Any:
 
 @export("conv2d_backprop_input_v2")
 def conv2d_backprop_input_v2(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
-    out_backprop: Any,
+    input: TensorLike,  # noqa: A002
+    filter: TensorLike,  # noqa: A002
+    out_backprop: TensorLike,
     strides: Any,
     padding: str,
     use_cudnn_on_gpu: bool = True,
@@ -112,9 +115,9 @@ def conv2d_backprop_input_v2(
 
 @export("conv2d_backprop_filter_v2")
 def conv2d_backprop_filter_v2(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
-    out_backprop: Any,
+    input: TensorLike,  # noqa: A002
+    filter: TensorLike,  # noqa: A002
+    out_backprop: TensorLike,
     strides: Any,
     padding: str,
     use_cudnn_on_gpu: bool = True,

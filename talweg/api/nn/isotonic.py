@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from talweg.core.dtypes import float32, float64
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import layout, segment
 from talweg.prims.arithmetic import cast, neg
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
 
 IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
 
@@ -37,7 +40,9 @@ def _pools(row: np.ndarray) -> list[int]:
 
 
 @export("nn.isotonic_regression")
-def isotonic_regression(inputs: Any, decreasing: bool = True, axis: Any = -1) -> tuple[Any, ...]:
+def isotonic_regression(
+    inputs: TensorLike, decreasing: bool = True, axis: AxisLike = -1
+) -> tuple[Any, ...]:
     """The monotonic sequence nearest to `inputs` in squares along `axis`, and its runs.
 
     inputs: real numbers; integers are computed in floats.  decreasing=False: rising sequences.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
@@ -21,19 +21,22 @@ from talweg.prims.reduce import reduce_sum
 from talweg.prims.state import as_factor
 from talweg.prims.transcendental import exp, log, softplus
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 def precise(x: Any) -> Any:
     """`x`, 16-bit floats as float32."""
     return cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
-def _back(x: Any, dtype: Any) -> Any:
+def _back(x: Any, dtype: object) -> Any:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
 @export("nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+    labels: object, logits: object, axis: AxisLike = -1, name: str | None = None
 ) -> Tensor:
     """-sum(labels * log_softmax(logits)) along `axis`: the cross entropy of two distributions.
 
@@ -74,7 +77,7 @@ def _flat(dims: tuple) -> tuple:
 
 @export("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, name: str | None = None
+    labels: TensorLike, logits: object, name: str | None = None
 ) -> Tensor:
     """-log_softmax(logits)[label]: the cross entropy where one class is right.
 
@@ -108,7 +111,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return _back(cross_entropy.sparse_softmax_cross_entropy(y, precise(x)), x.dtype)
 
 
-def _both(labels: Any, logits: Any, function: str) -> None:
+def _both(labels: object, logits: object, function: str) -> None:
     if labels is None or logits is None:
         raise value_error("TW207", f"{function}: both labels and logits must be given")
 
@@ -122,7 +125,7 @@ def _same_shapes(x: Any, y: Any, function: str, names: str) -> None:
 
 @export("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """max(x, 0) - x labels + log(1 + exp(-|x|)), x = logits: for independent classes.
 
@@ -142,7 +145,7 @@ def sigmoid_cross_entropy_with_logits(
 
 @export("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
     """-(pos_weight labels log σ(x) + (1 - labels) log(1 - σ(x))), x = logits.
 
@@ -163,7 +166,10 @@ def weighted_cross_entropy_with_logits(
 
 @export("nn.log_poisson_loss")
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """exp(c) - t c, c = log_input, t = targets: the negative log-likelihood of a Poisson variable.
 
@@ -186,7 +192,7 @@ def log_poisson_loss(
 
 
 @export("nn.l2_loss")
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t²) / 2, a scalar.
 
     t: a tensor of floats, of any shape.  InvalidArgumentError for other dtypes.
@@ -202,7 +208,9 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 @export("nn.compute_average_loss")
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: TensorLike | None = None,
 ) -> Tensor:
     """sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
 
@@ -226,7 +234,7 @@ def compute_average_loss(
 
 
 @export("nn.scale_regularization_loss")
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """sum(regularization_loss) over the number of replicas, which is 1.
 
     >>> import talweg as tf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +20,18 @@ from talweg.prims.layout import pad, reshape, reverse
 from talweg.prims.nn import pooling
 from talweg.prims.nn.convolution import padding_pairs
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike, WindowLike
+
 
 @export("nn.dilation2d")
 def dilation2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str,
+    dilations: WindowLike,
     name: str | None = None,
 ) -> Tensor:
     """Grey-scale dilation: y[i, j, c] = max over (k, l) of x[i s + k d, j s + l d, c] + w[k, l, c].
@@ -68,7 +71,12 @@ def dilation2d(
 
 
 def _morphology(
-    function: str, filters: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
+    function: str,
+    filters: object,
+    strides: object,
+    padding: object,
+    data_format: str,
+    dilations: object,
 ) -> tuple[tuple, dict]:
     if data_format != "NHWC":
         raise value_error("TW207", f"{function}: data_format={data_format!r}", "'NHWC'")
@@ -81,12 +89,12 @@ def _morphology(
 
 @export("nn.erosion2d")
 def erosion2d(
-    value: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    value: TensorLike,
+    filters: TensorLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str,
+    dilations: WindowLike,
     name: str | None = None,
 ) -> Tensor:
     """Grey-scale erosion: y[i, j, c] = min over (k, l) of x[i s + k d, j s + l d, c] - w[k, l, c].

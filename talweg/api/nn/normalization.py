@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import axes_argument, integer, tensor
 from talweg.api.export import export
@@ -23,6 +23,9 @@ from talweg.prims.reduce import reduce_sum, reduced_dims
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 def _mean(x: Any, axes: tuple) -> Any:
     """The mean over axes, which stay with size 1."""
@@ -38,13 +41,17 @@ def _dropped(x: Any, axes: tuple, keepdims: bool) -> Any:
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
 
-def _back(x: Any, dtype: Any) -> Any:
+def _back(x: Any, dtype: object) -> Any:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
 @export("nn.moments")
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: object,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance of x over axes: (mean, variance).
 
@@ -67,7 +74,11 @@ def moments(
 
 @export("nn.weighted_moments")
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance of x over axes, each element counted with its weight.
 
@@ -96,7 +107,11 @@ def weighted_moments(
 
 @export("nn.sufficient_statistics")
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Any, ...]:
     """What moments are made of: (count, sum(x - shift), sum((x - shift)²), shift or None).
 
@@ -119,7 +134,11 @@ def sufficient_statistics(
 
 @export("nn.normalize_moments")
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance from what `sufficient_statistics` gives.
 
@@ -139,12 +158,12 @@ def normalize_moments(
 
 @export("nn.batch_normalization")
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: Any,
+    x: object,
+    mean: TensorLike | None,
+    variance: TensorLike | None,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
+    variance_epsilon: TensorLike,
     name: str | None = None,
 ) -> Tensor:
     """scale (x - mean) / √(variance + variance_epsilon) + offset.
@@ -168,12 +187,12 @@ def batch_normalization(
 
 @export("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
-    input: Any,
-    mean: Any,
-    variance: Any,
-    beta: Any,
-    gamma: Any,
-    variance_epsilon: Any,
+    input: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    beta: TensorLike,
+    gamma: TensorLike,
+    variance_epsilon: TensorLike,
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
@@ -192,7 +211,7 @@ def batch_norm_with_global_normalization(
 
 @export("nn.local_response_normalization", "nn.lrn")
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,
@@ -228,7 +247,7 @@ def local_response_normalization(
 
 @export("nn.bias_add")
 def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """value + bias, the bias along the channels of value.
 

@@ -8,7 +8,7 @@ order has the gradient, in every rank; a window with a NaN has the maximum NaN
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -38,6 +38,9 @@ from talweg.prims.nn import pooling
 from talweg.prims.sequences import counting
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike, WindowLike
+
 # The primitive, and whether the function takes a list of paddings.
 KINDS = {"MAX": (pooling.max_pool, True), "AVG": (pooling.avg_pool, False)}
 
@@ -46,12 +49,12 @@ def _pool(
     function: str,
     kind: str,
     ndim: int,
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: object,
+    ksize: object,
+    strides: object,
     padding: Any,
-    data_format: Any,
-    dilation: Any = None,
+    data_format: str | None,
+    dilation: tuple[Any, ...] | None = None,
 ) -> Any:
     """The common end of all poolings: read the arguments, run the primitive with channels last."""
     prim, lists = KINDS[kind]
@@ -84,7 +87,7 @@ def _pool(
     return channels_back(reshape(y, shape=y.dims[:-1]), first)
 
 
-def within_reach(sizes: Any, window: Any, strides: Any, padding: Any, dilation: Any) -> tuple:
+def within_reach(sizes: Any, window: Any, strides: Any, padding: object, dilation: Any) -> tuple:
     """Windows without the ends that never meet the image, where "SAME" has very large ones.
 
     Returns (window, padding).  What a pooling does grows with its window; these give the same.
@@ -123,11 +126,11 @@ def _rank(function: str, x: Any) -> int:
 
 @export("nn.max_pool")
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = None,
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The maximum of each window, in 1, 2 or 3 dimensions by the rank of the input.
@@ -148,11 +151,11 @@ def max_pool(
 
 @export("nn.max_pool1d")
 def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
     """`max_pool` of [batch, width, channels]."""
@@ -161,11 +164,11 @@ def max_pool1d(
 
 @export("nn.max_pool2d")
 def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
     """`max_pool` of [batch, height, width, channels]."""
@@ -174,11 +177,11 @@ def max_pool2d(
 
 @export("nn.max_pool3d")
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NDHWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
     """`max_pool` of [batch, depth, height, width, channels]."""
@@ -187,11 +190,11 @@ def max_pool3d(
 
 @export("nn.avg_pool")
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = None,
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window (of its elements inside the input), in 1, 2 or 3 dimensions.
@@ -210,11 +213,11 @@ def avg_pool(
 
 @export("nn.avg_pool1d")
 def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of [batch, width, channels]."""
@@ -223,11 +226,11 @@ def avg_pool1d(
 
 @export("nn.avg_pool2d")
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of [batch, height, width, channels]."""
@@ -236,11 +239,11 @@ def avg_pool2d(
 
 @export("nn.avg_pool3d")
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NDHWC",
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of [batch, depth, height, width, channels]."""
@@ -253,9 +256,9 @@ def pool(
     window_shape: Any,
     pooling_type: str,
     strides: Any = None,
-    padding: Any = "VALID",
-    data_format: Any = None,
-    dilations: Any = None,
+    padding: WindowLike = "VALID",
+    data_format: str | None = None,
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Pooling of type "MAX" or "AVG" over windows of `window_shape`, which may have holes.
@@ -297,12 +300,12 @@ class MaxPoolWithArgmax(NamedTuple):
 
 @export("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    output_dtype: Any = dtypes.int64,
+    input: TensorLike,
+    ksize: WindowLike,
+    strides: WindowLike,
+    padding: WindowLike,
+    data_format: str = "NHWC",
+    output_dtype: DTypeLike = dtypes.int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> Any:

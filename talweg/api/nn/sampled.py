@@ -7,7 +7,7 @@ is expected to be sampled.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -20,6 +20,9 @@ from talweg.prims.arithmetic import cast, stop_gradient
 from talweg.prims.reduce import reduce_sum
 from talweg.prims.transcendental import log
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 class AccidentalHits(NamedTuple):
     """Where sampled classes are true ones: the row, the place among the samples, what to add."""
@@ -29,16 +32,16 @@ class AccidentalHits(NamedTuple):
     weights: Any
 
 
-def _hits(labels: Any, sampled: Any) -> Any:
+def _hits(labels: object, sampled: object) -> Any:
     """[batch, num_true, num_sampled]: whether a sampled class is that true class."""
     return arithmetic.equal(look_up("expand_dims")(labels, 2), sampled)
 
 
 @export("nn.compute_accidental_hits", "compat.v1.nn.compute_accidental_hits")
 def compute_accidental_hits(
-    true_classes: Any,
-    sampled_candidates: Any,
-    num_true: Any,
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: TensorLike,
     seed: int | None = None,
     name: str | None = None,
 ) -> AccidentalHits:
@@ -66,10 +69,10 @@ def compute_accidental_hits(
 
 
 def _logits(
-    weights: Any,
+    weights: object,
     biases: Any,
-    labels: Any,
-    inputs: Any,
+    labels: object,
+    inputs: list[Any],
     num_true: int,
     sampled_values: Any,
     remove_accidental_hits: bool,
@@ -103,12 +106,12 @@ def _logits(
 
 def _prepared(
     labels: Any,
-    inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    inputs: object,
+    num_sampled: object,
+    num_classes: object,
     num_true: int,
     sampled_values: Any,
-    seed: Any = None,
+    seed: TensorLike | None = None,
 ) -> tuple[Any, Any, Any]:
     labels = cast(tensor(labels, hint=int64), dtype=int64)
     if labels.ndim == 1:
@@ -122,14 +125,14 @@ def _prepared(
 
 @export("nn.nce_loss")
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: TensorLike,
+    num_classes: TensorLike,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
@@ -164,10 +167,10 @@ def _nce(
     biases: Any,
     labels: Any,
     inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    num_sampled: object,
+    num_classes: object,
     num_true: int,
-    sampled_values: Any,
+    sampled_values: object,
     remove: bool,
     lookup: Any,
 ) -> Any:
@@ -180,16 +183,16 @@ def _nce(
 
 @export("nn.sampled_softmax_loss")
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: TensorLike,
+    num_classes: TensorLike,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
     """The cross entropy of a softmax over the true and some sampled classes, for each example.
@@ -223,12 +226,12 @@ def _softmax(
     biases: Any,
     labels: Any,
     inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    num_sampled: object,
+    num_classes: object,
     num_true: int,
-    sampled_values: Any,
+    sampled_values: object,
     remove: bool,
-    seed: Any,
+    seed: TensorLike | None,
     lookup: Any,
 ) -> Any:
     prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values, seed)
@@ -246,14 +249,14 @@ def _dealt(strategy: str) -> Any:
 
 @export("compat.v1.nn.nce_loss")
 def nce_loss_v1(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: TensorLike,
+    num_classes: TensorLike,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
@@ -275,18 +278,18 @@ def nce_loss_v1(
 
 @export("compat.v1.nn.sampled_softmax_loss")
 def sampled_softmax_loss_v1(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: Any,
-    num_classes: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: TensorLike,
+    num_classes: TensorLike,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
-    seed: Any = None,
+    seed: TensorLike | None = None,
 ) -> Any:
     """As `tf.nn.sampled_softmax_loss`; `partition_strategy` as in `nce_loss`."""
     return _softmax(

@@ -5,7 +5,7 @@ Each is the primitive `convolution_input_gradient`: the gradient of a convolutio
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integers
 from talweg.api.export import export
@@ -23,14 +23,17 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims.nn import convolution as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike, WindowLike
+
 
 def _transposed(
     function: str,
-    g: Any,
-    w: Any,
-    output_shape: Any,
+    g: object,
+    w: object,
+    output_shape: object,
     strides: tuple,
-    padding: Any,
+    padding: str,
     dilation: tuple,
     first: bool,
 ) -> Any:
@@ -54,7 +57,7 @@ def _transposed(
 
 
 def _output_shape(
-    function: str, output_shape: Any, g: Any, w: Any, ndim: int, first: bool
+    function: str, output_shape: object, g: Any, w: Any, ndim: int, first: bool
 ) -> tuple[tuple, int]:
     """(spatial sizes, channels) of `output_shape`, which may leave out batch and channels."""
     if isinstance(output_shape, int):
@@ -86,13 +89,13 @@ def _output_shape(
 
 @export("nn.conv1d_transpose")
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = "NWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: WindowLike,
+    padding: WindowLike = "SAME",
+    data_format: str | None = "NWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose (the input gradient) of `conv1d`; filters [taps, out, in].
@@ -119,13 +122,13 @@ def conv1d_transpose(
 
 @export("nn.conv2d_transpose")
 def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = "NHWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: WindowLike,
+    padding: WindowLike = "SAME",
+    data_format: str | None = "NHWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose (the input gradient) of `conv2d`; filters [height, width, out, in].
@@ -147,13 +150,13 @@ def conv2d_transpose(
 
 @export("nn.conv3d_transpose")
 def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = "NDHWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: WindowLike,
+    padding: WindowLike = "SAME",
+    data_format: str | None = "NDHWC",
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
@@ -172,13 +175,13 @@ def conv3d_transpose(
 
 @export("nn.conv_transpose")
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = None,
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: WindowLike,
+    padding: WindowLike = "SAME",
+    data_format: str | None = None,
+    dilations: WindowLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by length of output_shape."""
@@ -199,7 +202,12 @@ def conv_transpose(
 
 @export("nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
+    value: Any,
+    filters: Any,
+    output_shape: Any,
+    rate: TensorLike,
+    padding: Any,
+    name: str | None = None,
 ) -> Tensor:
     """The transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out, in]."""
     function = "atrous_conv2d_transpose"

@@ -26,7 +26,7 @@ from talweg.prims.layout import reshape, transpose
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
-def channels_first(data_format: Any, ndim: int, function: str) -> bool:
+def channels_first(data_format: str | None, ndim: int, function: str) -> bool:
     """Whether `data_format` (None: channels last) has the channels before the spatial axes.
 
     A line may also be described by the names for planes, as in TensorFlow.
@@ -43,7 +43,9 @@ def channels_first(data_format: Any, ndim: int, function: str) -> bool:
     return data_format.startswith("NC")
 
 
-def per_axis(value: Any, ndim: int, first: bool, function: str, argument: str) -> tuple[int, ...]:
+def per_axis(
+    value: object, ndim: int, first: bool, function: str, argument: str
+) -> tuple[int, ...]:
     """One number per spatial axis from None (ones), a number, or a list of 1, ndim or ndim + 2.
 
     In the longest form the entries of the batch and channel axes must be 1.
@@ -103,7 +105,9 @@ def full_list(value: Any, ndim: int, first: bool, function: str, argument: str) 
     return per_axis(value, ndim, first, function, argument)
 
 
-def padding_argument(value: Any, ndim: int, first: bool, function: str, lists: bool = True) -> Any:
+def padding_argument(
+    value: object, ndim: int, first: bool, function: str, lists: bool = True
+) -> Any:
     """ "SAME", "VALID" or a (front, behind) pair per spatial axis from the public argument.
 
     Explicit paddings come as a list of ndim + 2 pairs, in the order of the data format; functions
@@ -179,7 +183,7 @@ def _spatial_part(entries: tuple, first: bool) -> tuple:
     return entries[2:] if first else entries[1:-1]
 
 
-def matched(x: Any, w: Any) -> tuple[Any, Any]:
+def matched(x: object, w: object) -> tuple[Any, Any]:
     """Both as tensors; one that is no tensor yet takes the dtype of the other."""
     if is_tensor_like(x):
         x = tensor(x)

@@ -7,7 +7,7 @@ that of clipping: rounding counts as the identity (Jacob et al. 2018).
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.clipping import clip_by_value
@@ -24,6 +24,9 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
     """(whether the range is empty, the step, the range moved so that 0 is one of its numbers)."""
@@ -36,7 +39,7 @@ def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any
     return empty, scale, (first - zero) * scale, (last - zero) * scale
 
 
-def _quantized(x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+def _quantized(x: object, low: object, high: object, num_bits: int, narrow_range: bool) -> Any:
     stop = stop_gradient
     empty, scale, bottom, top = _nudged(stop(low), stop(high), num_bits, narrow_range)
     clipped = where(less(x, bottom), low, where(greater(x, top), high, x))
@@ -48,9 +51,9 @@ def _quantized(x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -
 
 @export("quantization.fake_quant_with_min_max_vars")
 def fake_quant_with_min_max_vars(
-    inputs: Any,
-    min: Any,
-    max: Any,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -70,9 +73,9 @@ def fake_quant_with_min_max_vars(
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel")
 def fake_quant_with_min_max_vars_per_channel(
-    inputs: Any,
-    min: Any,
-    max: Any,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -96,7 +99,7 @@ def fake_quant_with_min_max_vars_per_channel(
 
 @export("quantization.fake_quant_with_min_max_args")
 def fake_quant_with_min_max_args(
-    inputs: Any,
+    inputs: TensorLike,
     min: float = -6,
     max: float = 6,
     num_bits: int = 8,
@@ -120,7 +123,9 @@ Gradient = collections.namedtuple(
 )
 
 
-def _derived(g: Any, x: Any, low: Any, high: Any, bits: int, narrow: bool, axes: Any) -> Gradient:
+def _derived(
+    g: object, x: object, low: object, high: object, bits: int, narrow: bool, axes: AxisLike | None
+) -> Gradient:
     empty, _, bottom, top = _nudged(low, high, bits, narrow)
     below, above = less(x, bottom), greater(x, top)
     nothing = zeros_like(g)
@@ -131,10 +136,10 @@ def _derived(g: Any, x: Any, low: Any, high: Any, bits: int, narrow: bool, axes:
 
 @export("quantization.fake_quant_with_min_max_vars_gradient")
 def fake_quant_with_min_max_vars_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -153,10 +158,10 @@ def fake_quant_with_min_max_vars_gradient(
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel_gradient")
 def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -174,8 +179,8 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
 
 @export("quantization.fake_quant_with_min_max_args_gradient")
 def fake_quant_with_min_max_args_gradient(
-    gradients: Any,
-    inputs: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
     min: float = -6,
     max: float = 6,
     num_bits: int = 8,

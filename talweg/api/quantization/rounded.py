@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.passing import stop_gradient
@@ -11,6 +11,9 @@ from talweg.api.quantization.stored import scale_of
 from talweg.api.tensors import cast
 from talweg.core.dtypes import FLOATING
 from talweg.core.errors import invalid
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
@@ -21,7 +24,7 @@ def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
     return -(2 ** (bits - 1)) + narrow, 2 ** (bits - 1) - 1
 
 
-def _beside(x: Any, number: Any, axis: int | None, given: bool) -> Any:
+def _beside(x: Any, number: object, axis: int | None, given: bool) -> Any:
     """An end of the range, in the dtype and with the axes of x."""
     number = cast(tensor(number), x.dtype)
     if number.ndim == 0:
@@ -33,7 +36,7 @@ def _beside(x: Any, number: Any, axis: int | None, given: bool) -> Any:
     return look_up("reshape")(number, shape)
 
 
-def _rounded(x: Any, low: Any, high: Any, ends: tuple[int, int], round_mode: str) -> Any:
+def _rounded(x: object, low: object, high: object, ends: tuple[int, int], round_mode: str) -> Any:
     """x as a multiple of the step that the range and the integers give."""
     least, most = ends
     scale = scale_of(low, high, least, most)
@@ -47,7 +50,7 @@ def _rounded(x: Any, low: Any, high: Any, ends: tuple[int, int], round_mode: str
 
 
 def _prepared(
-    input_: Any, low: Any, high: Any, range_given: bool, axis: int | None, round_mode: str
+    input_: object, low: object, high: object, range_given: bool, axis: int | None, round_mode: str
 ) -> tuple[Any, Any, Any]:
     x = tensor(input_)
     if x.dtype not in FLOATING:
@@ -71,9 +74,9 @@ def _prepared(
 
 @export("quantization.quantize_and_dequantize_v2")
 def quantize_and_dequantize_v2(
-    input: Any,  # noqa: A002
-    input_min: Any,
-    input_max: Any,
+    input: TensorLike,  # noqa: A002
+    input_min: TensorLike,
+    input_max: TensorLike,
     signed_input: bool = True,
     num_bits: int = 8,
     range_given: bool = False,
@@ -106,9 +109,9 @@ def quantize_and_dequantize_v2(
 
 @export("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
-    input: Any,  # noqa: A002
-    input_min: Any,
-    input_max: Any,
+    input: TensorLike,  # noqa: A002
+    input_min: TensorLike,
+    input_max: TensorLike,
     signed_input: bool = True,
     num_bits: int = 8,
     range_given: bool = False,

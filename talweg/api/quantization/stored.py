@@ -8,7 +8,7 @@ widened until it holds 0 and is not empty.
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from talweg.core.dtypes import QUANTIZED, DType, as_dtype, bfloat16, float32, fl
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
 BOTTOM = {"qint8": -(2**7), "qint16": -(2**15), "qint32": -(2**31), "quint8": 0, "quint16": 0}
 BITS = {"qint8": 8, "qint16": 16, "qint32": 32, "quint8": 8, "quint16": 16}
@@ -27,7 +30,7 @@ QuantizeV2 = collections.namedtuple("QuantizeV2", ["output", "output_min", "outp
 QuantizedConcat = collections.namedtuple("QuantizedConcat", ["output", "output_min", "output_max"])
 
 
-def _checked(function: str, dtype: Any, mode: str) -> DType:
+def _checked(function: str, dtype: object, mode: str) -> DType:
     found = as_dtype(dtype)
     if found not in QUANTIZED:
         names = ", ".join(sorted(BITS))
@@ -43,7 +46,7 @@ def limits(dtype: DType, narrow_range: bool = False) -> tuple[int, int]:
     return low + (1 if narrow_range and low else 0), low + 2 ** BITS[dtype.name] - 1
 
 
-def along(x: Tensor, numbers: Any, axis: int | None) -> Any:
+def along(x: Tensor, numbers: object, axis: int | None) -> Any:
     """Numbers of a range beside x: scalars, or one for each place along an axis."""
     numbers = cast(tensor(numbers), float32)
     if axis is None or axis == -1 and numbers.ndim == 0:
@@ -58,7 +61,7 @@ def away_from_zero(x: Tensor) -> Tensor:
     return look_up("sign")(x) * look_up("floor")(look_up("abs")(x) + 0.5)
 
 
-def _widened(low: Any, high: Any, least: float) -> tuple[Any, Any]:
+def _widened(low: object, high: object, least: float) -> tuple[Any, Any]:
     """A range that holds 0 and is not empty."""
     zero = look_up("zeros_like")(low)
     largest = look_up("maximum")
@@ -81,10 +84,10 @@ def scale_of(low: Any, high: Any, least: int, most: int) -> Any:
 
 @export("quantization.quantize")
 def quantize(
-    input: Any,  # noqa: A002
-    min_range: Any,
-    max_range: Any,
-    T: Any,  # noqa: N803
+    input: TensorLike,  # noqa: A002
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,  # noqa: N803
     mode: str = "MIN_COMBINED",
     round_mode: str = "HALF_AWAY_FROM_ZERO",
     name: str | None = None,
@@ -124,11 +127,11 @@ def quantize(
     return QuantizeV2(convert(x, *ends, dtype), low, high)
 
 
-def _clipped(x: Any, low: Any, high: Any) -> Any:
+def _clipped(x: object, low: object, high: object) -> Any:
     return look_up("minimum")(look_up("maximum")(x, low), high)
 
 
-def _stored(x: Any, dtype: DType) -> Any:
+def _stored(x: object, dtype: DType) -> Any:
     """Whole numbers in a quantized dtype."""
     return cast(cast(x, _plain(dtype)), dtype)
 
@@ -145,7 +148,7 @@ def _combined(x: Any, low: Any, high: Any, dtype: DType) -> Any:
     return _stored(away_from_zero(scaled + float(BOTTOM[dtype.name])), dtype)
 
 
-def _first(x: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _first(x: object, low: object, high: object, dtype: DType) -> Any:
     steps = float(2 ** BITS[dtype.name])
     size = cast(high, float64) - cast(low, float64)
     scale = cast(steps / (size * (steps / (steps - 1))), float32)
@@ -160,14 +163,14 @@ def _first(x: Any, low: Any, high: Any, dtype: DType) -> Any:
 
 @export("quantization.dequantize")
 def dequantize(
-    input: Any,  # noqa: A002
-    min_range: Any,
-    max_range: Any,
+    input: TensorLike,  # noqa: A002
+    min_range: TensorLike,
+    max_range: TensorLike,
     mode: str = "MIN_COMBINED",
     name: str | None = None,
     axis: int | None = None,
     narrow_range: bool = False,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
 ) -> Any:
     """The numbers that a tensor of a quantized dtype stands for, float32 or bfloat16.
 
@@ -202,7 +205,7 @@ def dequantize(
 
 @export("quantization.quantized_concat")
 def quantized_concat(
-    concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
+    concat_dim: AxisLike, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
 ) -> QuantizedConcat:
     """Tensors of one quantized dtype along an axis, in a range that holds all of theirs.
 

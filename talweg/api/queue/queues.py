@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -13,12 +13,17 @@ from talweg.core.shapes import TensorShape, as_shape
 from talweg.eager.randomness import get_seed
 from talweg.graph.symbol import Symbol
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _operation(op: str, /, **arguments: Any) -> Any:
+    from talweg.core.annotations import TensorLike
+
+
+def _operation(op: str, /, **arguments: object) -> Any:
     return look_up(f"raw_ops.{op}")(**arguments)
 
 
-def _dtypes(dtypes: Any) -> list:
+def _dtypes(dtypes: object) -> list:
     return [as_dtype(d) for d in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
 
 
@@ -50,7 +55,7 @@ class QueueBase:
     (1, 0)
     """
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Any):
+    def __init__(self, dtypes: Any, shapes: Any, names: Sequence[str], queue_ref: TensorLike):
         self._dtypes = _dtypes(dtypes)
         if shapes is not None and len(shapes) != len(self._dtypes):
             raise value_error(
@@ -64,7 +69,7 @@ class QueueBase:
         self._name = ""
 
     @staticmethod
-    def from_list(index: Any, queues: list) -> Any:
+    def from_list(index: TensorLike, queues: list) -> Any:
         """The queue of a number; TypeError unless all are queues of equal dtypes and names."""
         if not queues or not all(isinstance(q, QueueBase) for q in queues):
             raise type_error("TW104", "A list of queues expected")
@@ -123,7 +128,7 @@ class QueueBase:
             x.shape[1 if rows else 0 :].assert_is_compatible_with(shape)
         return found
 
-    def enqueue(self, vals: Any, name: str | None = None) -> Any:
+    def enqueue(self, vals: TensorLike, name: str | None = None) -> Any:
         """Put in one element: a tensor, a list of tensors, or a dictionary where there are names.
 
         It waits for room.  CancelledError if the queue is closed, or is closed with
@@ -134,7 +139,7 @@ class QueueBase:
             "QueueEnqueueV2", handle=self._queue_ref, components=components, name=name
         )
 
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
+    def enqueue_many(self, vals: TensorLike, name: str | None = None) -> Any:
         """Put in the rows of tensors, each as an element; see `enqueue`."""
         components = self._components(vals, rows=True)
         return _operation(
@@ -166,11 +171,11 @@ class QueueBase:
         count = int(n) if known and not isinstance(n, Symbol) else None
         return self._result(found, [TensorShape([count]).concatenate(s) for s in self._shapes])
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """Take `n` elements out, stacked; OutOfRangeError if the queue is closed and has fewer."""
         return self._several("QueueDequeueManyV2", n, name, True)
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """Take `n` elements out, or what a closed queue still has, stacked."""
         return self._several("QueueDequeueUpToV2", n, name, False)
 
@@ -217,9 +222,9 @@ class FIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
+        dtypes: TensorLike,
         shapes: Any = None,
-        names: Any = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ):
@@ -236,7 +241,7 @@ class FIFOQueue(QueueBase):
         self._named(name, shared_name)
 
 
-def _names(names: Any) -> Any:
+def _names(names: object) -> Any:
     return [names] if isinstance(names, str) else names
 
 
@@ -257,9 +262,9 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
+        dtypes: TensorLike,
         shapes: Any,
-        names: Any = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ):
@@ -296,9 +301,9 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: Any,
+        types: TensorLike,
         shapes: Any = None,
-        names: Any = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "priority_queue",
     ):
@@ -333,9 +338,9 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: Any,
+        dtypes: TensorLike,
         shapes: Any = None,
-        names: Any = None,
+        names: Sequence[str] | None = None,
         seed: Any = None,
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",

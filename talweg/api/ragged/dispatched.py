@@ -73,7 +73,7 @@ def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
 _taught: set[int] = set()
 
 
-def _teach(maker: Maker, api: Any) -> None:
+def _teach(maker: Maker, api: Callable[..., Any]) -> None:
     if id(api) in _taught or not hasattr(api, "in_eager_mode"):  # known by another name
         return
     _taught.add(id(api))
@@ -83,7 +83,7 @@ def _teach(maker: Maker, api: Any) -> None:
 def _question(maker: Maker, original: Callable[..., Any]) -> Callable[..., Any]:
     ragged = maker(original)
 
-    def asking(*args: Any, **kwargs: Any) -> Any:
+    def asking(*args: object, **kwargs: object) -> Any:
         for value in (*args, *kwargs.values()):
             kind = type(value)
             if kind is RaggedTensor or ((kind is list or kind is tuple) and _holds(value)):

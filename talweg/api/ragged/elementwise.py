@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.eager import ragged_rows
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 UNARY = (
     "abs",
@@ -105,7 +108,7 @@ def of_values(original: Callable[..., Any]) -> Callable[..., Any]:
 def of_pairs(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two arguments, one or both of them ragged."""
 
-    def apply(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(x: Tensor, y: Tensor, *args: object, **kwargs: object) -> Any:
         x, y = ragged_rows.paired(x, y)
         return ragged_rows.map_flat(original, x, y, *args, **kwargs)
 

@@ -21,7 +21,12 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What makes of `tf.reduce_...` the same of a ragged tensor."""
 
     def made(original: Callable[..., Any]) -> Callable[..., Any]:
-        def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None):
+        def reduce(
+            input_tensor: RaggedTensor,
+            axis: int | None = None,
+            keepdims: bool = False,
+            name: str | None = None,
+        ):
             return _reduced(original, kind, input_tensor, axis, keepdims)
 
         return reduce
@@ -30,7 +35,7 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return made
 
 
-def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: Any, keepdims: bool) -> Any:
+def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
     if axis is None:
         found = original(x.flat_values)
         if keepdims:
@@ -95,7 +100,7 @@ def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:
     return _segments(segment, x.values, ids, int(count))
 
 
-def _segments(segment: Callable[..., Any], values: Any, ids: np.ndarray, count: int) -> Any:
+def _segments(segment: Callable[..., Any], values: object, ids: np.ndarray, count: int) -> Any:
     """Rows of one id reduced to one, element by element; rows may be ragged themselves."""
     if not isinstance(values, RaggedTensor):
         return segment(values, wrap(ids), count)

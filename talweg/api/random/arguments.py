@@ -32,7 +32,7 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
     return dims, kind
 
 
-def _converted_shape(shape: Any, function: str) -> tuple[tuple, str]:
+def _converted_shape(shape: object, function: str) -> tuple[tuple, str]:
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple(), "int32"
     if isinstance(shape, (list, tuple)):  # NumPy's integers count as Python's
@@ -51,12 +51,12 @@ def _converted_shape(shape: Any, function: str) -> tuple[tuple, str]:
     return integers(found, function, "shape"), found.dtype.name
 
 
-def shape_of(shape: Any, function: str) -> tuple:
+def shape_of(shape: object, function: str) -> tuple:
     """A shape as a tuple of sizes; errors as `shape_and_kind`."""
     return shape_and_kind(shape, function)[0]
 
 
-def allowed(dtype: Any, accepted: tuple[DType, ...]) -> DType:
+def allowed(dtype: object, accepted: tuple[DType, ...]) -> DType:
     """`dtype` as a DType; ValueError if it is not one of `accepted`."""
     dtype = as_dtype(dtype)
     if dtype not in accepted:
@@ -67,7 +67,7 @@ def allowed(dtype: Any, accepted: tuple[DType, ...]) -> DType:
     return dtype
 
 
-def scale_and_shift(numbers: Any, scale: Any, shift: Any) -> Any:
+def scale_and_shift(numbers: Any, scale: object, shift: object) -> Any:
     """numbers * scale + shift; nothing is computed where these are the numbers 1 and 0."""
     if type(scale) in (int, float) and scale == 1 and type(shift) in (int, float) and shift == 0:
         return numbers
@@ -75,7 +75,7 @@ def scale_and_shift(numbers: Any, scale: Any, shift: Any) -> Any:
     return numbers * parameter(scale, dtype) + parameter(shift, dtype)
 
 
-def parameter(value: Any, dtype: DType) -> Any:
+def parameter(value: object, dtype: DType) -> Any:
     """A parameter as a tensor of the result's dtype; TypeError or ValueError if it cannot be."""
     return convert_to_tensor(value, dtype)
 
@@ -93,7 +93,7 @@ def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
     return shape[:count]
 
 
-def scalar_integer(value: Any, function: str, argument: str) -> int:
+def scalar_integer(value: object, function: str, argument: str) -> int:
     """An int; InvalidArgumentError for an array, TypeError for what is no integer."""
     if not isinstance(value, (int, Dim)):
         value = tensor(value)

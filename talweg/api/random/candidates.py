@@ -8,7 +8,7 @@ twice, and an expected count is the chance of being drawn.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from talweg.core.errors import invalid
 from talweg.eager import randomness
 from talweg.eager.tensor import wrap
 from talweg.prims.random.candidates import random_candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
 
 
 class Candidates(NamedTuple):
@@ -36,11 +41,11 @@ def _names(name: str) -> tuple[str, ...]:
 
 def _sample(
     kind: str,
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    range_max: Any,
+    true_classes: object,
+    num_true: object,
+    num_sampled: object,
+    unique: object,
+    range_max: object,
     seed: Any,
     weights: tuple = (),
 ) -> Candidates:
@@ -67,12 +72,12 @@ def _sample(
 
 @export(*_names("uniform"))
 def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    range_max: Any,
-    seed: Any = None,
+    true_classes: TensorLike,
+    num_true: TensorLike,
+    num_sampled: TensorLike,
+    unique: TensorLike,
+    range_max: TensorLike,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max), each as likely as the others.
@@ -90,12 +95,12 @@ def uniform_candidate_sampler(
 
 @export(*_names("log_uniform"))
 def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    range_max: Any,
-    seed: Any = None,
+    true_classes: object,
+    num_true: TensorLike,
+    num_sampled: object,
+    unique: TensorLike,
+    range_max: object,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1).
@@ -111,12 +116,12 @@ def log_uniform_candidate_sampler(
 
 @export(*_names("learned_unigram"))
 def learned_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    range_max: Any,
-    seed: Any = None,
+    true_classes: TensorLike,
+    num_true: TensorLike,
+    num_sampled: TensorLike,
+    unique: TensorLike,
+    range_max: TensorLike,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) by how often they have been among `true_classes` before.
@@ -133,18 +138,18 @@ def learned_unigram_candidate_sampler(
 
 @export(*_names("fixed_unigram"))
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    range_max: Any,
+    true_classes: TensorLike,
+    num_true: TensorLike,
+    num_sampled: TensorLike,
+    unique: TensorLike,
+    range_max: TensorLike,
     vocab_file: str = "",
     distortion: float = 1.0,
     num_reserved_ids: int = 0,
     num_shards: int = 1,
     shard: int = 0,
-    unigrams: Any = (),
-    seed: Any = None,
+    unigrams: Sequence[Any] = (),
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) by given weights, raised to the power `distortion`.
@@ -192,11 +197,11 @@ def _weights_of_file(path: str) -> list[float]:
 
 @export(*_names("all"))
 def all_candidate_sampler(
-    true_classes: Any,
-    num_true: Any,
-    num_sampled: Any,
-    unique: Any,
-    seed: Any = None,
+    true_classes: TensorLike,
+    num_true: TensorLike,
+    num_sampled: TensorLike,
+    unique: TensorLike,
+    seed: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """All classes 0 ... num_sampled - 1, in order, each expected once.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from talweg.prims.arithmetic import cast, maximum
 from talweg.prims.layout import broadcast_to
 from talweg.prims.random import distributions
 from talweg.prims.random import streams as prims
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 COUNTS = (int32, int64)
 
@@ -50,11 +53,11 @@ def gamma_of_stream(stream: Tensor, alpha: Tensor, beta: Tensor | None, shape: t
 
 @export("random.stateless_gamma", "compat.v1.random.stateless_gamma")
 def stateless_gamma(
-    shape: Any,
-    seed: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """Gamma numbers of shape parameter `alpha` and rate `beta` (1 if None).
@@ -76,7 +79,11 @@ def stateless_gamma(
 
 @export("random.stateless_poisson", "compat.v1.random.stateless_poisson")
 def stateless_poisson(
-    shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None
+    shape: ShapeLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson numbers of mean `lam`.
 
@@ -94,18 +101,18 @@ def stateless_poisson(
     return distributions.random_poisson(stream, lam, shape=sample_shape(dims, lam), dtype=dtype)
 
 
-def old_stream(seed: Any) -> tuple[Tensor, int]:
+def old_stream(seed: object) -> tuple[Tensor, int]:
     """The stream of the functions that know no algorithm but Philox."""
     return stream_of(seed, "philox")
 
 
 @export("random.stateless_binomial", "compat.v1.random.stateless_binomial")
 def stateless_binomial(
-    shape: Any,
-    seed: Any,
-    counts: Any,
-    probs: Any,
-    output_dtype: Any = int32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """How many of `counts` trials succeed, each with probability `probs`.
@@ -131,7 +138,7 @@ def stateless_binomial(
     return distributions.random_binomial(stream, counts, probs, shape=samples, dtype=dtype)
 
 
-def binomial_parameters(counts: Any, probs: Any) -> tuple[Tensor, Tensor]:
+def binomial_parameters(counts: object, probs: Any) -> tuple[Tensor, Tensor]:
     """Counts and probabilities of one float dtype; integer counts take the probabilities' dtype."""
     probs = tensor(probs, hint=getattr(counts, "dtype", None))
     counts = tensor(counts, hint=probs.dtype)
@@ -143,12 +150,12 @@ def binomial_parameters(counts: Any, probs: Any) -> tuple[Tensor, Tensor]:
     "compat.v1.random.stateless_parameterized_truncated_normal",
 )
 def stateless_parameterized_truncated_normal(
-    shape: Any,
-    seed: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
+    shape: ShapeLike,
+    seed: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers within [minvals, maxvals].
@@ -174,7 +181,11 @@ def stateless_parameterized_truncated_normal(
 
 @export("random.stateless_categorical", "compat.v1.random.stateless_categorical")
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = int64,
+    name: str | None = None,
 ) -> Tensor:
     """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
@@ -190,7 +201,11 @@ def stateless_categorical(
 
 @export("compat.v1.random.stateless_multinomial")
 def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: DTypeLike = int64,
+    name: str | None = None,
 ) -> Tensor:
     """`tf.random.stateless_categorical` under its first name.
 
@@ -201,7 +216,7 @@ def stateless_multinomial(
     return stateless_categorical(logits, num_samples, seed, output_dtype)
 
 
-def classes_of_stream(stream: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+def classes_of_stream(stream: Tensor, logits: object, num_samples: object, dtype: object) -> Tensor:
     """`num_samples` classes a row from a stream."""
     dtype = allowed(dtype, COUNTS)
     size = scalar_integer(num_samples, "categorical", "num_samples")

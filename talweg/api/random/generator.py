@@ -8,7 +8,7 @@ the state after a call depends on shapes only.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +48,9 @@ from talweg.prims.random import streams as prims
 from talweg.prims.random.distributions import random_binomial
 from talweg.prims.state import as_factor
 from talweg.transform.batch import for_each_slice
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 _BINOMIAL_WORDS = 2 * 100  # words that are set aside for a binomial number
 
@@ -101,24 +104,24 @@ class Generator(AutoTrackable):
     # -- making
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any) -> Generator:
+    def from_state(cls, state: TensorLike, alg: TensorLike) -> Generator:
         """A generator in a state: [3] words for Philox, [2] for ThreeFry; ValueError otherwise."""
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+    def from_seed(cls, seed: object, alg: Any = None) -> Generator:
         """A generator from an integer or a vector; see `tf.random.create_rng_state`."""
         alg = "philox" if alg is None else alg
         return cls(state=state_of_seed(seed, algorithm_number(alg)), alg=alg)
 
     @classmethod
-    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+    def from_non_deterministic_state(cls, alg: str | None = None) -> Generator:
         """A generator nobody can foretell."""
         alg = "philox" if alg is None else alg
         return cls(state=unforeseeable_state(algorithm_number(alg)), alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+    def from_key_counter(cls, key: object, counter: TensorLike, alg: str) -> Generator:
         """A generator from a key and a counter: [2] words for Philox, [1] for ThreeFry."""
         return cls(state=state_of_key(key, counter, algorithm_number(alg)), alg=alg)
 
@@ -139,19 +142,19 @@ class Generator(AutoTrackable):
         """The key: the last word of the state."""
         return self._state_var.value()[-1]
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: TensorLike) -> None:
         """Put the generator into another state; ValueError for one of another size."""
         self._state_var.assign(check_state(state, self._alg))
 
-    def reset_from_seed(self, seed: Any) -> None:
+    def reset_from_seed(self, seed: TensorLike) -> None:
         """Put the generator into the state of a seed."""
         self._state_var.assign(state_of_seed(seed, self._alg))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> None:
         """Put the generator into the state of a key and a counter."""
         self._state_var.assign(state_of_key(key, counter, self._alg))
 
-    def skip(self, delta: Any) -> Any:
+    def skip(self, delta: TensorLike) -> Any:
         """Go on as if `delta` numbers had been drawn; the state before is returned."""
         return self._advance(scalar_integer(delta, "Generator.skip", "delta"))
 
@@ -196,10 +199,10 @@ class Generator(AutoTrackable):
 
     def normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
         """Normal numbers: mean + stddev * z, differentiable by both."""
@@ -207,16 +210,16 @@ class Generator(AutoTrackable):
 
     def truncated_normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
         """Normal numbers within two standard deviations of the mean."""
         return self._scaled("truncated_normal", shape, mean, stddev, dtype)
 
-    def _scaled(self, kind: str, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    def _scaled(self, kind: str, shape: object, mean: object, stddev: Any, dtype: object) -> Tensor:
         dtype = as_dtype(dtype)
         if not dtype.is_floating:
             mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
@@ -226,10 +229,10 @@ class Generator(AutoTrackable):
 
     def uniform(
         self,
-        shape: Any,
-        minval: Any = 0,
-        maxval: Any = None,
-        dtype: Any = float32,
+        shape: ShapeLike,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        dtype: DTypeLike = float32,
         name: str | None = None,
     ) -> Any:
         """Numbers of [minval, maxval); maxval is 1 for floats if None.
@@ -246,13 +249,20 @@ class Generator(AutoTrackable):
         stream = self._stream(math.prod(dims))
         return uniform_of_stream(stream, dims, minval, maxval, dtype, self._alg)
 
-    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Any:
+    def uniform_full_int(
+        self, shape: ShapeLike, dtype: DTypeLike = uint64, name: str | None = None
+    ) -> Any:
         """Integers over the whole range of int32, int64, uint32 or uint64."""
         dims = shape_of(shape, "Generator.uniform_full_int")
         return numbers("bits", self._stream(math.prod(dims)), dims, as_dtype(dtype), self._alg)
 
     def binomial(
-        self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
+        self,
+        shape: ShapeLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: DTypeLike = int32,
+        name: str | None = None,
     ) -> Any:
         """How many of `counts` trials succeed, each with probability `probs` (Philox only).
 
@@ -270,12 +280,12 @@ class Generator(AutoTrackable):
 
     # -- more generators
 
-    def make_seeds(self, count: Any = 1) -> Any:
+    def make_seeds(self, count: TensorLike = 1) -> Any:
         """Seeds for stateless functions, [2, count] int64, one pair a column."""
         keys = self.uniform_full_int([count], int64)
         return stack([keys, zeros_like(keys)])
 
-    def split(self, count: Any = 1) -> list[Generator]:
+    def split(self, count: TensorLike = 1) -> list[Generator]:
         """`count` new generators that are independent of this and of each other."""
         keys = self.uniform_full_int([count], int64)
         return [
@@ -324,6 +334,6 @@ def get_global_generator() -> Any:
     "compat.v1.random.set_global_generator",
     "compat.v1.random.experimental.set_global_generator",
 )
-def set_global_generator(generator: Any) -> None:
+def set_global_generator(generator: TensorLike) -> None:
     """Replace the generator that is shared by the program."""
     _Holder.generator = generator

@@ -42,7 +42,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     return state_of_seed(seed, algorithm_number(alg))
 
 
-def state_of_seed(seed: Any, algorithm: int) -> Tensor:
+def state_of_seed(seed: object, algorithm: int) -> Tensor:
     """The state a seed stands for, int64: three words for Philox, two for ThreeFry.
 
     A Python integer fills the words from the first; a list or tensor is cut, or has zeros put in
@@ -66,7 +66,7 @@ def _words_of_integer(seed: int, size: int) -> list[int]:
     return [word - (1 << 64) if word >> 63 else word for word in words]
 
 
-def state_of_key(key: Any, counter: Any, algorithm: int) -> Tensor:
+def state_of_key(key: object, counter: object, algorithm: int) -> Tensor:
     """A state from a key [] and a counter [n]; ValueError for other shapes."""
     parts = []
     for value, dims in ((counter, (STATE_SIZE[algorithm] - 1,)), (key, ())):
@@ -88,7 +88,7 @@ def unforeseeable_state(algorithm: int) -> Tensor:
     return bitcast(reserve_stream(operation=operation, seeds=(0, 0), blocks=1), dtype=int64)[:size]
 
 
-def check_state(state: Any, algorithm: int) -> Tensor:
+def check_state(state: object, algorithm: int) -> Tensor:
     """`state` as a tensor of the algorithm's length; ValueError for another length."""
     found = convert_to_tensor(state, None if isinstance(state, (Tensor, Variable)) else int64)
     size = STATE_SIZE[algorithm]

@@ -8,7 +8,7 @@ seed and dtype stopped; calls without one take a new stream each.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.shapes import reshape
@@ -38,6 +38,9 @@ from talweg.kernels.random.philox import BLOCK, RESERVED
 from talweg.prims.random import distributions
 from talweg.prims.random import streams as prims
 from talweg.transform.batch import BatchTensor, draw_for_slices
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 @export("random.set_seed")
@@ -84,7 +87,7 @@ def get_seed(op_seed: Any) -> tuple[Any, ...]:
     return (None, None) if seeds == (0, 0) else seeds
 
 
-def _numbers(kind: str, shape: Any, dtype: DType, seed: Any) -> Tensor:
+def _numbers(kind: str, shape: object, dtype: DType, seed: Any) -> Tensor:
     dims, shape_kind, size = _drawn_dims(shape, kind)
     operation = (kind, dtype.name, shape_kind)
 
@@ -111,11 +114,11 @@ def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
 
 @export("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")
 def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: Any = None,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: object = 1.0,
+    dtype: DTypeLike = float32,
+    seed: object = None,
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
@@ -134,11 +137,11 @@ def normal(
     "random.truncated_normal", "compat.v1.random.truncated_normal", "compat.v1.truncated_normal"
 )
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    seed: Any = None,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: object = 1.0,
+    dtype: DTypeLike = float32,
+    seed: object = None,
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers, drawn again if more than two standard deviations from the mean.
@@ -150,7 +153,9 @@ def truncated_normal(
     return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
 
 
-def _scaled(kind: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any) -> Tensor:
+def _scaled(
+    kind: str, shape: object, mean: Any, stddev: object, dtype: object, seed: object
+) -> Tensor:
     dtype = as_dtype(dtype)
     if not dtype.is_floating:  # before a seed is used up
         mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)
@@ -159,10 +164,10 @@ def _scaled(kind: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any
 
 @export("random.uniform", "compat.v1.random.uniform", "compat.v1.random_uniform")
 def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
@@ -205,7 +210,7 @@ def uniform(
 
 
 @export("random.shuffle", "compat.v1.random.shuffle", "compat.v1.random_shuffle")
-def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
+def shuffle(value: object, seed: Any = None, name: str | None = None) -> Tensor:
     """`value` with its first axis in a random order; a scalar as it is.
 
     >>> import talweg as tf
@@ -221,7 +226,11 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
 
 @export("random.categorical", "compat.v1.random.categorical")
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+    logits: Any,
+    num_samples: TensorLike,
+    dtype: Any = None,
+    seed: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """`num_samples` classes a row, drawn with softmax(logits).   [m, k] -> [m, num_samples]
 
@@ -243,11 +252,11 @@ def categorical(
 
 @export("compat.v1.random.multinomial", "compat.v1.multinomial")
 def multinomial(
-    logits: Any,
-    num_samples: Any,
-    seed: Any = None,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """`tf.random.categorical` under its first name.
 
@@ -260,9 +269,9 @@ def multinomial(
 
 @export("random.gamma", "compat.v1.random.gamma", "compat.v1.random_gamma")
 def gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
     dtype: Any = float32,
     seed: Any = None,
     name: str | None = None,
@@ -286,7 +295,7 @@ def gamma(
 
 @export("random.poisson")
 def poisson(
-    shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
+    shape: ShapeLike, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
 ) -> Tensor:
     """Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
 
@@ -306,7 +315,11 @@ def poisson(
 
 @export("compat.v1.random_poisson", "compat.v1.random.poisson")
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
+    lam: TensorLike,
+    shape: ShapeLike,
+    dtype: DTypeLike = float32,
+    seed: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """`tf.random.poisson` with its arguments in the older order.
 

@@ -7,7 +7,7 @@ numbers are those TensorFlow 2.21 gives on a CPU.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.array.gathering import gather
@@ -31,10 +31,13 @@ from talweg.core.value import Tensor
 from talweg.eager.randomness import algorithm_number
 from talweg.prims.random import streams as prims
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 FLOATS = (float16, bfloat16, float32, float64)
 
 
-def stream_of(seed: Any, alg: Any) -> tuple[Tensor, int]:
+def stream_of(seed: object, alg: Any) -> tuple[Tensor, int]:
     """The stream of a pair of seeds, and the number of the algorithm."""
     algorithm = algorithm_number(alg)
     return prims.seed_stream(tensor(seed), algorithm=algorithm), algorithm
@@ -45,7 +48,7 @@ def numbers(kind: str, stream: Tensor, dims: tuple, dtype: DType, algorithm: int
     return prims.random_numbers(stream, kind=kind, shape=dims, dtype=dtype, algorithm=algorithm)
 
 
-def check_bounds(minval: Any, maxval: Any, dtype: DType) -> None:
+def check_bounds(minval: TensorLike | None, maxval: TensorLike | None, dtype: DType) -> None:
     """ValueError unless integers have both bounds or none."""
     if (minval is None) != (maxval is None):
         raise value_error(
@@ -56,7 +59,7 @@ def check_bounds(minval: Any, maxval: Any, dtype: DType) -> None:
 
 
 def uniform_of_stream(
-    stream: Tensor, dims: tuple, minval: Any, maxval: Any, dtype: DType, algorithm: int
+    stream: Tensor, dims: tuple, minval: object, maxval: object, dtype: DType, algorithm: int
 ) -> Tensor:
     """Uniform numbers between bounds; integers over their whole range where both are None."""
     if dtype.is_integer and minval is None and maxval is None:
@@ -74,13 +77,13 @@ def uniform_of_stream(
 
 @export("random.stateless_uniform", "compat.v1.random.stateless_uniform")
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike | None,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: TensorLike = "auto_select",
 ) -> Tensor:
     """Numbers of [minval, maxval), in `shape`.
 
@@ -111,13 +114,13 @@ def stateless_uniform(
 
 @export("random.stateless_normal", "compat.v1.random.stateless_normal")
 def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: str = "auto_select",
 ) -> Tensor:
     """Normal numbers, in `shape`: mean + stddev * z, differentiable by both.
 
@@ -132,13 +135,13 @@ def stateless_normal(
 
 @export("random.stateless_truncated_normal", "compat.v1.random.stateless_truncated_normal")
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: str = "auto_select",
 ) -> Tensor:
     """Normal numbers, drawn again if more than two standard deviations from the mean.
 
@@ -152,7 +155,7 @@ def stateless_truncated_normal(
     return _scaled("truncated_normal", shape, seed, mean, stddev, dtype, alg)
 
 
-def _scaled(kind, shape, seed, mean, stddev, dtype, alg):
+def _scaled(kind: str, shape: object, seed, mean: object, stddev, dtype: object, alg: str):
     dtype = as_dtype(dtype)
     dims = shape_of(shape, f"stateless_{kind}")
     if not dtype.is_floating:  # the bounds of a complex or integer dtype cannot be floats
@@ -170,7 +173,7 @@ def _scaled(kind, shape, seed, mean, stddev, dtype, alg):
     "compat.v1.random.split",
     "compat.v1.random.experimental.stateless_split",
 )
-def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: TensorLike = 2, alg: str = "auto_select") -> Tensor:
     """`num` new, independent pairs of seeds [num, 2], of the dtype of `seed`.
 
     >>> import talweg as tf
@@ -190,7 +193,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     "compat.v1.random.fold_in",
     "compat.v1.random.experimental.stateless_fold_in",
 )
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
     """A new pair of seeds from a pair and an integer, such as the number of a step.
 
     The result has the dtype of `data`.
@@ -209,7 +212,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
 
 @export("random.experimental.stateless_shuffle", "compat.v1.random.experimental.stateless_shuffle")
 def stateless_shuffle(
-    value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
+    value: TensorLike, seed: TensorLike, alg: str = "auto_select", name: str | None = None
 ) -> Tensor:
     """`value` with its first axis in a random order, the same for the same seed.
 
@@ -230,7 +233,7 @@ def reorder(value: Tensor, stream: Tensor) -> Tensor:
 
 
 @export("random.experimental.index_shuffle", "compat.v1.random.experimental.index_shuffle")
-def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
+def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
     """Where `index` comes to lie in a random permutation of 0, 1, ..., max_index.
 
     No permutation is made, so max_index may be huge.  Each argument is for one index, or all with
@@ -245,7 +248,11 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
 
 @export("random_index_shuffle")
 def random_index_shuffle(
-    index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
+    index: TensorLike,
+    seed: TensorLike,
+    max_index: TensorLike,
+    rounds: int = 4,
+    name: str | None = None,
 ) -> Tensor:
     """`tf.random.experimental.index_shuffle` with three words of seed and a number of rounds.
 
@@ -256,7 +263,7 @@ def random_index_shuffle(
     return _shuffled_index(index, seed, 3, max_index, rounds)
 
 
-def _shuffled_index(index: Any, seed: Any, words: int, max_index: Any, rounds: int) -> Tensor:
+def _shuffled_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
     index, seed = tensor(index), tensor(seed)
     if seed.dims[-1:] != (words,):
         text = f"index_shuffle: seed must have shape [{words}] or [n, {words}]"

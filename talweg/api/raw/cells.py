@@ -5,19 +5,22 @@ Gradients are the pullbacks of the steps.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.joining import concat, split, stack
 from talweg.api.export import look_up
 from talweg.api.raw.operands import scalar_of
 from talweg.eager.tape import GradientTape
 
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
-def _sigmoid(x: Any) -> Any:
+
+def _sigmoid(x: Tensor) -> Any:
     return look_up("sigmoid")(x)
 
 
-def _tanh(x: Any) -> Any:
+def _tanh(x: Tensor) -> Any:
     return look_up("tanh")(x)
 
 
@@ -26,12 +29,12 @@ def _peephole(use: bool, x: Any, weight: Any) -> Any:
 
 
 def _lstm(
-    x: Any,
-    cs: Any,
-    h: Any,
-    w: Any,
+    x: Tensor,
+    cs: object,
+    h: object,
+    w: int,
     p: tuple,
-    b: Any,
+    b: object,
     order: str,
     forget: float,
     clip: float,
@@ -53,14 +56,14 @@ def _lstm(
 
 
 def lstm_cell(
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    x: Tensor,
+    cs_prev: object,
+    h_prev: object,
+    w: int,
+    wci: object,
+    wcf: object,
+    wco: object,
+    b: object,
     forget_bias: float,
     cell_clip: float,
     use_peephole: bool,
@@ -71,16 +74,16 @@ def lstm_cell(
 
 
 def lstm_cell_grad(
-    x: Any,
+    x: Tensor,
     cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
+    h_prev: object,
+    w: int,
+    wci: object,
+    wcf: object,
     wco: Any,
-    b: Any,
+    b: object,
     i: Any,
-    cs: Any,
+    cs: object,
     f: Any,
     o: Any,
     ci: Any,
@@ -109,13 +112,13 @@ def lstm_cell_grad(
 
 
 def _block(
-    steps: Any,
-    x: Any,
-    cs: Any,
-    h: Any,
-    w: Any,
+    steps: object,
+    x: Tensor,
+    cs: object,
+    h: object,
+    w: int,
     p: tuple,
-    b: Any,
+    b: object,
     order: str,
     forget: float,
     clip: float,
@@ -135,15 +138,15 @@ def _block(
 
 
 def block_lstm(
-    seq_len_max: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    seq_len_max: object,
+    x: Tensor,
+    cs_prev: object,
+    h_prev: object,
+    w: int,
+    wci: object,
+    wcf: object,
+    wco: object,
+    b: object,
     forget_bias: float,
     cell_clip: float,
     use_peephole: bool,
@@ -154,15 +157,15 @@ def block_lstm(
 
 
 def block_lstm_v2(
-    seq_len_max: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    seq_len_max: object,
+    x: Tensor,
+    cs_prev: object,
+    h_prev: object,
+    w: int,
+    wci: object,
+    wcf: object,
+    wco: object,
+    b: object,
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple:
@@ -173,17 +176,17 @@ def block_lstm_v2(
 
 def block_lstm_grad(
     order: str,
-    seq_len_max: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
-    cs_grad: Any,
-    h_grad: Any,
+    seq_len_max: object,
+    x: Tensor,
+    cs_prev: object,
+    h_prev: object,
+    w: int,
+    wci: object,
+    wcf: object,
+    wco: object,
+    b: object,
+    cs_grad: object,
+    h_grad: object,
     use_peephole: bool,
 ) -> tuple:
     """The gradients of an LSTM over a sequence, without clipping.
@@ -200,7 +203,9 @@ def block_lstm_grad(
     return tuple(tape.gradient(wanted, sources, [cs_grad, h_grad], "zero"))
 
 
-def gru_cell(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> tuple:
+def gru_cell(
+    x: Tensor, h_prev: object, w_ru: object, w_c: object, b_ru: object, b_c: object
+) -> tuple:
     """One step of a GRU (Cho et al. 2014): its gates r and u, the candidate c, the new h."""
     product = look_up("matmul")
     r, u = split(_sigmoid(product(concat([x, h_prev], 1), w_ru) + b_ru), 2, 1)
@@ -209,12 +214,12 @@ def gru_cell(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> t
 
 
 def gru_cell_grad(
-    x: Any,
+    x: Tensor,
     h_prev: Any,
-    w_ru: Any,
-    w_c: Any,
-    b_ru: Any,
-    b_c: Any,
+    w_ru: object,
+    w_c: object,
+    b_ru: object,
+    b_c: object,
     r: Any,
     u: Any,
     c: Any,

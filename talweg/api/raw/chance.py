@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.creating import zeros
 from talweg.api.array.joining import concat
@@ -25,6 +25,14 @@ from talweg.eager import randomness
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import special
 from talweg.prims.random import streams as prims
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.dtypes import DType
+    from talweg.core.shapes import TensorShape
+    from talweg.execute.llvm.codegen.builder import IRValue
 
 
 @contextmanager
@@ -45,37 +53,41 @@ def seeded(first: int, second: int) -> Iterator[int | None]:
             randomness.set_seed_of_graph(graph, before)
 
 
-def floats(kind: str, shape: Any, dtype: Any, seed: int, seed2: int) -> Any:
+def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int) -> Any:
     """Numbers of a kind: uniform, normal, truncated_normal."""
     with seeded(seed, seed2) as own:
         return look_up(f"random.{kind}")(shape, dtype=dtype, seed=own)
 
 
-def integers(shape: Any, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
+def integers(shape: TensorShape, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
     """Integers from an interval."""
     with seeded(seed, seed2) as own:
         return look_up("random.uniform")(shape, minval, maxval, minval.dtype, own)
 
 
-def shuffle(value: Any, seed: int, seed2: int) -> Any:
+def shuffle(value: object, seed: int, seed2: int) -> Any:
     """Rows in another order."""
     with seeded(seed, seed2) as own:
         return look_up("random.shuffle")(value, own)
 
 
-def classes(logits: Any, num_samples: Any, seed: int, seed2: int, output_dtype: Any) -> Any:
+def classes(
+    logits: np.ndarray, num_samples: object, seed: int, seed2: int, output_dtype: DTypeLike
+) -> Any:
     """Classes by their log-probabilities."""
     with seeded(seed, seed2) as own:
         return look_up("random.categorical")(logits, num_samples, output_dtype, own)
 
 
-def gamma(shape: Any, alpha: Any, seed: int, seed2: int) -> Any:
+def gamma(shape: TensorShape, alpha: np.ndarray, seed: int, seed2: int) -> Any:
     """Numbers of gamma distributions, in shape + alpha.shape."""
     with seeded(seed, seed2) as own:
         return look_up("random.gamma")(shape, alpha, dtype=alpha.dtype, seed=own)
 
 
-def poisson(shape: Any, rate: Any, seed: int, seed2: int, dtype: Any = None) -> Any:
+def poisson(
+    shape: ShapeLike, rate: np.ndarray, seed: int, seed2: int, dtype: DType | None = None
+) -> Any:
     """Numbers of Poisson distributions, in shape + rate.shape."""
     with seeded(seed, seed2) as own:
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
@@ -103,13 +115,13 @@ def crop(image: Any, size: Any, seed: int, seed2: int) -> Any:
         return look_up("image.random_crop")(image, size, own)
 
 
-def unforeseeable(shape: Any, dtype: Any) -> Any:
+def unforeseeable(shape: ShapeLike, dtype: DTypeLike) -> Any:
     """Integers over their whole range."""
     seed = look_up("random.uniform")([2], 0, 2**31 - 1, int32)
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
 
-def gamma_grad(alpha: Any, sample: Any) -> Any:
+def gamma_grad(alpha: float, sample: object) -> Any:
     """The derivative of a gamma number by the shape parameter (Figurnov et al. 2018)."""
     shape = look_up("broadcast_dynamic_shape")(*[look_up("shape")(x) for x in (alpha, sample)])
     alpha, sample = hooks.broadcast_to(alpha, shape), hooks.broadcast_to(sample, shape)
@@ -123,7 +135,7 @@ def gamma_grad(alpha: Any, sample: Any) -> Any:
 
 def candidates(
     kind: str,
-    true_classes: Any,
+    true_classes: object,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -138,7 +150,7 @@ def candidates(
 
 
 def all_candidates(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int, seed2: int
+    true_classes: object, num_true: int, num_sampled: int, unique: bool, seed: int, seed2: int
 ) -> tuple:
     """All classes as candidates."""
     function = look_up("random.all_candidate_sampler")
@@ -146,7 +158,7 @@ def all_candidates(
 
 
 def fixed_candidates(
-    true_classes: Any,
+    true_classes: object,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -183,7 +195,7 @@ def fixed_candidates(
 # -- by a key and a counter
 
 
-def key_and_counter(seed: Any) -> tuple:
+def key_and_counter(seed: TensorLike) -> tuple:
     """The key and the counter of the stream of a seed."""
     stream = prims.seed_stream(seed, algorithm=prims.PHILOX)
     return stream[2:], stream[:2]
@@ -194,12 +206,12 @@ def algorithm() -> Any:
     return of_array(prims.PHILOX, int32)
 
 
-def key_counter_algorithm(seed: Any) -> tuple:
+def key_counter_algorithm(seed: TensorLike) -> tuple:
     """The key and the counter of the stream of a seed, and the algorithm's number."""
     return *key_and_counter(seed), algorithm()
 
 
-def _stream(key: Any, counter: Any, alg: Any) -> tuple[Any, int]:
+def _stream(key: Any, counter: Any, alg: object) -> tuple[Any, int]:
     """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
     if type(alg) is Symbol:
         content = constant_of(alg.node)
@@ -211,31 +223,35 @@ def _stream(key: Any, counter: Any, alg: Any) -> tuple[Any, int]:
     return concat([counter[:1], zeros([1], counter.dtype), key], 0), prims.THREEFRY
 
 
-def of_key(kind: str, shape: Any, key: Any, counter: Any, alg: Any, dtype: Any) -> Any:
+def of_key(
+    kind: str, shape: TensorShape, key: object, counter: IRValue, alg: str, dtype: DType
+) -> Any:
     """Numbers of a kind that has no parameters."""
     stream, number = _stream(key, counter, alg)
     return numbers(kind, stream, shape_of(shape, kind), dtype, number)
 
 
-def integers_of_key(shape: Any, key: Any, counter: Any, alg: Any, minval: Any, maxval: Any) -> Any:
+def integers_of_key(
+    shape: ShapeLike, key: object, counter: IRValue, alg: str, minval: object, maxval: object
+) -> Any:
     """Integers from an interval."""
     stream, number = _stream(key, counter, alg)
     dims = shape_of(shape, "StatelessRandomUniformIntV2")
     return prims.random_integers(stream, minval, maxval, shape=dims, algorithm=number)
 
 
-def gamma_of_key(shape: Any, key: Any, counter: Any, alg: Any, alpha: Any) -> Any:
+def gamma_of_key(shape: Any, key: object, counter: IRValue, alg: str, alpha: Any) -> Any:
     """Numbers of gamma distributions."""
     stream, _ = _stream(key, counter, alg)
     return gamma_of_stream(stream, alpha, None, shape_of(shape, "StatelessRandomGammaV3"))
 
 
-def shuffle_of_key(value: Any, key: Any, counter: Any, alg: Any) -> Any:
+def shuffle_of_key(value: Any, key: Any, counter: object, alg: object) -> Any:
     """Rows in another order."""
     return reorder(value, _stream(key, counter, alg)[0])
 
 
-def bits(shape: Any, seed: Any, dtype: Any) -> Any:
+def bits(shape: ShapeLike, seed: TensorLike, dtype: DTypeLike) -> Any:
     """Integers over their whole range."""
     return look_up("random.stateless_uniform")(shape, seed, None, None, dtype)
 
@@ -244,7 +260,7 @@ def bits(shape: Any, seed: Any, dtype: Any) -> Any:
 
 
 @contextmanager
-def _generator(resource: Any) -> Iterator[Any]:
+def _generator(resource: object) -> Iterator[Any]:
     """The generator whose state is a variable, which has the new state afterwards."""
     variable = variable_of(resource)
     generator = look_up("random.Generator")(state=variable.read_value(), alg="philox")
@@ -252,7 +268,7 @@ def _generator(resource: Any) -> Iterator[Any]:
     variable.assign(generator.state.read_value(), read_value=False)
 
 
-def read_and_skip(resource: Any, alg: Any, delta: Any) -> Any:
+def read_and_skip(resource: object, alg: str, delta: float) -> Any:
     """The state of a generator in a variable, which then moves on by `delta` numbers."""
     state = variable_of(resource).read_value()
     with _generator(resource) as generator:
@@ -260,13 +276,15 @@ def read_and_skip(resource: Any, alg: Any, delta: Any) -> Any:
     return state
 
 
-def skip(resource: Any, algorithm: Any, delta: Any) -> None:
+def skip(resource: object, algorithm: int, delta: float) -> None:
     """Move the state of a generator on."""
     with _generator(resource) as generator:
         generator.skip(cast(delta, int64))
 
 
-def of_generator(kind: str, resource: Any, algorithm: Any, shape: Any, dtype: Any) -> Any:
+def of_generator(
+    kind: str, resource: object, algorithm: int, shape: ShapeLike, dtype: DTypeLike
+) -> Any:
     """Numbers of a generator, whose state is a variable."""
     with _generator(resource) as generator:
         if kind == "bits":
@@ -275,7 +293,7 @@ def of_generator(kind: str, resource: Any, algorithm: Any, shape: Any, dtype: An
 
 
 def integers_of_generator(
-    resource: Any, algorithm: Any, shape: Any, minval: Any, maxval: Any
+    resource: object, algorithm: int, shape: TensorShape, minval: Any, maxval: Any
 ) -> Any:
     """Integers of a generator from an interval."""
     with _generator(resource) as generator:
@@ -283,7 +301,12 @@ def integers_of_generator(
 
 
 def binomial_of_generator(
-    resource: Any, algorithm: Any, shape: Any, counts: Any, probs: Any, dtype: Any
+    resource: object,
+    algorithm: int,
+    shape: ShapeLike,
+    counts: object,
+    probs: object,
+    dtype: DTypeLike,
 ) -> Any:
     """Numbers of binomial distributions."""
     with _generator(resource) as generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,13 @@ from talweg.core.errors import (
 )
 from talweg.core.spec import TensorSpec
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def numbers(start: Any, stop: Any, step: Any, output_types: list) -> Any:
+    from talweg.core.annotations import ShapeLike, TensorLike
+
+
+def numbers(start: int, stop: int, step: object, output_types: list) -> Any:
     """Numbers of a range."""
     bounds = [int(python_of(x)) for x in (start, stop, step)]
     source = look_up("data.Dataset").range(*bounds, output_type=output_types[0])
@@ -47,13 +52,13 @@ def listed(tensors: list, output_types: list) -> Any:
     return variant_of(found)
 
 
-def random_numbers(seed: Any, seed2: Any) -> Any:
+def random_numbers(seed: TensorLike, seed2: int) -> Any:
     """Random numbers without end."""
     source = look_up("data.Dataset").random(seed_of(seed, seed2))
     return variant_of(source.map(lambda x: (x,)))
 
 
-def sparse_slices(indices: Any, values: Any, dense_shape: Any) -> Any:
+def sparse_slices(indices: np.ndarray, values: object, dense_shape: ShapeLike) -> Any:
     """The rows of a sparse tensor, each as its parts."""
     sparse = look_up("SparseTensor")(indices, values, dense_shape)
     source = look_up("data.Dataset").from_tensor_slices(sparse)
@@ -64,9 +69,9 @@ def generated(
     init_func_other_args: list,
     next_func_other_args: list,
     finalize_func_other_args: list,
-    init_func: Any,
-    next_func: Any,
-    finalize_func: Any,
+    init_func: Callable[..., Any],
+    next_func: Callable[..., Any],
+    finalize_func: Callable[..., Any],
     output_types: list,
     output_shapes: list,
 ) -> Any:
@@ -86,11 +91,11 @@ def generated(
     return variant_of(make(generator, output_signature=signature))
 
 
-def _names(x: Any) -> list[str]:
+def _names(x: object) -> list[str]:
     return [name.decode() for name in numbers_of(x).reshape(-1)]
 
 
-def text_lines(filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
+def text_lines(filenames: object, compression_type: str, buffer_size: object) -> Any:
     """The lines of files."""
     kind = python_of(compression_type)
     source = look_up("data.TextLineDataset")(_names(filenames), kind or None)
@@ -98,7 +103,7 @@ def text_lines(filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
 
 
 def tfrecords(
-    filenames: Any, compression_type: Any, buffer_size: Any, byte_offsets: Any = None
+    filenames: object, compression_type: str, buffer_size: object, byte_offsets: object = None
 ) -> Any:
     """The records of TFRecord files."""
     kind = python_of(compression_type)
@@ -107,12 +112,12 @@ def tfrecords(
 
 
 def fixed_length(
-    filenames: Any,
-    header_bytes: Any,
-    record_bytes: Any,
-    footer_bytes: Any,
-    buffer_size: Any,
-    compression_type: Any = None,
+    filenames: object,
+    header_bytes: int,
+    record_bytes: int,
+    footer_bytes: int,
+    buffer_size: object,
+    compression_type: str | None = None,
 ) -> Any:
     """The records of files whose records have one length."""
     kind = None if compression_type is None else python_of(compression_type) or None
@@ -122,13 +127,13 @@ def fixed_length(
     return variant_of(source.map(lambda x: (x,)))
 
 
-def matching_files(patterns: Any) -> Any:
+def matching_files(patterns: object) -> Any:
     """The names of files that fit patterns."""
     names = sorted(look_up("io.gfile.glob")(_names(patterns)))
     return slices([of_array(np.array([name.encode() for name in names], object))])
 
 
-def sql(driver_name: Any, data_source_name: Any, query: Any, output_types: list) -> Any:
+def sql(driver_name: object, data_source_name: object, query: object, output_types: list) -> Any:
     """The rows that a query finds in a database."""
     make = look_up("data.experimental.SqlDataset")
     return variant_of(
@@ -142,16 +147,16 @@ def sql(driver_name: Any, data_source_name: Any, query: Any, output_types: list)
 
 
 def csv(
-    filenames: Any,
-    compression_type: Any,
-    buffer_size: Any,
-    header: Any,
-    field_delim: Any,
-    use_quote_delim: Any,
-    na_value: Any,
-    select_cols: Any,
+    filenames: object,
+    compression_type: str,
+    buffer_size: object,
+    header: bool,
+    field_delim: str,
+    use_quote_delim: bool,
+    na_value: str,
+    select_cols: object,
     record_defaults: list,
-    exclude_cols: Any = None,
+    exclude_cols: object = None,
 ) -> Any:
     """The rows of CSV files."""
     columns = integers_of(select_cols)

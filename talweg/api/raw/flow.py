@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,15 @@ from talweg.core.errors import InvalidArgumentError, OpError, compose, invalid
 from talweg.core.value import IndexedSlices
 from talweg.eager.tape import GradientTape
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+    from talweg.core.dtypes import DType
+    from talweg.core.shapes import TensorShape
+    from talweg.core.value import Tensor
+    from talweg.graph.handle import Handle
 
-def constant(value: Any, dtype: Any) -> Any:
+
+def constant(value: object, dtype: DTypeLike) -> Any:
     """A constant, from its message or its value."""
     if hasattr(value, "tensor_shape"):
         value = look_up("make_ndarray")(value)
@@ -37,12 +44,12 @@ def nothing() -> Any:
     return look_up("no_op")()
 
 
-def printed(input: Any, data: list, message: str, first_n: int, summarize: int) -> Any:
+def printed(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
     """`input`, after values were printed."""
     return look_up("compat.v1.Print")(input, data, message, first_n, summarize)
 
 
-def print_text(input: Any, output_stream: str, end: str) -> Any:
+def print_text(input: list[Any], output_stream: str, end: str) -> Any:
     """Print a scalar string."""
     if output_stream.startswith("file://"):
         output_stream = f"file://{output_stream[7:]}"
@@ -60,7 +67,7 @@ def abort(error_msg: str, exit_without_error: bool) -> None:
 # -- functions
 
 
-def _listed(results: Any) -> list:
+def _listed(results: object) -> list:
     """The tensors that a function gives."""
     if results is None:
         return []
@@ -76,22 +83,24 @@ def _called(function: Callable[..., Any], arguments: list) -> list:
     return _listed(function(*arguments))
 
 
-def choose(cond_: Any, input: list, then_branch: Any, else_branch: Any) -> list:
+def choose(cond_: object, input: list, then_branch: Any, else_branch: Any) -> list:
     """The results of one of two functions."""
     predicate = _truth(cond_)
     return cond(predicate, lambda: _called(then_branch, input), lambda: _called(else_branch, input))
 
 
-def _truth(x: Any) -> Any:
+def _truth(x: object) -> Any:
     return look_up("raw_ops.ToBool")(input=x)
 
 
-def choose_by_number(branch_index: Any, input: list, branches: list) -> list:
+def choose_by_number(branch_index: object, input: list, branches: list) -> list:
     """The results of one of several functions."""
     return switch_case(branch_index, [lambda f=f: _called(f, input) for f in branches])
 
 
-def repeat(input: list, cond: Any, body: Any, parallel_iterations: int) -> list:
+def repeat(
+    input: list, cond: Callable[..., Any], body: Callable[..., Any], parallel_iterations: int
+) -> list:
     """A function again and again, while another one gives true."""
     shapes = [look_up("TensorShape")(None)] * len(input)
     graph = dispatch.context.base is not None
@@ -105,7 +114,7 @@ def repeat(input: list, cond: Any, body: Any, parallel_iterations: int) -> list:
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def count(start: Any, limit: Any, delta: Any, input: list, body: Any) -> list:
+def count(start: int, limit: int, delta: float, input: list, body: Callable[..., Any]) -> list:
     """A function for each number of a range."""
 
     def step(i: Any, *x: Any) -> list:
@@ -133,12 +142,12 @@ def gradient_of(input: list, Tout: list, f: Any) -> list:
     return [zeros_like(x) if g is None else _dense(g) for g, x in zip(found, own)]
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: Tensor) -> Any:
     """Zeros of a shape."""
     return look_up("zeros_like")(x)
 
 
-def _dense(g: Any) -> Any:
+def _dense(g: tuple[Any, ...]) -> Any:
     return look_up("convert_to_tensor")(g) if isinstance(g, IndexedSlices) else g
 
 
@@ -158,7 +167,7 @@ registered: dict[str, Callable[..., Any]] = {}  # Python functions by their toke
 # -- values that flow, or do not
 
 
-def switch(data: Any, pred: Any) -> tuple:
+def switch(data: list[Any], pred: object) -> tuple:
     """(data if `pred` is false, data if it is true): the other one holds nothing (zeros)."""
     taken = bool(scalar_of(pred))
     dead = look_up("zeros_like")(data)
@@ -170,22 +179,22 @@ def merge(inputs: list) -> tuple:
     return inputs[0], of_array(0, int32)
 
 
-def ref_select(index: Any, inputs: list) -> Any:
+def ref_select(index: int, inputs: list) -> Any:
     """One of several variables."""
     return inputs[int(scalar_of(index))]
 
 
-def placeholder(dtype: Any, shape: Any) -> Any:
+def placeholder(dtype: object, shape: ShapeLike) -> Any:
     """A value that is fed."""
     return look_up("compat.v1.placeholder")(dtype, shape)
 
 
-def placeholder_with_default(input: Any, shape: Any) -> Any:
+def placeholder_with_default(input: list[Any], shape: ShapeLike) -> Any:
     """A value that may be fed."""
     return look_up("compat.v1.placeholder_with_default")(input, shape)
 
 
-def fake(dtype: Any, shape: Any) -> Any:
+def fake(dtype: DType, shape: TensorShape) -> Any:
     """Stands for a result that a branch does not have."""
     return zeros([n or 0 for n in (shape.as_list() if shape.rank is not None else [])], dtype)
 
@@ -201,7 +210,7 @@ def device_index(device_names: list) -> Any:
     return of_array(names.index("CPU") if "CPU" in names else len(names), int32)
 
 
-def tile_grad(input: Any, multiples: Any) -> Any:
+def tile_grad(input: Any, multiples: object) -> Any:
     """The gradient of `tf.tile`: the sum of the copies."""
     times = integers_of(multiples)
     shape = [n for size, k in zip(input.dims, times) for n in (k, size // k)]
@@ -210,19 +219,19 @@ def tile_grad(input: Any, multiples: Any) -> Any:
     )
 
 
-def fingerprint(data: Any, method: Any) -> Any:
+def fingerprint(data: list[Any], method: str) -> Any:
     """Eight bytes that stand for each row."""
     function = look_up("fingerprint")
     return function(data, scalar_of(method).decode())
 
 
-def isotonic(input: Any, output_dtype: Any) -> tuple:
+def isotonic(input: list[Any], output_dtype: DTypeLike) -> tuple:
     """(the decreasing rows nearest to those given, the number of each element's block)."""
     y, segments = look_up("nn.isotonic_regression")(input)
     return look_up("cast")(y, output_dtype), segments
 
 
-def memory_mapped(dtype: Any, shape: Any, memory_region_name: str) -> Any:
+def memory_mapped(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
     """A tensor whose elements stand in a file."""
     array = np.fromfile(memory_region_name, dtype.numpy_dtype)
     return of_array(array.reshape(shape.as_list()))
@@ -231,7 +240,7 @@ def memory_mapped(dtype: Any, shape: Any, memory_region_name: str) -> Any:
 # -- debugging
 
 
-def nan_count(input: Any) -> Any:
+def nan_count(input: list[Any]) -> Any:
     """How many elements are NaN."""
     x = numbers_of(input)
     return of_array(np.isnan(x).sum() if x.dtype.kind in "fc" else 0, look_up("int64"))
@@ -273,14 +282,14 @@ def numeric_summary(input: Any, lower_bound: float, upper_bound: float) -> Any:
 _kept: dict[bytes, Any] = {}
 
 
-def keep(value: Any) -> Any:
+def keep(value: object) -> Any:
     """A handle of a value, for later runs."""
     handle = f"GetSessionHandle;{len(_kept)};/cpu:0".encode()
     _kept[handle] = value
     return look_up("constant")(handle)
 
 
-def kept(handle: Any, dtype: Any) -> Any:
+def kept(handle: Handle, dtype: DTypeLike) -> Any:
     """The value of a handle; InvalidArgumentError if there is none."""
     key = scalar_of(handle)
     if key not in _kept:
@@ -288,6 +297,6 @@ def kept(handle: Any, dtype: Any) -> Any:
     return _kept[key]
 
 
-def forget(handle: Any) -> None:
+def forget(handle: Handle) -> None:
     """Forget the value of a handle."""
     _kept.pop(scalar_of(handle), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,12 @@ from talweg.prims import arithmetic, layout, transcendental
 from talweg.prims import reduce as reductions
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import WindowLike
+    from talweg.core.value import IndexedSlices, Tensor
 
-def pullback(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
+
+def pullback(function: Callable[[Any], Any], x: object, g: object) -> Any:
     """gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
@@ -38,60 +42,60 @@ def pullback(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
     return tape.gradient(y, x, output_gradients=g, unconnected_gradients="zero")
 
 
-def tanh_grad(y: Any, dy: Any) -> Any:
+def tanh_grad(y: object, dy: object) -> Any:
     """dy (1 - y²), with y = tanh x."""
     y, dy = matching_tensors(y, dy)
     return dy * (1 - arithmetic.square(y))
 
 
-def sigmoid_grad(y: Any, dy: Any) -> Any:
+def sigmoid_grad(y: object, dy: object) -> Any:
     """dy y (1 - y), with y = σ(x)."""
     y, dy = matching_tensors(y, dy)
     return dy * y * (1 - y)
 
 
-def sqrt_grad(y: Any, dy: Any) -> Any:
+def sqrt_grad(y: Tensor, dy: object) -> Any:
     """dy / (2 y), with y = √x."""
     y, dy = matching_tensors(y, dy)
     return dy * 0.5 / y
 
 
-def rsqrt_grad(y: Any, dy: Any) -> Any:
+def rsqrt_grad(y: Tensor, dy: object) -> Any:
     """-dy y³ / 2, with y = 1/√x."""
     y, dy = matching_tensors(y, dy)
     return dy * -0.5 * y * y * y
 
 
-def reciprocal_grad(y: Any, dy: Any) -> Any:
+def reciprocal_grad(y: object, dy: object) -> Any:
     """-dy y², with y = 1/x."""
     y, dy = matching_tensors(y, dy)
     return -dy * y * y
 
 
-def _gated(gradients: Any, condition: Any) -> Any:
+def _gated(gradients: object, condition: object) -> Any:
     """The gradients where a condition holds, 0 elsewhere."""
     return arithmetic.select(condition, gradients, arithmetic.zero_like(gradients))
 
 
-def relu_grad(gradients: Any, features: Any) -> Any:
+def relu_grad(gradients: object, features: object) -> Any:
     """The gradients where features > 0."""
     g, x = matching_tensors(gradients, features)
     return _gated(g, x > 0)
 
 
-def relu6_grad(gradients: Any, features: Any) -> Any:
+def relu6_grad(gradients: object, features: object) -> Any:
     """The gradients where 0 < features < 6."""
     g, x = matching_tensors(gradients, features)
     return _gated(g, comparison.logical_and(x > 0, x < 6))
 
 
-def leaky_relu_grad(gradients: Any, features: Any, alpha: float) -> Any:
+def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
     """The gradients, times alpha where features <= 0."""
     g, x = matching_tensors(gradients, features)
     return arithmetic.select(x > 0, g, g * alpha)
 
 
-def elu_grad(gradients: Any, outputs: Any) -> Any:
+def elu_grad(gradients: object, outputs: object) -> Any:
     """g (y + 1) where y = elu(x) < 0, g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + 1), g)
@@ -100,25 +104,25 @@ def elu_grad(gradients: Any, outputs: Any) -> Any:
 SELU_SCALE, SELU_SCALE_ALPHA = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
 
 
-def selu_grad(gradients: Any, outputs: Any) -> Any:
+def selu_grad(gradients: object, outputs: object) -> Any:
     """g (y + λα) where y = selu(x) < 0, λ g elsewhere."""
     g, y = matching_tensors(gradients, outputs)
     return arithmetic.select(y < 0, g * (y + SELU_SCALE_ALPHA), g * SELU_SCALE)
 
 
-def softplus_grad(gradients: Any, features: Any) -> Any:
+def softplus_grad(gradients: object, features: object) -> Any:
     """g σ(x)."""
     g, x = matching_tensors(gradients, features)
     return g * transcendental.sigmoid(x)
 
 
-def softsign_grad(gradients: Any, features: Any) -> Any:
+def softsign_grad(gradients: object, features: object) -> Any:
     """g / (1 + |x|)²."""
     g, x = matching_tensors(gradients, features)
     return g / arithmetic.square(1 + arithmetic.abs_(x))
 
 
-def bias_add_grad(out_backprop: Any, data_format: str) -> Any:
+def bias_add_grad(out_backprop: object, data_format: str) -> Any:
     """The sum over all axes but that of the channels."""
     g = tensor(out_backprop)
     if g.ndim < 2:
@@ -128,29 +132,33 @@ def bias_add_grad(out_backprop: Any, data_format: str) -> Any:
     return reductions.reduce_sum(g, axes=axes, keepdims=False)
 
 
-def lrn_grad(g: Any, x: Any, radius: int, bias: float, alpha: float, beta: float) -> Any:
+def lrn_grad(g: object, x: object, radius: int, bias: float, alpha: float, beta: float) -> Any:
     """The pullback of `tf.nn.local_response_normalization`."""
     normalize = normalization.local_response_normalization
     return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
 
-def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: str) -> Any:
+def _dilated(x: Tensor, w: int, strides: WindowLike, rates: WindowLike, padding: str) -> Any:
     return look_up("raw_ops.Dilation2D")(
         input=x, filter=w, strides=strides, rates=rates, padding=padding
     )
 
 
-def dilation_input_grad(x: Any, w: Any, g: Any, strides: Any, rates: Any, padding: str) -> Any:
+def dilation_input_grad(
+    x: Tensor, w: int, g: tuple[Any, ...], strides: WindowLike, rates: WindowLike, padding: str
+) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its input."""
     return pullback(lambda x: _dilated(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
-def dilation_filter_grad(x: Any, w: Any, g: Any, strides: Any, rates: Any, padding: str) -> Any:
+def dilation_filter_grad(
+    x: Tensor, w: int, g: tuple[Any, ...], strides: WindowLike, rates: WindowLike, padding: str
+) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
     return pullback(lambda w: _dilated(x, w, strides, rates, padding), tensor(w), tensor(g))
 
 
-def mirror_pad_grad(input: Any, paddings: Any, mode: str) -> Any:
+def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
     """What a mirroring `tf.pad` repeats, added where it came from: its shape is the input's, less.
 
     `tf.raw_ops` has it for integers, too, through which no gradient flows.
@@ -198,11 +206,11 @@ def _folded(g: Any, axis: int, size: int, before: int, after: int, once: int) ->
 
 
 def strided_slice_grad(
-    shape: Any,
-    begin: Any,
-    end: Any,
-    strides: Any,
-    dy: Any,
+    shape: Tensor,
+    begin: Tensor,
+    end: Tensor,
+    strides: Tensor,
+    dy: Tensor,
     begin_mask: int,
     end_mask: int,
     ellipsis_mask: int,
@@ -213,13 +221,13 @@ def strided_slice_grad(
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     g = tensor(dy)
 
-    def cut(x: Any) -> Any:
+    def cut(x: Tensor) -> Any:
         return slicing.strided_slice(x, begin, end, strides, *masks)
 
     return pullback(cut, zeros(shape, g.dtype), g)
 
 
-def cholesky_grad(l: Any, grad: Any) -> Any:
+def cholesky_grad(l: object, grad: IndexedSlices) -> Any:
     """The gradient of the Cholesky factor by the matrix, from the factor."""
     l = tensor(l)
     a = products.matmul(l, l, adjoint_b=True)
@@ -228,10 +236,10 @@ def cholesky_grad(l: Any, grad: Any) -> Any:
 
 def batch_norm_grad(
     g: Any,
-    x: Any,
-    scale: Any,
-    mean: Any,
-    variance: Any,
+    x: Tensor,
+    scale: float,
+    mean: bool,
+    variance: object,
     epsilon: float,
     data_format: str,
     training: bool,

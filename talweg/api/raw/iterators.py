@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,28 +25,32 @@ from talweg.core.errors import (
 )
 from talweg.core.spec import TensorSpec
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike
+    from talweg.graph.handle import Handle
 
-def cardinality(input_dataset: Any) -> Any:
+
+def cardinality(input_dataset: object) -> Any:
     """The number of elements; -1 if there is no end, -2 if nobody knows."""
     return dataset_of(input_dataset).cardinality()
 
 
-def fingerprint(input_dataset: Any) -> Any:
+def fingerprint(input_dataset: object) -> Any:
     """A number that stands for a dataset."""
     return of_array(np.uint64(hash(held(input_dataset)) & 0xFFFFFFFFFFFFFFFF), uint64)
 
 
-def single(dataset: Any) -> list:
+def single(dataset: object) -> list:
     """The only element."""
     return list(dataset_of(dataset).get_single_element())
 
 
-def at(dataset: Any, index: Any) -> list:
+def at(dataset: object, index: int) -> list:
     """The element of a number."""
     return list(look_up("data.experimental.at")(dataset_of(dataset), int(python_of(index))))
 
 
-def written(input_dataset: Any, filename: Any, compression_type: Any) -> None:
+def written(input_dataset: object, filename: str, compression_type: str) -> None:
     """Write strings to a TFRecord file."""
     make = look_up("io.TFRecordWriter")
     with make(python_of(filename), python_of(compression_type) or None) as writer:
@@ -54,12 +58,12 @@ def written(input_dataset: Any, filename: Any, compression_type: Any) -> None:
             writer.write(record[0].numpy())
 
 
-def saved(input_dataset: Any, path: Any) -> None:
+def saved(input_dataset: object, path: PathLike) -> None:
     """Write a dataset into a folder."""
     dataset_of(input_dataset).save(python_of(path))
 
 
-def loaded(path: Any, output_types: list, output_shapes: list, compression: str) -> Any:
+def loaded(path: PathLike, output_types: list, output_shapes: list, compression: str) -> Any:
     """The dataset of a folder."""
     spec = tuple([TensorSpec(s, t) for s, t in zip(output_shapes, output_types)])
     load = look_up("data.Dataset").load
@@ -105,7 +109,7 @@ def one_shot(dataset_factory: Any, container: str, shared_name: str) -> Any:
     return found
 
 
-def _iterator(handle: Any) -> Any:
+def _iterator(handle: object) -> Any:
     found = thing_of(handle, IteratorCell, "IteratorGetNext").iterator
     if found is None:
         text = "the iterator has not been initialized"
@@ -113,7 +117,7 @@ def _iterator(handle: Any) -> Any:
     return found
 
 
-def next_element(iterator: Any) -> list:
+def next_element(iterator: object) -> list:
     """The next element; OutOfRangeError at the end."""
     found = next(_iterator(iterator), None)
     if found is None:
@@ -121,13 +125,13 @@ def next_element(iterator: Any) -> list:
     return list(found)
 
 
-def next_optional(iterator: Any) -> Any:
+def next_optional(iterator: object) -> Any:
     """The next element, or nothing at the end."""
     found = next(_iterator(iterator), None)
     return handle_of(OptionalCell(None if found is None else list(found)))
 
 
-def delete_iterator(handle: Any, deleter: Any) -> None:
+def delete_iterator(handle: Handle, deleter: object) -> None:
     """Forget an iterator."""
     thing_of(handle, IteratorCell, "DeleteIterator").iterator = None
 
@@ -135,14 +139,14 @@ def delete_iterator(handle: Any, deleter: Any) -> None:
 _by_name: dict[bytes, Any] = {}
 
 
-def iterator_name(resource_handle: Any) -> Any:
+def iterator_name(resource_handle: object) -> Any:
     """A name of an iterator."""
     name = b"iterator_%d" % id(held(resource_handle))
     _by_name[name] = resource_handle
     return of_array(np.array(name, object))
 
 
-def iterator_of_name(string_handle: Any) -> Any:
+def iterator_of_name(string_handle: object) -> Any:
     """The iterator of a name."""
     found = _by_name.get(scalar_of(string_handle))
     if found is None:
@@ -150,7 +154,7 @@ def iterator_of_name(string_handle: Any) -> Any:
     return found
 
 
-def iterator_device(resource: Any) -> Any:
+def iterator_device(resource: object) -> Any:
     """Where an iterator is."""
     return look_up("constant")("/job:localhost/replica:0/task:0/device:CPU:0")
 
@@ -175,7 +179,7 @@ def no_optional() -> Any:
     return handle_of(OptionalCell(None))
 
 
-def has_value(optional: Any) -> Any:
+def has_value(optional: object) -> Any:
     """Whether there is something."""
     return of_array(np.bool_(thing_of(optional, OptionalCell, "Optional").components is not None))
 
@@ -201,11 +205,11 @@ def dummy_pair() -> tuple:
     return handle_of(None), handle_of(None)
 
 
-def forget(handle: Any, deleter: Any) -> None:
+def forget(handle: Handle, deleter: object) -> None:
     """Nothing."""
 
 
-def no_lmdb(filenames: Any) -> Any:
+def no_lmdb(filenames: object) -> Any:
     """UnimplementedError: there is no LMDB here."""
     raise UnimplementedError(None, None, compose("TW402", "LMDBDataset", hint="an LMDB package"))
 
@@ -215,7 +219,7 @@ def compressed(components: list) -> Any:
     return handle_of(OptionalCell(list(components)))
 
 
-def batch_count(input_dataset: Any) -> Any:
+def batch_count(input_dataset: object) -> Any:
     """The first size of what a dataset has stacked; -1 if it varies."""
     spec = held(input_dataset).stage.layout.flat[0]
     size = spec.shape.as_list()[0] if spec.shape.rank else None

@@ -5,7 +5,7 @@ A handle is a tensor that holds a Python object: a table, a queue, a dataset.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from talweg.eager.structured import Variant, as_tensor, content
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.eager.variable import Variable
 from talweg.graph.handle import Handle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OBJECTS = (resource, variant)
 
@@ -50,14 +53,14 @@ def converted(operation: OpSignature, values: dict) -> dict:
     return found
 
 
-def _as_types(values: Any) -> list:
+def _as_types(values: list[DType]) -> list:
     return [as_dtype(value) for value in values]
 
 
 _KINDS: dict[str, Any] = {"type": as_dtype, "list(type)": _as_types, "shape": as_shape}
 
 
-def _own_dtype(value: Any, is_list: bool) -> DType | None:
+def _own_dtype(value: object, is_list: bool) -> DType | None:
     """The dtype of what is a tensor, array or variable already."""
     for part in value if is_list and isinstance(value, (list, tuple)) else (value,):
         dtype = getattr(part, "dtype", None)
@@ -85,7 +88,7 @@ def _as_tensors(part: Argument, value: Any, kinds: dict, operation: OpSignature)
     return found
 
 
-def _converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
+def _converted(value: object, dtype: DType | None, hint: DType | None) -> Any:
     if isinstance(value, Tensor) and dtype is not None and value.dtype is not dtype:
         raise invalid("TW102", f"expected a tensor of {dtype.name}, got {value.dtype.name}")
     return value if isinstance(value, Tensor) else tensor(value, dtype, hint)
@@ -129,12 +132,12 @@ def sizes_of(shape: Any) -> tuple | None:
 # -- handles
 
 
-def handle_of(thing: Any) -> EagerTensor:
+def handle_of(thing: object) -> EagerTensor:
     """A tensor that holds a Python object."""
     return as_tensor(thing)
 
 
-def thing_of(handle: Any, kind: Any, operation: str) -> Any:
+def thing_of(handle: object, kind: Any, operation: str) -> Any:
     """What a handle holds; InvalidArgumentError unless it is of this class."""
     found = held(handle)
     if not isinstance(found, kind):
@@ -142,7 +145,7 @@ def thing_of(handle: Any, kind: Any, operation: str) -> Any:
     return found
 
 
-def held(handle: Any) -> Any:
+def held(handle: object) -> Any:
     """What a handle holds; a variable of its handle; anything else as it is."""
     found = content(handle) if isinstance(handle, EagerTensor) else handle
     if isinstance(found, np.ndarray) and found.dtype == object:
@@ -154,7 +157,7 @@ def held(handle: Any) -> Any:
 _shared: dict[tuple, Any] = {}
 
 
-def shared(kind: str, container: str, name: str, make: Any) -> Any:
+def shared(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
     """The handle of this kind and name, made if it is not there; without a name, a new one.
 
     A graph has handles of its own.
@@ -177,7 +180,7 @@ class VariableCell:
         self.variable: Any = None
 
 
-def variable_of(resource: Any) -> Any:
+def variable_of(resource: object) -> Any:
     """The variable of a handle, or itself; FailedPreconditionError before it has a value."""
     found = held(resource)
     if isinstance(found, VariableCell):
@@ -190,24 +193,24 @@ def variable_of(resource: Any) -> Any:
     return found
 
 
-def numbers_of(x: Any) -> np.ndarray:
+def numbers_of(x: object) -> np.ndarray:
     """The array of a tensor with a value; NeedsStaticError in a graph."""
     return np.asarray(array_of(x))
 
 
-def scalar_of(x: Any) -> Any:
+def scalar_of(x: object) -> Any:
     """The Python value of a tensor with one element."""
     return numbers_of(x).reshape(-1)[0]
 
 
-def of_array(array: Any, dtype: DType | None = None) -> EagerTensor:
+def of_array(array: object, dtype: DType | None = None) -> EagerTensor:
     """An array as a tensor."""
     if dtype is not None and dtype.name != "string":
         array = np.asarray(array, dtype.numpy_dtype)
     return wrap(np.asarray(array))
 
 
-def integers_of(x: Any) -> list[int]:
+def integers_of(x: object) -> list[int]:
     """The numbers of a small tensor, flat."""
     return [int(n) for n in numbers_of(x).reshape(-1)]
 

@@ -197,7 +197,7 @@ def _operation(row: RawOp) -> Callable[..., Any]:
             values = converted(row.operation, values)
         return row.apply(values)
 
-    def call_anywhere(*args: Any, **kwargs: Any) -> Any:
+    def call_anywhere(*args: object, **kwargs: object) -> Any:
         return _in_graph(row, call, args, kwargs) if state.busy else call(*args, **kwargs)
 
     for function in (call, call_anywhere):

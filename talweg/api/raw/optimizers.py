@@ -8,7 +8,7 @@ the rows that `indices` names, each of which must be named once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.gathering import gather
 from talweg.api.export import look_up
@@ -18,36 +18,45 @@ from talweg.api.tensors import cast
 from talweg.core.dtypes import resource
 from talweg.core.value import IndexedSlices
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.value import Tensor
+
 PREFIXES = ("Resource", "", "ResourceSparse", "Sparse")
 OPTIONS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
 
 
-def _descent(v: list, rate: Any, g: Any) -> list:
+def _descent(v: list, rate: np.ndarray, g: tuple[Any, ...]) -> list:
     return [v[0] - rate * g]
 
 
-def _momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
+def _momentum(
+    v: list, rate: np.ndarray, g: tuple[Any, ...], momentum: float, *, use_nesterov: bool
+) -> list:
     grown = v[1] * momentum + g
     step = g + momentum * grown if use_nesterov else grown
     return [v[0] - rate * step, grown]
 
 
-def _keras_momentum(v: list, rate: Any, g: Any, momentum: Any, *, use_nesterov: bool) -> list:
+def _keras_momentum(
+    v: list, rate: np.ndarray, g: tuple[Any, ...], momentum: float, *, use_nesterov: bool
+) -> list:
     grown = v[1] * momentum - rate * g
     return [v[0] + (momentum * grown - rate * g if use_nesterov else grown), grown]
 
 
-def _adagrad(v: list, rate: Any, g: Any, *, update_slots: bool) -> list:
+def _adagrad(v: list, rate: np.ndarray, g: Any, *, update_slots: bool) -> list:
     total = v[1] + g * g if update_slots else v[1]
     return [v[0] - rate * g * look_up("math.rsqrt")(total), total]
 
 
-def _adagrad_2(v: list, rate: Any, epsilon: Any, g: Any, *, update_slots: bool) -> list:
+def _adagrad_2(v: list, rate: np.ndarray, epsilon: float, g: Any, *, update_slots: bool) -> list:
     total = v[1] + g * g if update_slots else v[1]
     return [v[0] - rate * g / (look_up("math.sqrt")(total) + epsilon), total]
 
 
-def _adadelta(v: list, rate: Any, rho: Any, epsilon: Any, g: Any) -> list:
+def _adadelta(v: list, rate: object, rho: Any, epsilon: float, g: object) -> list:
     root = look_up("math.sqrt")
     mean = rho * v[1] + (1 - rho) * g * g
     step = root(v[2] + epsilon) / root(mean + epsilon) * g
@@ -58,10 +67,10 @@ def _adam(
     v: list,
     power_1: Any,
     power_2: Any,
-    rate: Any,
+    rate: object,
     beta_1: Any,
     beta_2: Any,
-    epsilon: Any,
+    epsilon: float,
     g: Any,
     *,
     use_nesterov: bool,
@@ -75,20 +84,22 @@ def _adam(
 
 
 def _adamax(
-    v: list, power_1: Any, rate: Any, beta_1: Any, beta_2: Any, epsilon: Any, g: Any
+    v: list, power_1: Any, rate: object, beta_1: Any, beta_2: object, epsilon: object, g: object
 ) -> list:
     first = v[1] + (g - v[1]) * (1 - beta_1)
     top = look_up("math.maximum")(beta_2 * v[2], look_up("math.abs")(g))
     return [v[0] - rate / (1 - power_1) * first / (top + epsilon), first, top]
 
 
-def _rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
+def _rms(v: list, rate: np.ndarray, rho: Any, momentum: float, epsilon: float, g: Any) -> list:
     mean = v[1] + (g * g - v[1]) * (1 - rho)
     step = momentum * v[2] + rate * g * look_up("math.rsqrt")(mean + epsilon)
     return [v[0] - step, mean, step]
 
 
-def _centered_rms(v: list, rate: Any, rho: Any, momentum: Any, epsilon: Any, g: Any) -> list:
+def _centered_rms(
+    v: list, rate: np.ndarray, rho: Any, momentum: float, epsilon: float, g: Any
+) -> list:
     square = v[2] + (g * g - v[2]) * (1 - rho)
     mean = v[1] + (g - v[1]) * (1 - rho)
     width = square - mean * mean + epsilon
@@ -121,7 +132,7 @@ def _ftrl(
 
 
 def _ftrl_2(
-    v: list, g: Any, rate: Any, l1: Any, l2: Any, shrinkage: Any, power: Any, **more: Any
+    v: list, g: object, rate: object, l1: Any, l2: Any, shrinkage: Any, power: Any, **more: Any
 ) -> list:
     return _ftrl(v, g, rate, l1, l2, power, shrinkage=shrinkage, **more)
 
@@ -130,10 +141,10 @@ def _amsgrad(
     v: list,
     power_1: Any,
     power_2: Any,
-    rate: Any,
+    rate: object,
     beta_1: Any,
     beta_2: Any,
-    epsilon: Any,
+    epsilon: float,
     g: Any,
 ) -> list:
     root = look_up("math.sqrt")
@@ -150,32 +161,38 @@ def _signs(v: list, beta: Any, g: Any) -> tuple:
     return mean, look_up("sign")(g) * look_up("sign")(mean)
 
 
-def _add_sign(v: list, rate: Any, alpha: Any, decay: Any, beta: Any, g: Any) -> list:
+def _add_sign(
+    v: list, rate: np.ndarray, alpha: float, decay: object, beta: float, g: tuple[Any, ...]
+) -> list:
     mean, same = _signs(v, beta, g)
     return [v[0] - rate * (alpha + decay * same) * g, mean]
 
 
-def _power_sign(v: list, rate: Any, logbase: Any, decay: Any, beta: Any, g: Any) -> list:
+def _power_sign(v: list, rate: object, logbase: Any, decay: Any, beta: float, g: object) -> list:
     mean, same = _signs(v, beta, g)
     return [v[0] - rate * look_up("exp")(logbase * decay * same) * g, mean]
 
 
-def _shrunk(x: Any, bound: Any) -> Any:
+def _shrunk(x: Tensor, bound: object) -> Any:
     """`x`, nearer to 0 by `bound`."""
     return look_up("sign")(x) * look_up("math.maximum")(look_up("abs")(x) - bound, 0)
 
 
-def _proximal_descent(v: list, rate: Any, l1: Any, l2: Any, g: Any) -> list:
+def _proximal_descent(
+    v: list, rate: np.ndarray, l1: object, l2: object, g: tuple[Any, ...]
+) -> list:
     return [_shrunk(v[0] - g * rate, rate * l1) / (1 + l2 * rate)]
 
 
-def _proximal_adagrad(v: list, rate: Any, l1: Any, l2: Any, g: Any) -> list:
+def _proximal_adagrad(v: list, rate: np.ndarray, l1: object, l2: object, g: Any) -> list:
     total = v[1] + g * g
     rate = rate * look_up("math.rsqrt")(total)
     return [_shrunk(v[0] - g * rate, rate * l1) / (1 + l2 * rate), total]
 
 
-def _dual_averaging(v: list, g: Any, rate: Any, l1: Any, l2: Any, global_step: Any) -> list:
+def _dual_averaging(
+    v: list, g: Any, rate: np.ndarray, l1: object, l2: object, global_step: Any
+) -> list:
     total, squares = v[1] + g, v[2] + g * g
     step = cast(global_step, g.dtype)
     width = l2 * rate * step + look_up("math.sqrt")(squares)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from talweg.core.errors import invalid
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.pipeline.queues import PriorityBuffer, QueueBuffer, QueueResource, ShuffleBuffer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 
 def _shapes(shapes: Any, count: int) -> list | None:
     found = [as_shape(shape) for shape in shapes]
@@ -27,7 +30,9 @@ def _shapes(shapes: Any, count: int) -> list | None:
     return found or None
 
 
-def queue_of(make: Any, dtypes: list, shapes: Any, container: str, shared_name: str) -> Any:
+def queue_of(
+    make: Callable[..., Any], dtypes: list, shapes: list[Any], container: str, shared_name: str
+) -> Any:
     """The handle of a queue; queues of one name are one queue."""
     own = _shapes(shapes, len(dtypes))
     create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
@@ -35,7 +40,7 @@ def queue_of(make: Any, dtypes: list, shapes: Any, container: str, shared_name: 
 
 
 def fifo(
-    component_types: list, shapes: Any, capacity: int, container: str, shared_name: str
+    component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
     """A queue, first in, first out."""
     make = lambda: QueueBuffer(capacity, shared_name)  # noqa: E731
@@ -43,7 +48,11 @@ def fifo(
 
 
 def padding(
-    component_types: list, shapes: Any, capacity: int, container: str, shared_name: str
+    component_types: list,
+    shapes: list[TensorShape],
+    capacity: int,
+    container: str,
+    shared_name: str,
 ) -> Any:
     """A queue whose elements are filled up to one shape where they are taken together."""
     found = fifo(component_types, shapes, capacity, container, shared_name)
@@ -53,7 +62,7 @@ def padding(
 
 def shuffle(
     component_types: list,
-    shapes: Any,
+    shapes: list[TensorShape],
     capacity: int,
     min_after_dequeue: int,
     seed: int,
@@ -68,7 +77,7 @@ def shuffle(
 
 
 def priority(
-    shapes: Any, component_types: list, capacity: int, container: str, shared_name: str
+    shapes: list[Any], component_types: list, capacity: int, container: str, shared_name: str
 ) -> Any:
     """A queue that gives the element with the smallest number first."""
     make = lambda: PriorityBuffer(capacity, shared_name)  # noqa: E731
@@ -76,7 +85,7 @@ def priority(
     return queue_of(make, [int64, *component_types], own, container, shared_name)
 
 
-def _queue(handle: Any) -> QueueResource:
+def _queue(handle: object) -> QueueResource:
     return thing_of(handle, QueueResource, "Queue")
 
 
@@ -87,23 +96,23 @@ def _arrays(queue: QueueResource, components: list) -> list:
     return [numbers_of(x) for x in components]
 
 
-def enqueue(handle: Any, components: list, timeout_ms: int) -> None:
+def enqueue(handle: object, components: list, timeout_ms: int) -> None:
     """Put an element in."""
     queue = _queue(handle)
     queue.buffer.enqueue([queue.element(_arrays(queue, components))])
 
 
-def enqueue_many(handle: Any, components: list, timeout_ms: int) -> None:
+def enqueue_many(handle: object, components: list, timeout_ms: int) -> None:
     """Put the rows of tensors in."""
     queue = _queue(handle)
     queue.buffer.enqueue(queue.rows(_arrays(queue, components)))
 
 
-def _tensors(queue: QueueResource, arrays: Any) -> list:
+def _tensors(queue: QueueResource, arrays: Sequence[Any]) -> list:
     return [of_array(array, dtype) for array, dtype in zip(arrays, queue.dtypes)]
 
 
-def dequeue(handle: Any, component_types: list, timeout_ms: int) -> list:
+def dequeue(handle: object, component_types: list, timeout_ms: int) -> list:
     """Take an element out."""
     queue = _queue(handle)
     return _tensors(queue, queue.buffer.dequeue(1)[0])
@@ -117,7 +126,7 @@ def _fixed_shapes(queue: QueueResource, operation: str) -> None:
         raise invalid("TW205", f"{operation}: the shapes of the components are not known")
 
 
-def dequeue_many(handle: Any, n: Any, component_types: list, timeout_ms: int) -> list:
+def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, together."""
     queue, count = _queue(handle), int(scalar_of(n))
     _fixed_shapes(queue, "QueueDequeueMany")
@@ -126,19 +135,19 @@ def dequeue_many(handle: Any, n: Any, component_types: list, timeout_ms: int) ->
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(count)))
 
 
-def dequeue_up_to(handle: Any, n: Any, component_types: list, timeout_ms: int) -> list:
+def dequeue_up_to(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, fewer if the queue is closed."""
     queue = _queue(handle)
     _fixed_shapes(queue, "QueueDequeueUpTo")
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
 
 
-def close(handle: Any, cancel_pending_enqueues: bool) -> None:
+def close(handle: object, cancel_pending_enqueues: bool) -> None:
     """Close a queue."""
     _queue(handle).buffer.close(cancel_pending_enqueues)
 
 
-def is_closed(handle: Any) -> Any:
+def is_closed(handle: object) -> Any:
     """Whether a queue is closed."""
     return of_array(np.bool_(_queue(handle).buffer.closed))
 

@@ -36,7 +36,7 @@ class ReaderCell:
         self.current: Iterator[Record] | None = None
         self.produced = self.completed = self.within = 0
 
-    def next(self, queue: Any) -> Record:
+    def next(self, queue: QueueResource) -> Record:
         """The next record, of the next file where one ends."""
         with self.lock:
             while True:
@@ -92,7 +92,7 @@ def _tfrecords(compression: str) -> Any:
     return records
 
 
-def _made(records: Any, container: str, name: str) -> Any:
+def _made(records: Callable[..., Any], container: str, name: str) -> Any:
     return shared("reader", container, name, lambda: handle_of(ReaderCell(records)))
 
 
@@ -130,17 +130,17 @@ def tfrecords(container: str, shared_name: str, compression_type: str) -> Any:
     return _made(_tfrecords(compression_type), container, shared_name)
 
 
-def _parts(reader: Any, queue: Any) -> tuple[ReaderCell, QueueResource]:
+def _parts(reader: object, queue: object) -> tuple[ReaderCell, QueueResource]:
     return thing_of(reader, ReaderCell, "Reader"), thing_of(queue, QueueResource, "Reader")
 
 
-def read(reader_handle: Any, queue_handle: Any) -> tuple:
+def read(reader_handle: object, queue_handle: object) -> tuple:
     """(the key, the record) that come next."""
     reader, queue = _parts(reader_handle, queue_handle)
     return tuple([of_array(np.array(part, object)) for part in reader.next(queue)])
 
 
-def read_up_to(reader_handle: Any, queue_handle: Any, num_records: Any) -> tuple:
+def read_up_to(reader_handle: object, queue_handle: object, num_records: object) -> tuple:
     """(the keys, the records) that come next, as many as one file has at most."""
     reader, queue = _parts(reader_handle, queue_handle)
     found: list[Record] = []
@@ -157,22 +157,22 @@ def read_up_to(reader_handle: Any, queue_handle: Any, num_records: Any) -> tuple
     return tuple([of_array(np.array(part, object)) for part in zip(*found)])
 
 
-def produced(reader_handle: Any) -> Any:
+def produced(reader_handle: object) -> Any:
     """How many records were read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").produced, int64)
 
 
-def completed(reader_handle: Any) -> Any:
+def completed(reader_handle: object) -> Any:
     """How many files were read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").completed, int64)
 
 
-def reset(reader_handle: Any) -> None:
+def reset(reader_handle: object) -> None:
     """Begin anew."""
     thing_of(reader_handle, ReaderCell, "Reader").reset()
 
 
-def state(reader_handle: Any) -> Any:
+def state(reader_handle: object) -> Any:
     """Where the reader is, as bytes."""
     reader = thing_of(reader_handle, ReaderCell, "Reader")
     within = reader.within if reader.current is not None else -1
@@ -180,7 +180,7 @@ def state(reader_handle: Any) -> Any:
     return of_array(np.array(numbers + reader.work, object))
 
 
-def restore(reader_handle: Any, state: Any) -> None:
+def restore(reader_handle: object, state: tuple[Any, ...]) -> None:
     """Go to where a reader was; InvalidArgumentError for other bytes."""
     reader, content = thing_of(reader_handle, ReaderCell, "Reader"), bytes(scalar_of(state))
     if len(content) < 24:

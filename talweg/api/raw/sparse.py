@@ -6,7 +6,7 @@ shape [rank]).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.array import gathering, scattering, shapes
@@ -17,39 +17,45 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import invalid
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.annotations import AxisLike, ShapeLike
+    from talweg.core.value import Tensor
+
 
 def _parts(x: SparseTensor) -> tuple:
     return x.indices, x.values, x.dense_shape
 
 
-def reorder(indices: Any, values: Any, shape: Any) -> tuple:
+def reorder(indices: Tensor, values: Tensor, shape: Tensor) -> tuple:
     """(indices in row-major order, values)."""
     return _parts(form.reorder(SparseTensor(indices, values, shape)))[:2]
 
 
-def reshape(indices: Any, shape: Any, new_shape: Any) -> tuple:
+def reshape(indices: np.ndarray, shape: ShapeLike, new_shape: ShapeLike) -> tuple:
     """(indices, shape) in another shape of as many elements."""
     count = len(tensor(indices))
     found = form.reshape(SparseTensor(indices, fill([count], 0), shape), new_shape)
     return found.indices, found.dense_shape
 
 
-def softmax(indices: Any, values: Any, shape: Any) -> Any:
+def softmax(indices: np.ndarray, values: object, shape: ShapeLike) -> Any:
     """The values of the softmax of each row over the elements that are there."""
     return arithmetic.softmax(SparseTensor(indices, values, shape)).values
 
 
-def concat(indices: Any, values: Any, shapes: Any, axis: Any) -> tuple:
+def concat(indices: Any, values: Any, shapes: Any, axis: object) -> tuple:
     """Several sparse tensors, joined along an axis."""
     return _parts(form.concat(axis, [SparseTensor(*part) for part in zip(indices, values, shapes)]))
 
 
-def cut(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> tuple:
+def cut(indices: np.ndarray, values: object, shape: ShapeLike, start: int, size: int) -> tuple:
     """The block of `size` at `start`."""
     return _parts(form.slice_(SparseTensor(indices, values, shape), start, size))
 
 
-def split(axis: Any, indices: Any, values: Any, shape: Any, count: int) -> tuple:
+def split(axis: AxisLike, indices: np.ndarray, values: Any, shape: ShapeLike, count: int) -> tuple:
     """`count` blocks along an axis: three lists."""
     axis = integers(axis, "SparseSplit", "split_dim")[0]
     blocks = form.split(SparseTensor(indices, values, shape), count, axis)
@@ -59,11 +65,11 @@ def split(axis: Any, indices: Any, values: Any, shape: Any, count: int) -> tuple
 def add(
     a_indices: Any,
     a_values: Any,
-    a_shape: Any,
+    a_shape: ShapeLike,
     b_indices: Any,
     b_values: Any,
-    b_shape: Any,
-    threshold: Any,
+    b_shape: ShapeLike,
+    threshold: float,
 ) -> tuple:
     """The sum of two sparse tensors; elements below the threshold are left out."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
@@ -71,7 +77,12 @@ def add(
 
 
 def maximum(
-    a_indices: Any, a_values: Any, a_shape: Any, b_indices: Any, b_values: Any, b_shape: Any
+    a_indices: Any,
+    a_values: Any,
+    a_shape: ShapeLike,
+    b_indices: Any,
+    b_values: Any,
+    b_shape: ShapeLike,
 ) -> tuple:
     """(indices, values) of the larger elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
@@ -79,14 +90,19 @@ def maximum(
 
 
 def minimum(
-    a_indices: Any, a_values: Any, a_shape: Any, b_indices: Any, b_values: Any, b_shape: Any
+    a_indices: object,
+    a_values: object,
+    a_shape: ShapeLike,
+    b_indices: object,
+    b_values: object,
+    b_shape: ShapeLike,
 ) -> tuple:
     """(indices, values) of the smaller elements of two sparse tensors."""
     a, b = SparseTensor(a_indices, a_values, a_shape), SparseTensor(b_indices, b_values, b_shape)
     return _parts(arithmetic.minimum(a, b))[:2]
 
 
-def add_dense(indices: Any, values: Any, shape: Any, b: Any) -> Any:
+def add_dense(indices: np.ndarray, values: object, shape: ShapeLike, b: object) -> Any:
     """The sum of a sparse tensor and a dense one of the same shape."""
     dims, b = integers(shape, "SparseTensorDenseAdd", "a_shape"), tensor(b)
     if dims != b.dims:
@@ -96,33 +112,37 @@ def add_dense(indices: Any, values: Any, shape: Any, b: Any) -> Any:
     return scattering.tensor_scatter_nd_add(b, indices, values)
 
 
-def _at(dense: Any, indices: Any, shape: Any) -> Any:
+def _at(dense: object, indices: np.ndarray, shape: ShapeLike) -> Any:
     dims = integers(shape, "SparseDenseCwise", "sp_shape")
     return gathering.gather_nd(shapes.broadcast_to(tensor(dense), dims), indices)
 
 
-def multiply_dense(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def multiply_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
     """The values times the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) * _at(dense, indices, shape)
 
 
-def divide_dense(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def divide_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
     """The values over the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) / _at(dense, indices, shape)
 
 
-def increase_dense(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def increase_dense(indices: np.ndarray, values: object, shape: ShapeLike, dense: object) -> Any:
     """The values plus the elements of a dense tensor, broadcast, at their places."""
     return tensor(values) + _at(dense, indices, shape)
 
 
-def reduce_sum(indices: Any, values: Any, shape: Any, axes: Any, keepdims: bool) -> Any:
+def reduce_sum(
+    indices: np.ndarray, values: object, shape: ShapeLike, axes: AxisLike, keepdims: bool
+) -> Any:
     """The sum over the axes, dense."""
     axes = list(integers(axes, "SparseReduceSum", "reduction_axes"))
     return arithmetic.reduce_sum_(SparseTensor(indices, values, shape), axes, keepdims)
 
 
-def reduce_max(indices: Any, values: Any, shape: Any, axes: Any, keepdims: bool) -> Any:
+def reduce_max(
+    indices: np.ndarray, values: object, shape: ShapeLike, axes: AxisLike, keepdims: bool
+) -> Any:
     """The largest element over the axes, dense."""
     axes = list(integers(axes, "SparseReduceMax", "reduction_axes"))
     return arithmetic.reduce_max(SparseTensor(indices, values, shape), axes, keepdims)
@@ -134,7 +154,9 @@ def matmul(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool, adjoi
     return arithmetic.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
 
 
-def to_dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -> Any:
+def to_dense(
+    indices: object, shape: object, values: object, default: object, validate: bool
+) -> Any:
     """A dense tensor with values at places; indices [n, rank], [n] for vectors, or one place."""
     indices, values = tensor(indices), tensor(values)
     rank = len(integers(shape, "SparseToDense", "output_shape"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from talweg.api.raw.operands import (
 )
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import CancelledError, OutOfRangeError, compose, invalid
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+    from talweg.graph.handle import Handle
 
 
 class StagingArea:
@@ -109,7 +113,7 @@ def unstage(
 
 
 def stage_peek(
-    index: Any, dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
+    index: int, dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> list:
     """Values of a staging area, which stay."""
     return _area(capacity, container, shared_name).take(int(scalar_of(index)))
@@ -136,8 +140,8 @@ def _map(ordered: bool, dtypes: list, capacity: int, container: str, name: str) 
 
 def map_stage(
     ordered: bool,
-    key: Any,
-    indices: Any,
+    key: int,
+    indices: np.ndarray,
     values: list,
     dtypes: list,
     capacity: int,
@@ -153,8 +157,8 @@ def map_stage(
 def map_take(
     ordered: bool,
     remove: bool,
-    key: Any,
-    indices: Any,
+    key: int,
+    indices: np.ndarray,
     dtypes: list,
     capacity: int,
     memory_limit: int,
@@ -168,7 +172,7 @@ def map_take(
 
 def map_take_any(
     ordered: bool,
-    indices: Any,
+    indices: np.ndarray,
     dtypes: list,
     capacity: int,
     memory_limit: int,
@@ -220,18 +224,20 @@ class BarrierCell:
 
 
 def barrier(
-    component_types: list, shapes: Any, capacity: int, container: str, shared_name: str
+    component_types: list, shapes: list[Any], capacity: int, container: str, shared_name: str
 ) -> Any:
     """The handle of a barrier."""
     make = lambda: handle_of(BarrierCell(len(component_types)))  # noqa: E731
     return shared("barrier", container, shared_name, make)
 
 
-def _barrier(handle: Any) -> BarrierCell:
+def _barrier(handle: Handle) -> BarrierCell:
     return thing_of(handle, BarrierCell, "Barrier")
 
 
-def barrier_insert(handle: Any, keys: Any, values: Any, component_index: int) -> None:
+def barrier_insert(
+    handle: Handle, keys: np.ndarray, values: list[Any], component_index: int
+) -> None:
     """Put a component of some keys in."""
     cell = _barrier(handle)
     with cell.changed:
@@ -250,8 +256,8 @@ def barrier_insert(handle: Any, keys: Any, values: Any, component_index: int) ->
 
 
 def barrier_take(
-    handle: Any,
-    num_elements: Any,
+    handle: Handle,
+    num_elements: object,
     component_types: list,
     allow_small_batch: bool,
     wait_for_incomplete: bool,
@@ -271,7 +277,7 @@ def barrier_take(
     return births, keys, [stack(list(parts)) for parts in zip(*[row for _, row in taken])]
 
 
-def barrier_close(handle: Any, cancel_pending_enqueues: bool) -> None:
+def barrier_close(handle: Handle, cancel_pending_enqueues: bool) -> None:
     """Take no new keys."""
     cell = _barrier(handle)
     with cell.changed:
@@ -281,7 +287,7 @@ def barrier_close(handle: Any, cancel_pending_enqueues: bool) -> None:
         cell.changed.notify_all()
 
 
-def barrier_size(handle: Any, complete: bool) -> Any:
+def barrier_size(handle: Handle, complete: bool) -> Any:
     """How many elements are complete, or are not."""
     cell = _barrier(handle)
     return of_array(len(cell.ready if complete else cell.rows), int32)
@@ -306,14 +312,14 @@ class AccumulatorCell:
 
 
 def accumulator(
-    dtype: Any, shape: Any, container: str, shared_name: str, reduction_type: str
+    dtype: DTypeLike, shape: ShapeLike, container: str, shared_name: str, reduction_type: str
 ) -> Any:
     """The handle of an accumulator."""
     make = lambda: handle_of(AccumulatorCell(dtype, shape, reduction_type == "MEAN"))  # noqa: E731
     return shared("accumulator", container, shared_name, make)
 
 
-def _accumulator(handle: Any) -> AccumulatorCell:
+def _accumulator(handle: object) -> AccumulatorCell:
     return thing_of(handle, AccumulatorCell, "Accumulator")
 
 
@@ -329,7 +335,7 @@ def add_gradient(handle: Any, local_step: Any, gradient: Any) -> None:
             cell.changed.notify_all()
 
 
-def take_gradient(handle: Any, num_required: Any, dtype: Any) -> Any:
+def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
     """The mean (or sum) of the gradients, waiting for enough; the step goes on."""
     cell = _accumulator(handle)
     with cell.changed:
@@ -339,22 +345,22 @@ def take_gradient(handle: Any, num_required: Any, dtype: Any) -> Any:
     return of_array(found, cell.dtype)
 
 
-def accumulated(handle: Any) -> Any:
+def accumulated(handle: Handle) -> Any:
     """How many gradients were added."""
     return of_array(_accumulator(handle).count, int32)
 
 
-def set_step(handle: Any, new_global_step: Any) -> None:
+def set_step(handle: Handle, new_global_step: object) -> None:
     """Say which step it is."""
     _accumulator(handle).step = int(scalar_of(new_global_step))
 
 
 def add_sparse_gradient(
-    handle: Any,
-    local_step: Any,
-    gradient_indices: Any,
-    gradient_values: Any,
-    gradient_shape: Any,
+    handle: Handle,
+    local_step: object,
+    gradient_indices: object,
+    gradient_values: object,
+    gradient_shape: ShapeLike,
     has_known_shape: bool,
 ) -> None:
     """Add rows of a gradient, unless they are of an older step."""
@@ -402,13 +408,13 @@ def mutex(container: str, shared_name: str) -> Any:
     return shared("mutex", container, shared_name, lambda: handle_of(MutexCell()))
 
 
-def lock(mutex: Any) -> Any:
+def lock(mutex: object) -> Any:
     """The lock, held until it is consumed."""
     cell = thing_of(mutex, MutexCell, "MutexLock")
     cell.lock.acquire()
     return handle_of(cell)
 
 
-def unlock(mutex_lock: Any) -> None:
+def unlock(mutex_lock: object) -> None:
     """Give a lock back."""
     thing_of(mutex_lock, MutexCell, "ConsumeMutexLock").lock.release()

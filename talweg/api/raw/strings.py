@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.strings.joining import string_format
@@ -10,12 +10,16 @@ from talweg.core.dtypes import string
 from talweg.kernels.strings.unicode import Policy
 from talweg.prims.strings import joining, splitting
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
+
 
 def ngrams(
-    data: Any,
-    data_splits: Any,
+    data: Tensor,
+    data_splits: Tensor,
     separator: str,
-    ngram_widths: Any,
+    ngram_widths: list[Any],
     left_pad: str,
     right_pad: str,
     pad_width: int,
@@ -33,19 +37,19 @@ def ngrams(
     )
 
 
-def split(input: Any, delimiter: Any, skip_empty: bool) -> tuple:
+def split(input: Tensor, delimiter: Tensor, skip_empty: bool) -> tuple:
     """Indices, values and dense shape of the parts between any of the bytes of a delimiter."""
     x, mark = tensor(input, string), tensor(delimiter, string)
     return splitting.string_split_at(x, mark, skip_empty=bool(skip_empty))
 
 
-def split_at_separator(input: Any, sep: Any, maxsplit: int) -> tuple:
+def split_at_separator(input: Tensor, sep: Tensor, maxsplit: int) -> tuple:
     """Indices, values and dense shape of the words between a separator."""
     return splitting.string_split(tensor(input, string), tensor(sep, string), maxsplit=maxsplit)
 
 
 def decode(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     errors: str,
     replacement_char: int,
@@ -57,7 +61,7 @@ def decode(
 
 
 def decode_without_offsets(
-    input: Any,
+    input: list[Any],
     input_encoding: str,
     errors: str,
     replacement_char: int,
@@ -69,7 +73,11 @@ def decode_without_offsets(
 
 
 def encode(
-    input_values: Any, input_splits: Any, output_encoding: str, errors: str, replacement_char: int
+    input_values: Tensor,
+    input_splits: Tensor,
+    output_encoding: str,
+    errors: str,
+    replacement_char: int,
 ) -> Any:
     """The strings of rows of characters."""
     values, splits = tensor(input_values), tensor(input_splits)
@@ -77,6 +85,6 @@ def encode(
     return splitting.unicode_encode(values, splits, encoding=output_encoding, policy=policy)
 
 
-def format_text(inputs: Any, template: str, placeholder: str, summarize: int) -> Any:
+def format_text(inputs: list[Tensor], template: str, placeholder: str, summarize: int) -> Any:
     """The template with each input in place of a placeholder."""
     return string_format(template, [tensor(x) for x in inputs], placeholder, summarize)

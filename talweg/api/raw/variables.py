@@ -5,7 +5,7 @@ They take variables of either generation, their handles, or what `VarHandleOp` g
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.creating import zeros
 from talweg.api.array.gathering import gather, gather_nd
@@ -17,6 +17,11 @@ from talweg.core.dtypes import bool_
 from talweg.core.errors import FailedPreconditionError, OutOfRangeError, compose, invalid
 from talweg.eager.variable import Variable
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.annotations import DTypeLike, ShapeLike, WindowLike
+
 _temporary: dict[str, Any] = {}
 
 
@@ -26,7 +31,7 @@ def handle(
     container: str = "",
     shared_name: str = "",
     debug_name: str = "",
-    allowed_devices: Any = (),
+    allowed_devices: object = (),
 ) -> Any:
     """The handle of a variable that has no value yet; of one name there is one."""
     graph = dispatch.context.base
@@ -46,24 +51,26 @@ def handle(
     return shared("variable", container, shared_name, make)
 
 
-def reference(shape: Any, dtype: Any, container: str = "", shared_name: str = "") -> Any:
+def reference(
+    shape: ShapeLike, dtype: DTypeLike, container: str = "", shared_name: str = ""
+) -> Any:
     """A variable of the first generation without a value, for graphs."""
     if dispatch.context.base is None:
         raise RuntimeError("a variable of the first generation needs a graph")
     return handle(dtype, shape, container, shared_name)
 
 
-def _cell(resource: Any) -> Any:
+def _cell(resource: object) -> Any:
     found = held(resource)
     return found if isinstance(found, VariableCell) else None
 
 
-def read(resource: Any, dtype: Any = None) -> Any:
+def read(resource: object, dtype: DTypeLike | None = None) -> Any:
     """The value of a variable."""
     return variable_of(resource).read_value()
 
 
-def assign(resource: Any, value: Any, validate_shape: bool = False) -> None:
+def assign(resource: object, value: Any, validate_shape: bool = False) -> None:
     """Give a variable a value."""
     cell = _cell(resource)
     if cell is None or cell.variable is not None:
@@ -91,27 +98,27 @@ def assign_add(resource: Any, value: Any) -> None:
     variable_of(resource).assign_add(value, read_value=False)
 
 
-def assign_sub(resource: Any, value: Any) -> None:
+def assign_sub(resource: object, value: object) -> None:
     """Subtract from a variable."""
     variable_of(resource).assign_sub(value, read_value=False)
 
 
-def assign_ref(ref: Any, value: Any, validate_shape: bool, use_locking: bool) -> Any:
+def assign_ref(ref: object, value: object, validate_shape: bool, use_locking: bool) -> Any:
     """The variable with a new value."""
     return look_up("compat.v1.assign")(variable_of(ref), value, validate_shape)
 
 
-def assign_add_ref(ref: Any, value: Any, use_locking: bool) -> Any:
+def assign_add_ref(ref: object, value: object, use_locking: bool) -> Any:
     """The variable with something added."""
     return variable_of(ref).assign_add(value)
 
 
-def assign_sub_ref(ref: Any, value: Any, use_locking: bool) -> Any:
+def assign_sub_ref(ref: object, value: object, use_locking: bool) -> Any:
     """The variable with something subtracted."""
     return variable_of(ref).assign_sub(value)
 
 
-def is_initialized(resource: Any) -> Any:
+def is_initialized(resource: object) -> Any:
     """Whether a variable has a value."""
     cell = _cell(resource)
     if cell is not None:
@@ -119,12 +126,12 @@ def is_initialized(resource: Any) -> Any:
     return look_up("compat.v1.is_variable_initialized")(variable_of(resource))
 
 
-def shape(input: Any, out_type: Any) -> Any:
+def shape(input: list[Any], out_type: DTypeLike) -> Any:
     """The shape of a variable's value."""
     return look_up("shape")(variable_of(input).read_value(), out_type)
 
 
-def destroy(resource: Any, ignore_lookup_error: bool) -> None:
+def destroy(resource: object, ignore_lookup_error: bool) -> None:
     """Forget the value of a variable, or nothing of another resource."""
     cell = _cell(resource)
     if cell is not None:
@@ -133,11 +140,11 @@ def destroy(resource: Any, ignore_lookup_error: bool) -> None:
         cell.variable = None
 
 
-def nothing(resource: Any) -> None:
+def nothing(resource: object) -> None:
     """No effect: variables here copy when they must."""
 
 
-def count_up(ref: Any, limit: int) -> Any:
+def count_up(ref: object, limit: int) -> Any:
     """The value of a counter, which goes on; OutOfRangeError at its limit."""
     variable = variable_of(ref)
     if dispatch.context.base is None and int(variable.numpy()) >= limit:
@@ -145,18 +152,18 @@ def count_up(ref: Any, limit: int) -> Any:
     return look_up("compat.v1.count_up_to")(variable, limit)
 
 
-def count_up_resource(resource: Any, limit: int, T: Any) -> Any:
+def count_up_resource(resource: object, limit: int, T: DTypeLike) -> Any:
     """The value of a counter, which goes on; OutOfRangeError at its limit."""
     return count_up(resource, limit)
 
 
-def temporary(shape: Any, dtype: Any, var_name: str) -> Any:
+def temporary(shape: ShapeLike, dtype: DTypeLike, var_name: str) -> Any:
     """A variable until `DestroyTemporaryVariable`."""
     found = _temporary[var_name] = handle(dtype, shape, "temporary", var_name)
     return found
 
 
-def destroy_temporary(ref: Any, var_name: str) -> Any:
+def destroy_temporary(ref: object, var_name: str) -> Any:
     """The last value of a temporary variable, which goes."""
     _temporary.pop(var_name, None)
     return read(ref)
@@ -166,14 +173,14 @@ def destroy_temporary(ref: Any, var_name: str) -> Any:
 
 
 def gather_rows(
-    resource: Any, indices: Any, dtype: Any, batch_dims: int, validate_indices: bool
+    resource: object, indices: np.ndarray, dtype: DTypeLike, batch_dims: int, validate_indices: bool
 ) -> Any:
     """Rows of a variable."""
     axis = batch_dims
     return gather(variable_of(resource), indices, axis=axis, batch_dims=batch_dims)
 
 
-def gather_places(resource: Any, indices: Any, dtype: Any) -> Any:
+def gather_places(resource: object, indices: np.ndarray, dtype: DTypeLike) -> Any:
     """Elements or slices of a variable."""
     return gather_nd(variable_of(resource).read_value(), indices)
 
@@ -187,7 +194,7 @@ _ROWS = {
 }
 
 
-def _rows_changed(variable: Any, kind: str, indices: Any, updates: Any) -> Any:
+def _rows_changed(variable: Any, kind: str, indices: np.ndarray, updates: np.ndarray) -> Any:
     """The value with rows changed; products and quotients one row after the other."""
     value = variable.read_value()
     flat = look_up("reshape")(indices, [-1])
@@ -202,21 +209,23 @@ def _rows_changed(variable: Any, kind: str, indices: Any, updates: Any) -> Any:
     return value * factors if kind == "mul" else look_up("math.divide")(value, factors)
 
 
-def scatter(kind: str, resource: Any, indices: Any, updates: Any) -> None:
+def scatter(kind: str, resource: object, indices: np.ndarray, updates: np.ndarray) -> None:
     """Change rows of a variable."""
     variable = variable_of(resource)
     new = _rows_changed(variable, kind, indices, updates)
     variable.assign(cast(new, variable.dtype), read_value=False)
 
 
-def scatter_ref(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool) -> Any:
+def scatter_ref(
+    kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool
+) -> Any:
     """The variable with rows changed."""
     variable = variable_of(ref)
     return variable.assign(cast(_rows_changed(variable, kind, indices, updates), variable.dtype))
 
 
 def scatter_places(
-    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, policy: str
+    kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool, policy: str
 ) -> None:
     """Change elements or slices of a variable."""
     variable = variable_of(ref)
@@ -224,14 +233,16 @@ def scatter_places(
 
 
 def scatter_places_ref(
-    kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, policy: str
+    kind: str, ref: object, indices: np.ndarray, updates: np.ndarray, use_locking: bool, policy: str
 ) -> Any:
     """The variable with elements or slices changed."""
     variable = variable_of(ref)
     return variable.assign(look_up(_ROWS[kind])(variable.read_value(), indices, updates))
 
 
-def _overwritten(x: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> Any:
+def _overwritten(
+    x: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
+) -> Any:
     """A tensor with a slice replaced: its elements know their places."""
     size = look_up("size")(x)
     places = look_up("reshape")(look_up("range")(size), look_up("shape")(x))
@@ -242,19 +253,25 @@ def _overwritten(x: Any, begin: Any, end: Any, strides: Any, value: Any, **masks
     return look_up("reshape")(whole, look_up("shape")(x))
 
 
-def with_slice(input: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> Any:
+def with_slice(
+    input: list[Any], begin: int, end: str, strides: WindowLike, value: object, **masks: int
+) -> Any:
     """A tensor with a slice replaced."""
     return _overwritten(input, begin, end, strides, value, **masks)
 
 
-def assign_slice(ref: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> None:
+def assign_slice(
+    ref: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
+) -> None:
     """Replace a slice of a variable."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)
     variable.assign(new, read_value=False)
 
 
-def assign_slice_ref(ref: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> Any:
+def assign_slice_ref(
+    ref: object, begin: int, end: str, strides: WindowLike, value: object, **masks: int
+) -> Any:
     """The variable with a slice replaced."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
@@ -17,10 +17,15 @@ from talweg.prims import fourier
 from talweg.prims.layout import concat, reverse, strided_slice
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+
 INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 
-def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
+def _check(type: int, n: int | None, axis: int, norm: str | None) -> None:
     if axis != -1:
         raise NotImplementedError(compose("TW402", f"axis must be -1. Got: {axis}"))
     if n is not None and integer(n, "dct", "n") < 1:
@@ -32,12 +37,12 @@ def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
         raise value_error("TW207", "Normalization is not supported for the Type-I DCT.")
 
 
-def _check_norm(norm: Any) -> None:
+def _check_norm(norm: str | None) -> None:
     if norm not in (None, "ortho"):
         raise value_error("TW207", f"Unknown normalization. Expected None or 'ortho', got: {norm}")
 
 
-def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
+def _transform(x: Tensor, kind: int, norm: str | None) -> Tensor:
     """The transform with TensorFlow's (and SciPy's) scaling."""
     if x.dtype not in REALS:
         raise type_error("TW102", f"dct: input has dtype {x.dtype.name}", "float32 or float64")
@@ -50,7 +55,7 @@ def _transform(x: Tensor, kind: int, norm: Any) -> Tensor:
 
 @export("signal.dct")
 def dct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
     n: int | None = None,
     axis: int = -1,
@@ -76,7 +81,7 @@ def dct(
 
 @export("signal.idct")
 def idct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
     n: int | None = None,
     axis: int = -1,
@@ -100,7 +105,7 @@ def _quarter(x: Tensor, start: int, stop: int) -> Tensor:
     )
 
 
-def _windowed(frames: Tensor, window_fn: Any) -> Tensor:
+def _windowed(frames: Tensor, window_fn: Callable[..., Any] | None) -> Tensor:
     """Frames times a window, by default the constant one whose squares overlap to 1."""
     if window_fn is None:
         return frames * math.sqrt(0.5)
@@ -109,9 +114,9 @@ def _windowed(frames: Tensor, window_fn: Any) -> Tensor:
 
 @export("signal.mdct")
 def mdct(
-    signals: Any,
+    signals: TensorLike,
     frame_length: int,
-    window_fn: Any = vorbis_window,
+    window_fn: Callable[..., Any] = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
     name: str | None = None,
@@ -139,7 +144,10 @@ def mdct(
 
 @export("signal.inverse_mdct")
 def inverse_mdct(
-    mdcts: Any, window_fn: Any = vorbis_window, norm: str | None = None, name: str | None = None
+    mdcts: TensorLike,
+    window_fn: Callable[..., Any] = vorbis_window,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The signal of which `tf.signal.mdct` gave mdcts [..., frames, l / 2], but for its ends.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
@@ -18,14 +18,17 @@ from talweg.prims.arithmetic import div, square
 from talweg.prims.layout import broadcast_to, pad, reshape, strided_slice, transpose
 from talweg.prims.reduce import reduce_sum
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("signal.frame")
 def frame(
-    signal: Any,
+    signal: TensorLike,
     frame_length: int,
     frame_step: int,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -69,7 +72,7 @@ def _size(value: Any, least: int, argument: str) -> int:
     return size
 
 
-def _filled_up(x: Tensor, length: int, step: int, value: Any) -> Tensor:
+def _filled_up(x: Tensor, length: int, step: int, value: object) -> Tensor:
     """The signal made so long that a frame starts at every multiple of `step` within it."""
     size = x.dims[-1]
     count = -(-size // step)
@@ -85,7 +88,7 @@ def _filled_up(x: Tensor, length: int, step: int, value: Any) -> Tensor:
 
 
 @export("signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None) -> Tensor:
     """The sum of frames placed frame_step apart.
 
     [..., frames, length] -> [..., (frames - 1) step + length].
@@ -112,7 +115,7 @@ def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Te
 
 @export("signal.stft")
 def stft(
-    signals: Any,
+    signals: TensorLike,
     frame_length: int,
     frame_step: int,
     fft_length: int | None = None,
@@ -137,7 +140,7 @@ def stft(
     return rfft(frames, [_fft_length(fft_length, length, "stft")])
 
 
-def _fft_length(value: Any, length: int, function: str) -> int:
+def _fft_length(value: object, length: int, function: str) -> int:
     return _power_of_two(length) if value is None else integer(value, function, "fft_length")
 
 
@@ -147,7 +150,7 @@ def _power_of_two(length: int) -> int:
 
 @export("signal.inverse_stft")
 def inverse_stft(
-    stfts: Any,
+    stfts: TensorLike,
     frame_length: int,
     frame_step: int,
     fft_length: int | None = None,

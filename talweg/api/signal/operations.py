@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.export import export
 from talweg.api.signal import transforms
@@ -10,9 +10,14 @@ from talweg.core.dtypes import as_dtype, complex64, float32
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 
 @export("fftnd")
-def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def fftnd(
+    input: TensorLike, fft_length: TensorLike, axes: AxisLike, name: str | None = None
+) -> Tensor:  # noqa: A002
     """`tf.signal.fftnd` with lengths and axes.
 
     >>> import talweg as tf
@@ -23,7 +28,9 @@ def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Te
 
 
 @export("ifftnd")
-def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:  # noqa: A002
+def ifftnd(
+    input: TensorLike, fft_length: TensorLike, axes: AxisLike, name: str | None = None
+) -> Tensor:  # noqa: A002
     """`tf.signal.ifftnd` with lengths and axes.
 
     >>> import talweg as tf
@@ -35,10 +42,10 @@ def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> T
 
 @export("rfftnd")
 def rfftnd(
-    input: Any,  # noqa: A002
-    fft_length: Any,
-    axes: Any,
-    Tcomplex: Any = complex64,  # noqa: N803
+    input: TensorLike,  # noqa: A002
+    fft_length: TensorLike,
+    axes: AxisLike,
+    Tcomplex: DTypeLike = complex64,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
     """`tf.signal.rfftnd` with lengths and axes; InvalidArgumentError for a Tcomplex that does not
@@ -58,10 +65,10 @@ def rfftnd(
 
 @export("irfftnd")
 def irfftnd(
-    input: Any,  # noqa: A002
-    fft_length: Any,
-    axes: Any,
-    Treal: Any = float32,  # noqa: N803
+    input: TensorLike,  # noqa: A002
+    fft_length: TensorLike,
+    axes: AxisLike,
+    Treal: DTypeLike = float32,  # noqa: N803
     name: str | None = None,
 ) -> Tensor:
     """`tf.signal.irfftnd` with lengths and axes; InvalidArgumentError for a Treal that does not fit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import axes_argument, axis_argument, integers, tensor
 from talweg.api.export import export
@@ -16,13 +16,16 @@ from talweg.prims.arithmetic import cast
 from talweg.prims.layout import concat, pad, strided_slice
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 REALS = (float32, float64)
 
 
 # -- complex transforms of the last one, two or three axes
 
 
-def _complex_transform(input: Any, rank: int, inverse: bool, function: str) -> Tensor:
+def _complex_transform(input: object, rank: int, inverse: bool, function: str) -> Tensor:
     x = tensor(input, hint=None if isinstance(input, (list, tuple, complex)) else complex64)
     if x.dtype not in COMPLEX and x is not input:
         x = tensor(input, hint=complex64)
@@ -41,7 +44,7 @@ def _complex_transform(input: Any, rank: int, inverse: bool, function: str) -> T
 
 
 @export("signal.fft")
-def fft(input: Any, name: str | None = None) -> Tensor:
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """z_k = Σ_j x_j exp(-2πi jk/n) along the last axis, of a complex tensor of any rank above 0.
 
     InvalidArgumentError for real tensors and scalars.
@@ -54,7 +57,7 @@ def fft(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("signal.ifft")
-def ifft(input: Any, name: str | None = None) -> Tensor:
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     """x_j = (1/n) Σ_k z_k exp(2πi jk/n) along the last axis: the inverse of `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -65,7 +68,7 @@ def ifft(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("signal.fft2d")
-def fft2d(input: Any, name: str | None = None) -> Tensor:
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The Fourier transform along the last two axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -76,7 +79,7 @@ def fft2d(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("signal.ifft2d")
-def ifft2d(input: Any, name: str | None = None) -> Tensor:
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fft2d`.
 
     >>> import talweg as tf
@@ -87,7 +90,7 @@ def ifft2d(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("signal.fft3d")
-def fft3d(input: Any, name: str | None = None) -> Tensor:
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The Fourier transform along the last three axes; see `tf.signal.fft`.
 
     >>> import talweg as tf
@@ -98,7 +101,7 @@ def fft3d(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("signal.ifft3d")
-def ifft3d(input: Any, name: str | None = None) -> Tensor:
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fft3d`.
 
     >>> import talweg as tf
@@ -111,7 +114,7 @@ def ifft3d(input: Any, name: str | None = None) -> Tensor:
 # -- real transforms
 
 
-def resized(x: Tensor, axis: int, size: Size, value: Any = 0) -> Tensor:
+def resized(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
     """`x` cut off or filled up with `value` at the end of `axis`."""
     own = x.dims[axis]
     if same(own, size):
@@ -129,7 +132,7 @@ def _cut(x: Tensor, axis: int, size: Size) -> Tensor:
     return strided_slice(x, begin=(0,) * x.ndim, end=end, strides=(1,) * x.ndim)
 
 
-def _filled(x: Tensor, axis: int, more: Size, value: Any) -> Tensor:
+def _filled(x: Tensor, axis: int, more: Size, value: object) -> Tensor:
     high = tuple(more if i == axis else 0 for i in range(x.ndim))
     return pad(x, tensor(value, x.dtype), low=(0,) * x.ndim, high=high)
 
@@ -139,7 +142,7 @@ def _check_rank(x: Tensor, rank: int) -> None:
         raise value_error("TW203", f"Shape {x.dims} must have rank at least {rank}")
 
 
-def _lengths(value: Any, rank: int, function: str) -> tuple | None:
+def _lengths(value: object, rank: int, function: str) -> tuple | None:
     if value is None:
         return None
     if isinstance(value, int) or getattr(value, "ndim", 1) == 0:
@@ -152,7 +155,7 @@ def _lengths(value: Any, rank: int, function: str) -> tuple | None:
     return lengths
 
 
-def _real_forward(input: Any, fft_length: Any, rank: int, function: str) -> Tensor:
+def _real_forward(input: object, fft_length: TensorLike | None, rank: int, function: str) -> Tensor:
     x = tensor(input, hint=float32)
     if x.dtype not in REALS:
         raise value_error(
@@ -171,7 +174,9 @@ def _rfftn(x: Tensor, axes: tuple, lengths: tuple) -> Tensor:
     return z if len(axes) == 1 else fourier.fft(z, axes=axes[:-1], inverse=False)
 
 
-def _real_backward(input: Any, fft_length: Any, rank: int, function: str) -> Tensor:
+def _real_backward(
+    input: object, fft_length: TensorLike | None, rank: int, function: str
+) -> Tensor:
     x = tensor(input, hint=complex64)
     if x.dtype not in COMPLEX:
         raise value_error(
@@ -188,7 +193,7 @@ def _natural_lengths(x: Tensor, axes: tuple) -> tuple[int, ...]:
     return (*sizes[:-1], largest(0, 2 * (sizes[-1] - 1)))
 
 
-def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
+def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: tuple[Any, ...]) -> Tensor:
     last = lengths[-1]
     sizes = (*lengths[:-1], fourier.half_size(last))
     for axis, size in zip(axes, sizes):
@@ -200,7 +205,9 @@ def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: Any) -> Tensor:
 
 
 @export("signal.rfft")
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The first n/2 + 1 frequencies of the Fourier transform of real numbers along the last axis.
 
     input_tensor: float32 or float64, [..., n]; fft_length: [m] cuts or fills it up to length m
@@ -214,7 +221,9 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 @export("signal.irfft")
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The inverse of `tf.signal.rfft`, of length fft_length = [m], 2 (n - 1) by default.
 
     input_tensor: complex, [..., n].  ValueError for real numbers and scalars.
@@ -227,7 +236,9 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
 
 
 @export("signal.rfft2d")
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft2d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the one before.
 
     >>> import talweg as tf
@@ -238,7 +249,9 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @export("signal.irfft2d")
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft2d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The inverse of `tf.signal.rfft2d`.
 
     >>> import talweg as tf
@@ -249,7 +262,9 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 
 @export("signal.rfft3d")
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft3d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """`tf.signal.rfft` along the last axis, then `tf.signal.fft` along the two before.
 
     >>> import talweg as tf
@@ -260,7 +275,9 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @export("signal.irfft3d")
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft3d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """The inverse of `tf.signal.rfft3d`.
 
     >>> import talweg as tf
@@ -273,7 +290,7 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 # -- along chosen axes
 
 
-def _axes_and_lengths(x: Tensor, fft_length: Any, axes: Any, function: str) -> tuple:
+def _axes_and_lengths(x: Tensor, fft_length: object, axes: object, function: str) -> tuple:
     given = range(x.ndim) if axes is None else integers(axes, function, "axes")
     found = tuple(axis_argument(axis, x.ndim, function, "axes") for axis in given)
     if axes is None and fft_length is not None:
@@ -283,7 +300,7 @@ def _axes_and_lengths(x: Tensor, fft_length: Any, axes: Any, function: str) -> t
     return found, _lengths(fft_length, len(found), function)
 
 
-def _scaled(z: Tensor, norm: Any, size: int, inverse: bool, function: str) -> Tensor:
+def _scaled(z: Tensor, norm: str | None, size: int, inverse: bool, function: str) -> Tensor:
     if norm not in (None, "backward", "ortho", "forward"):
         raise value_error(
             "TW207", f"{function}: norm={norm!r}", "'backward', 'ortho', 'forward' or None"
@@ -299,7 +316,9 @@ def _scaled(z: Tensor, norm: Any, size: int, inverse: bool, function: str) -> Te
     return z * factor if inverse else z * (1 / factor)
 
 
-def _complex_nd(x: Any, fft_length: Any, axes: Any, norm: Any, inverse: bool) -> Tensor:
+def _complex_nd(
+    x: object, fft_length: object, axes: object, norm: str | None, inverse: bool
+) -> Tensor:
     function = "ifftnd" if inverse else "fftnd"
     x = tensor(x, hint=complex64)
     found, lengths = _axes_and_lengths(x, fft_length, axes, function)
@@ -312,10 +331,10 @@ def _complex_nd(x: Any, fft_length: Any, axes: Any, norm: Any, inverse: bool) ->
 
 @export("signal.fftnd")
 def fftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
-    norm: Any = None,
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The Fourier transform along `axes` (all by default), cut or filled up to `fft_length` first.
@@ -332,10 +351,10 @@ def fftnd(
 
 @export("signal.ifftnd")
 def ifftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
-    norm: Any = None,
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The inverse of `tf.signal.fftnd`.
@@ -349,10 +368,10 @@ def ifftnd(
 
 @export("signal.rfftnd")
 def rfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
-    norm: Any = None,
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`tf.signal.rfft` along the last of `axes`, `tf.signal.fft` along the others; as fftnd.
@@ -369,10 +388,10 @@ def rfftnd(
 
 @export("signal.irfftnd")
 def irfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
-    norm: Any = None,
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The inverse of `tf.signal.rfftnd`.
@@ -402,7 +421,7 @@ def _rolled(x: Tensor, axis: int, first: int) -> Tensor:
 
 
 @export("signal.fftshift")
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The zero frequency moved from the front to the middle, along `axes` (all by default).
 
     >>> import talweg as tf
@@ -416,7 +435,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 
 
 @export("signal.ifftshift")
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The inverse of `tf.signal.fftshift`.
 
     >>> import talweg as tf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from talweg.eager.tensor import wrap
 from talweg.prims import fourier
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
-def _arguments(window_length: Any, dtype: Any, function: str, least: int = 0) -> tuple[int, DType]:
+
+def _arguments(
+    window_length: Any, dtype: object, function: str, least: int = 0
+) -> tuple[int, DType]:
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise value_error("TW102", f"dtype must be a floating point type. Found {dtype!r}")
@@ -43,7 +48,10 @@ def _raised_cosine(length: int, periodic: bool, dtype: DType, a: float, b: float
 
 @export("signal.hann_window")
 def hann_window(
-    window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: bool = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """The Hann window ½ - ½ cos(2πj/n), [window_length].
 
@@ -60,7 +68,10 @@ def hann_window(
 
 @export("signal.hamming_window")
 def hamming_window(
-    window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: bool = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """The Hamming window 0.54 - 0.46 cos(2πj/n), [window_length]; arguments as hann_window.
 
@@ -74,7 +85,7 @@ def hamming_window(
 
 @export("signal.kaiser_window")
 def kaiser_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
     """The Kaiser window I₀(β √(1 - x²)) / I₀(β) for x from -1 to 1, [window_length].
 
@@ -97,7 +108,7 @@ def _kaiser(length: int, beta: float) -> np.ndarray:
 
 @export("signal.kaiser_bessel_derived_window")
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike, beta: Any = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """√(running sum of a Kaiser window / its sum), then backwards, [2 (window_length // 2)].
 
@@ -112,7 +123,9 @@ def kaiser_bessel_derived_window(
 
 
 @export("signal.vorbis_window")
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def vorbis_window(
+    window_length: TensorLike, dtype: DTypeLike = float32, name: str | None = None
+) -> Tensor:
     """The power complementary window sin(½π sin²(π(j + ½)/n)), [n = window_length].
 
     >>> import talweg as tf
@@ -124,19 +137,19 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     return _window(np.sin(np.pi / 2 * inner * inner), dtype)
 
 
-def _mel(hertz: Any) -> Any:
+def _mel(hertz: object) -> Any:
     """The mel scale: 1127 ln(1 + f / 700)."""
     return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
 @export("signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
+    num_mel_bins: TensorLike = 20,
+    num_spectrogram_bins: TensorLike = 129,
     sample_rate: Any = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """Weights [num_spectrogram_bins, num_mel_bins] that sum linear frequencies to mel bands.
@@ -178,7 +191,9 @@ def linear_to_mel_weight_matrix(
 
 
 @export("signal.mfccs_from_log_mel_spectrograms")
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(
+    log_mel_spectrograms: TensorLike, name: str | None = None
+) -> Tensor:
     """Mel-frequency cepstral coefficients: the type 2 cosine transform times 1 / √(2n), [..., n].
 
     ValueError for n = 0.

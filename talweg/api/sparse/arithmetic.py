@@ -7,7 +7,7 @@ primitives, so derivatives follow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,13 +29,19 @@ from talweg.prims.reduce import reduce_sum
 from talweg.prims.search import nonzero
 from talweg.prims.transcendental import exp
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def grouped(indices: Any, dims: Any) -> tuple:
+    from talweg.core.annotations import AxisLike, TensorLike
+    from talweg.core.primitive import Primitive
+
+
+def grouped(indices: object, dims: Sequence[Any]) -> tuple:
     """The distinct places, sorted, and for each place given the number of its group."""
     return sparse_places.grouped_places(indices, sizes_tensor(tuple(dims), int64))
 
 
-def columns_of(indices: Any, columns: list) -> Any:
+def columns_of(indices: object, columns: list) -> Any:
     """Some columns of a matrix of places."""
     return gather(indices, wrap(np.array(columns, np.int64)), axis=1, batch_dims=0)
 
@@ -57,7 +63,7 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
 
 
 @export("sparse.add")
-def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
     """a + b; sparse if both are, without the values whose modulus is below `threshold`.
 
     TypeError if neither is sparse, InvalidArgumentError where shapes differ.
@@ -81,7 +87,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
 
 
 @export("sparse.maximum")
-def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The larger element of two sparse tensors of one shape, at the places of either.
 
     >>> import talweg as tf
@@ -95,7 +101,7 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 
 
 @export("sparse.minimum")
-def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def minimum(sp_a: TensorLike, sp_b: TensorLike, name: str | None = None) -> SparseTensor:
     """The smaller element of two sparse tensors of one shape, at the places of either.
 
     >>> import talweg as tf
@@ -109,7 +115,12 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 
 
 def _reduced(
-    sp_input: Any, axis: Any, keepdims: Any, as_sparse: bool, function: str, combine: Any
+    sp_input: SparseTensor,
+    axis: object,
+    keepdims: bool | None,
+    as_sparse: bool,
+    function: str,
+    combine: Primitive,
 ) -> Any:
     """The values with equal places on the axes left, combined."""
     x = sparse(sp_input, function)
@@ -135,9 +146,9 @@ def _reduced(
 
 @export("sparse.reduce_sum")
 def reduce_sum_(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    sp_input: SparseTensor,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -153,9 +164,9 @@ def reduce_sum_(
 
 @export("sparse.reduce_max")
 def reduce_max(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    sp_input: SparseTensor,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -172,7 +183,7 @@ def reduce_max(
 
 
 @export("sparse.softmax")
-def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """softmax over the values of each row (along the last axis); what is not kept does not count.
 
     sp_input: floats, rank 2 or more.  InvalidArgumentError for a smaller rank.
@@ -199,7 +210,7 @@ def _matrix(x: Any) -> Any:
     return x
 
 
-def _turned(x: Any) -> Any:
+def _turned(x: SparseTensor) -> Any:
     """The conjugate transpose of a sparse or dense matrix."""
     if isinstance(x, SparseTensor):
         values = conj(x.values) if x.dtype.is_complex else x.values
@@ -209,7 +220,11 @@ def _turned(x: Any) -> Any:
 
 @export("sparse.sparse_dense_matmul")
 def sparse_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: SparseTensor,
+    b: object,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The product of two matrices of which one is sparse; a dense matrix.
 
@@ -268,7 +283,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ):
             raise value_error("TW204", "sparse.map_values: the places of the arguments differ")
 
-    def plain(x: Any) -> Any:
+    def plain(x: Tensor) -> Any:
         return x.values if isinstance(x, SparseTensor) else x
 
     values = op(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
@@ -276,7 +291,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @export("sparse.fill_empty_rows")
-def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[Any, ...]:
+def fill_empty_rows(
+    sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
+) -> tuple[Any, ...]:
     """The matrix with `default_value` at column 0 of each row without values; which rows these are.
 
     >>> import talweg as tf

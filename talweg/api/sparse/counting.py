@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,14 +22,17 @@ from talweg.prims.counts import number_of_bins
 from talweg.prims.search import nonzero
 from talweg.prims.sequences import counting
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @export("sparse.bincount")
 def bincount(
-    values: Any,
-    weights: Any = None,
-    axis: Any = 0,
-    minlength: Any = None,
-    maxlength: Any = None,
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    axis: AxisLike = 0,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
@@ -70,7 +73,7 @@ def bincount(
     return made(places, counts, (rows, size))
 
 
-def _flat(values: Any) -> Any:
+def _flat(values: object) -> Any:
     """The elements that are there, as a vector."""
     if isinstance(values, SparseTensor):
         return values.values
@@ -78,7 +81,7 @@ def _flat(values: Any) -> Any:
     return layout.reshape(x, shape=(math.prod(x.dims),))
 
 
-def _listed(values: Any, axis: Any) -> tuple:
+def _listed(values: object, axis: object) -> tuple:
     """How many rows are counted one by one (None: all as one), each number's row, the numbers."""
     flat = arithmetic.cast(_flat(values), dtype=int64)
     count = flat.dims[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.core.errors import invalid, type_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import fingerprints
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 HASH_KEY = 0xDECAFCAFFE  # TensorFlow's
 
@@ -65,7 +68,7 @@ def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: 
             operands.append(tensor(given))
             kinds.append(1)
 
-    def kernel(*arrays: Any) -> tuple:
+    def kernel(*arrays: object) -> tuple:
         remaining = iter(arrays)
         columns = [_rows([next(remaining) for _ in range(kind)]) for kind in kinds]
         if len({len(rows) for rows in columns}) > 1:
@@ -85,7 +88,7 @@ def _sparse_first(inputs: Any) -> list:
     return sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
 
 
-def _as_sparse(values: Any, counts: Any) -> SparseTensor:
+def _as_sparse(values: tuple[Any, ...], counts: np.ndarray) -> SparseTensor:
     def places(counts: np.ndarray) -> tuple:
         rows = np.repeat(np.arange(len(counts)), counts)
         ends = np.cumsum(counts)
@@ -104,7 +107,7 @@ def _hashing(num_buckets: int, hash_key: int | None) -> Callable[[tuple], int]:
 
 @export("sparse.cross_hashed")
 def cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+    inputs: TensorLike, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """For each row all combinations of one element of every input, hashed; int64.
 
@@ -138,7 +141,7 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
     return _as_sparse(*_crosses(parts, lambda cross: _joined(cross, mark), string, "cross"))
 
 
-def _as_rows(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: str) -> Any:
+def _as_rows(inputs: object, make: Callable[[tuple], Any], dtype: DType, function: str) -> Any:
     if not inputs:
         return RaggedTensor.from_row_splits(np.zeros(0, dtype.numpy_dtype), [0])
     values, counts = _crosses(inputs, make, dtype, function)
@@ -146,7 +149,7 @@ def _as_rows(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: 
 
 
 @export("ragged.cross")
-def ragged_cross(inputs: Any, name: str | None = None) -> Any:
+def ragged_cross(inputs: TensorLike, name: str | None = None) -> Any:
     """For each row all combinations of one element of every input, as text; a RaggedTensor.
 
     inputs: matrices, SparseTensors or RaggedTensors with as many rows, of strings or integers.
@@ -160,7 +163,7 @@ def ragged_cross(inputs: Any, name: str | None = None) -> Any:
 
 @export("ragged.cross_hashed")
 def ragged_cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+    inputs: TensorLike, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> Any:
     """As `tf.ragged.cross`, each combination hashed to a bucket; int64.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from talweg.core.dtypes import uint8
 from talweg.core.errors import invalid, type_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import fingerprints
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("edit_distance")
@@ -47,7 +50,7 @@ def edit_distance(
 
 
 @export("fingerprint")
-def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Any:
+def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Any:
     """A fingerprint of 8 bytes of each row, [n, 8] uint8, the same in every process.
 
     data: of at least one axis (InvalidArgumentError otherwise), any dtype; the bytes of a row are

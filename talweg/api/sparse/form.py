@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,11 +35,16 @@ from talweg.prims import (
     sparse_places,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+
 export("SparseTensor", "sparse.SparseTensor")(SparseTensor)
 export("SparseTensorSpec")(SparseTensorSpec)
 
 
-def sparse(value: Any, function: str, argument: str = "sp_input") -> SparseTensor:
+def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTensor:
     """`value` if it is a SparseTensor; TypeError otherwise."""
     if isinstance(value, SparseTensor):
         return value.narrowed()
@@ -52,13 +57,13 @@ def sparse(value: Any, function: str, argument: str = "sp_input") -> SparseTenso
     )
 
 
-def taken(values: Any, places: Any) -> Any:
+def taken(values: object, places: object) -> Any:
     """values[places] for an array or tensor of places."""
     places = wrap(np.asarray(places, np.int64)) if isinstance(places, np.ndarray) else places
     return indexing.gather(values, places, axis=0, batch_dims=0)
 
 
-def made(indices: Any, values: Any, dims: Any) -> SparseTensor:
+def made(indices: object, values: object, dims: Sequence[Any]) -> SparseTensor:
     """A SparseTensor of places (an array or a tensor), a tensor of values, and sizes."""
     if isinstance(indices, np.ndarray):
         indices = wrap(np.asarray(indices, np.int64).reshape(-1, len(dims)))
@@ -72,7 +77,7 @@ def dims_of(x: SparseTensor) -> tuple:
     return integer_vector(x.dense_shape, "sparse", "dense_shape")
 
 
-def kept_where(x: SparseTensor, chosen: Any, dims: Any = None) -> SparseTensor:
+def kept_where(x: SparseTensor, chosen: object, dims: list[Any] | None = None) -> SparseTensor:
     """The values, and their places, where the truth values `chosen` [n] are true."""
     places = search.nonzero(chosen)
     places = layout.reshape(places, shape=places.dims[:1])
@@ -81,7 +86,7 @@ def kept_where(x: SparseTensor, chosen: Any, dims: Any = None) -> SparseTensor:
 
 
 @export("sparse.from_dense")
-def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The elements of a tensor that are not zero (false, empty), with their places.
 
     tensor: rank 1 or more, any dtype.  InvalidArgumentError for a scalar.
@@ -102,7 +107,10 @@ _as_tensor = tensor
 
 @export("sparse.to_dense")
 def to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseTensor,
+    default_value: object = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """The whole tensor; `default_value` (zero, or an empty string) where there is no value.
 
@@ -129,7 +137,7 @@ def to_dense(
 
 
 @export("sparse.reorder")
-def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The same tensor with its places in row-major order.
 
     >>> import talweg as tf
@@ -143,7 +151,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 @export("sparse.reshape")
-def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def reshape(sp_input: TensorLike, shape: ShapeLike, name: str | None = None) -> SparseTensor:
     """The same elements, in row-major order, in another shape; one size may be -1.
 
     InvalidArgumentError where the number of elements differs.
@@ -166,7 +174,9 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
 
 
 @export("sparse.transpose")
-def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def transpose(
+    sp_input: SparseTensor, perm: AxisLike | None = None, name: str | None = None
+) -> SparseTensor:
     """The tensor with its axes permuted: axis perm[i] becomes axis i; reversed by default.
 
     ValueError if perm is no permutation.
@@ -186,7 +196,9 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
 
 
 @export("sparse.expand_dims")
-def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+def expand_dims(
+    sp_input: SparseTensor, axis: AxisLike | None = None, name: str | None = None
+) -> SparseTensor:
     """The tensor with an axis of size 1 put in before `axis`; at the end by default.
 
     >>> import talweg as tf
@@ -204,7 +216,10 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
 @export("sparse.eye")
 def eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """Ones on the diagonal of a matrix [num_rows, num_columns], which is square by default.
 
@@ -222,7 +237,7 @@ def eye(
 
 
 @export("sparse.retain")
-def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """The values, with their places, where `to_retain`, a vector of truth values, is true.
 
     >>> import talweg as tf
@@ -239,7 +254,9 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 @export("sparse.slice")
-def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def slice_(
+    sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
+) -> SparseTensor:
     """The part of the tensor from `start`, `size` long along each axis (or as far as there is).
 
     >>> import talweg as tf
@@ -264,7 +281,10 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
 
 @export("sparse.split")
 def split(
-    sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
+    sp_input: SparseTensor | None = None,
+    num_split: TensorLike | None = None,
+    axis: AxisLike | None = None,
+    name: str | None = None,
 ) -> list[Any]:
     """The tensor cut into `num_split` parts along `axis`; the first ones are longer by up to 1.
 
@@ -291,7 +311,7 @@ def split(
 
 
 @export("sparse.reset_shape")
-def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
     """The same places and values in another shape: the smallest that holds them, or `new_shape`.
 
     ValueError if `new_shape` is smaller than the shape.
@@ -315,7 +335,10 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 @export("sparse.concat")
 def concat(
-    axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+    axis: object,
+    sp_inputs: Sequence[Any],
+    expand_nonconcat_dims: bool = False,
+    name: str | None = None,
 ) -> SparseTensor:
     """The tensors one after the other along `axis`.
 
@@ -351,7 +374,7 @@ def concat(
 
 
 @export("sparse.to_indicator")
-def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+def to_indicator(sp_input: TensorLike, vocab_size: TensorLike, name: str | None = None) -> Tensor:
     """Truth values, [..., vocab_size]: true where the last index is replaced by a value.
 
     >>> import talweg as tf
@@ -370,7 +393,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
 
 
 @export("sparse.mask")
-def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """The slices of `a` whose indices are not among `mask_indices`.
 
     >>> import talweg as tf

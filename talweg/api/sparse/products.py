@@ -6,7 +6,7 @@ and kept where the patterns of both say that it may differ from zero.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import gather_nd
@@ -22,18 +22,27 @@ from talweg.eager.composite import SparseTensor
 from talweg.prims import arithmetic, layout
 from talweg.prims.search import nonzero
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def sparse_tensor_to_csr_sparse_matrix(indices: Any, values: Any, dense_shape: Any) -> SparseTensor:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
+
+def sparse_tensor_to_csr_sparse_matrix(
+    indices: np.ndarray, values: object, dense_shape: ShapeLike
+) -> SparseTensor:
     """A sparse matrix, or a batch of them, from its parts."""
     return SparseTensor(indices, values, dense_shape)
 
 
-def csr_sparse_matrix_to_sparse_tensor(matrix: SparseTensor, dtype: Any) -> SparseTensor:
+def csr_sparse_matrix_to_sparse_tensor(matrix: SparseTensor, dtype: DTypeLike) -> SparseTensor:
     """The matrix: it is a SparseTensor."""
     return matrix
 
 
-def sparse_matrix_sparse_mat_mul(a: SparseTensor, b: SparseTensor, dtype: Any) -> SparseTensor:
+def sparse_matrix_sparse_mat_mul(
+    a: SparseTensor, b: SparseTensor, dtype: DTypeLike
+) -> SparseTensor:
     """a [..., m, k] times b [..., k, n]; zeros that arise by chance stay in the pattern."""
     as_dtype(dtype)
     product = matmul(to_dense(a), to_dense(b))
@@ -51,14 +60,14 @@ def _pattern(x: SparseTensor) -> Any:
 
 @export("sparse.sampled_addmm", "compat.v1.sparse.sampled_addmm")
 def sampled_addmm(
-    indices: Any,
-    values: Any,
-    dense_shape: Any,
-    mat1: Any,
-    mat2: Any,
-    beta: Any = 1.0,
-    alpha: Any = 1.0,
-    output_type: Any = float32,
+    indices: TensorLike,
+    values: TensorLike,
+    dense_shape: ShapeLike,
+    mat1: TensorLike,
+    mat2: TensorLike,
+    beta: TensorLike = 1.0,
+    alpha: TensorLike = 1.0,
+    output_type: DTypeLike = float32,
 ) -> tuple:
     """values · beta + (mat1 mat2) · alpha at the places `indices` of the product alone.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,13 @@ from talweg.core.value import Tensor
 from talweg.eager import ragged_rows
 from talweg.prims.strings import joining as prims
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _text(value: Any, function: str, argument: str) -> str:
+    from talweg.core.annotations import AxisLike, TensorLike
+
+
+def _text(value: str, function: str, argument: str) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -30,7 +35,7 @@ def _text(value: Any, function: str, argument: str) -> str:
 
 
 @export("strings.join", "compat.v1.string_join")
-def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
     """Strings joined element by element; scalars go with any shape.
 
     inputs: a list of tensors or ragged tensors.  InvalidArgumentError for other shapes.
@@ -52,8 +57,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
 @export("strings.reduce_join")
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
+    inputs: object,
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     separator: str = "",
     name: str | None = None,
@@ -81,7 +86,7 @@ def reduce_join(
     return prims.reduce_join(x, axes=axes, keepdims=bool(keepdims), separator=mark)
 
 
-def _reduced_rows(x: Any, axis: Any, keepdims: bool, separator: str) -> Any:
+def _reduced_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
     """The strings of a ragged tensor along axes, joined, the last axis first."""
     rank = x.shape.rank
     if axis is None:
@@ -98,7 +103,7 @@ def _reduced_rows(x: Any, axis: Any, keepdims: bool, separator: str) -> Any:
     return x
 
 
-def _along(x: Any, axis: int, separator: str) -> Any:
+def _along(x: object, axis: int, separator: str) -> Any:
     if not isinstance(x, RaggedTensor):
         return reduce_join(x, axis, False, separator)
     if axis > 1:
@@ -108,13 +113,13 @@ def _along(x: Any, axis: int, separator: str) -> Any:
 
 @export("compat.v1.strings.reduce_join", "compat.v1.reduce_join")
 def reduce_join_v1(
-    inputs: Any,
-    axis: Any = None,
-    keep_dims: Any = None,
+    inputs: TensorLike,
+    axis: AxisLike | None = None,
+    keep_dims: bool | None = None,
     separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
-    keepdims: Any = None,
+    reduction_indices: AxisLike | None = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """As `tf.strings.reduce_join`; reduction_indices and keep_dims are other names."""
     keep = keep_dims if keepdims is None else keepdims
@@ -123,7 +128,11 @@ def reduce_join_v1(
 
 @export("strings.unsorted_segment_join", "compat.v1.strings.unsorted_segment_join")
 def unsorted_segment_join(
-    inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
+    inputs: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike,
+    separator: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Of each segment the strings with its number, joined in order.
 
@@ -149,7 +158,7 @@ def _widths(ngram_width: Any) -> tuple:
     return tuple([int(width) for width in widths])
 
 
-def _pads(pad_values: Any) -> tuple:
+def _pads(pad_values: str) -> tuple:
     pads = pad_values if isinstance(pad_values, (list, tuple)) else (pad_values, pad_values)
     pads = (pads[0], pads[1])
     if not all(isinstance(pad, (str, bytes)) for pad in pads):
@@ -159,8 +168,8 @@ def _pads(pad_values: Any) -> tuple:
 
 @export("strings.ngrams")
 def ngrams(
-    data: Any,
-    ngram_width: Any,
+    data: TensorLike,
+    ngram_width: TensorLike,
     separator: str = " ",
     pad_values: Any = None,
     padding_width: int | None = None,
@@ -223,7 +232,7 @@ def _shown(arrays: tuple, count: int) -> str:
 @export("strings.format")
 def string_format(
     template: str,
-    inputs: Any,
+    inputs: TensorLike,
     placeholder: str = "{}",
     summarize: int = 3,
     name: str | None = None,

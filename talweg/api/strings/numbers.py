@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from talweg.kernels import fingerprints
 from talweg.kernels.strings.native import StringKernel
 from talweg.kernels.strings.numbers import format_of, reader
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 DIGITS = 9  # behind the point that the kernel writes
 _READABLE = (float32, float64, int32, int64, uint32, uint64)
 
@@ -40,10 +43,10 @@ class NumberWriter:
     def __init__(self, dtype: DType, *form: Any):
         self.key, self.write = (dtype, *form), format_of(dtype, *form)
 
-    def __call__(self, value: Any) -> bytes:
+    def __call__(self, value: TensorLike) -> bytes:
         return self.write(value)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is NumberWriter and self.key == other.key
 
     def __hash__(self) -> int:
@@ -52,7 +55,7 @@ class NumberWriter:
 
 @export("strings.as_string", "as_string", "dtypes.as_string")
 def as_string(
-    input: Any,
+    input: object,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -115,7 +118,7 @@ class NumberReader:
     def __call__(self, text: bytes) -> Any:
         return self.read(text)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is NumberReader and self.dtype is other.dtype
 
     def __hash__(self) -> int:
@@ -123,7 +126,7 @@ class NumberReader:
 
 
 @export("strings.to_number")
-def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
+def to_number(input: TensorLike, out_type: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Strings as numbers: float32, float64, int32, int64, uint32 or uint64, in the same shape.
 
     Blanks around a number do not count; floats may be hexadecimal, inf and nan, integers are
@@ -145,16 +148,16 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
 
 @export("compat.v1.strings.to_number", "compat.v1.string_to_number")
 def to_number_v1(
-    string_tensor: Any = None,
-    out_type: Any = float32,
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = float32,
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """As `tf.strings.to_number`; `input` is another name of string_tensor."""
     return to_number(_one_of(string_tensor, input), out_type)
 
 
-def _one_of(string_tensor: Any, other: Any) -> Any:
+def _one_of(string_tensor: object, other: object) -> Any:
     if string_tensor is not None and other is not None:
         raise value_error("TW104", "both 'string_tensor' and 'input' are given", "one of them")
     return other if string_tensor is None else string_tensor
@@ -180,7 +183,7 @@ _KERNELS = {
 
 
 def _hashed(
-    x: Any, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
+    x: object, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
 ) -> Any:
     """Each string's bucket."""
     count = int(count)
@@ -194,7 +197,7 @@ def _hashed(
 
 
 @export("strings.to_hash_bucket")
-def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A hash of each string modulo the number of buckets, int64: MurmurHash64A.
 
     >>> import talweg as tf
@@ -207,10 +210,10 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Ten
 
 @export("compat.v1.strings.to_hash_bucket", "compat.v1.string_to_hash_bucket")
 def to_hash_bucket_v1(
-    string_tensor: Any = None,
+    string_tensor: TensorLike | None = None,
     num_buckets: int | None = None,
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """As `tf.strings.to_hash_bucket`; `input` is another name of string_tensor."""
     if num_buckets is None:
@@ -219,7 +222,7 @@ def to_hash_bucket_v1(
 
 
 @export("strings.to_hash_bucket_fast")
-def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def to_hash_bucket_fast(input: object, num_buckets: int, name: str | None = None) -> Tensor:
     """FarmHash of each string, modulo the number of buckets; int64.
 
     >>> import talweg as tf
@@ -232,7 +235,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 
 @export("strings.to_hash_bucket_strong")
 def to_hash_bucket_strong(
-    input: Any, num_buckets: int, key: Any, name: str | None = None
+    input: TensorLike, num_buckets: int, key: TensorLike, name: str | None = None
 ) -> Tensor:
     """SipHash of each string under a key of two numbers, modulo the number of buckets; int64.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -12,6 +12,9 @@ from talweg.core.dtypes import bool_, string
 from talweg.core.value import Tensor
 from talweg.kernels.strings import regex
 from talweg.prims.strings import patterns
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def _encoded(text: str | bytes) -> bytes:
@@ -24,7 +27,11 @@ def _replaced(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool
 
 @export("strings.regex_replace", "compat.v1.regex_replace")
 def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+    input: TensorLike,
+    pattern: TensorLike,
+    rewrite: TensorLike,
+    replace_global: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     r"""Every match of `pattern` (or the first) replaced; ``\1`` in `rewrite` is a group.
 
@@ -63,7 +70,7 @@ def _matches(s: bytes, pattern: bytes) -> bool:
 
 
 @export("strings.regex_full_match")
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Whether all of each string is a match of `pattern`, a scalar string; bool.
 
     The time is linear in the text for any pattern.  InvalidArgumentError for what is no pattern.

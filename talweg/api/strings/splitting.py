@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.prims.strings.splitting import string_split, string_split_at
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dtypes import DType
 
-def convert(x: Any, dtype: Any = None) -> Any:
+
+def convert(x: object, dtype: DType | None = None) -> Any:
     """A tensor or ragged tensor."""
     return x if isinstance(x, (Tensor, RaggedTensor)) else tensor(x, dtype)
 
@@ -44,16 +48,18 @@ def _rows(sparse: Any) -> RaggedTensor:
     return RaggedTensor.from_value_rowids(values, indices[:, 0], nrows=shape[0], validate=False)
 
 
-def _limit(maxsplit: Any) -> Any:
+def _limit(maxsplit: int) -> Any:
     return integer(maxsplit, "split", "maxsplit")
 
 
-def _separator(sep: Any) -> Any:
+def _separator(sep: object) -> Any:
     return tensor("" if sep is None else sep, string)
 
 
 @export("strings.split")
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
+def split(
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
+) -> Tensor:
     """The words of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     Words end at `sep`, a scalar string, or at any blanks if it is None or ""; after `maxsplit`
@@ -75,11 +81,11 @@ def _of_type(result_type: str, rows: Any) -> Any:
 
 @export("compat.v1.strings.split")
 def split_v1(
-    input: Any = None,
-    sep: Any = None,
+    input: TensorLike | None = None,
+    sep: TensorLike | None = None,
     maxsplit: int = -1,
     result_type: str = "SparseTensor",
-    source: Any = None,
+    source: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """As `tf.strings.split`, of a scalar as of a vector; the result is a SparseTensor by default.
@@ -101,10 +107,10 @@ def split_v1(
 
 @export("compat.v1.string_split")
 def string_split_v1(
-    source: Any,
-    sep: Any = None,
+    source: TensorLike,
+    sep: TensorLike | None = None,
     skip_empty: bool = True,
-    delimiter: Any = None,
+    delimiter: TensorLike | None = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
@@ -123,7 +129,7 @@ def string_split_v1(
 
 
 @export("strings.bytes_split")
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
+def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes of each string, a RaggedTensor with one more axis; of a scalar, a vector.
 
     >>> import talweg as tf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,13 @@ from talweg.prims.strings.mapping import Rule, text_map
 from talweg.prims.strings.splitting import unicode_decode as decode
 from talweg.prims.strings.splitting import unicode_encode as encode
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _decoded(x: Any, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
+    from talweg.core.annotations import TensorLike
+
+
+def _decoded(x: object, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
     """Characters, or with `parts` a string of each, and where they begin; a row for each string."""
     vector, place = as_vector(convert(x))
     splits, codes, offsets = decode(vector, encoding=encoding, policy=policy)
@@ -40,7 +45,7 @@ def _decoded(x: Any, encoding: str, policy: kernels.Policy, parts: bool) -> tupl
 
 @export("strings.unicode_decode")
 def unicode_decode(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
@@ -63,7 +68,7 @@ def unicode_decode(
 
 @export("strings.unicode_decode_with_offsets")
 def unicode_decode_with_offsets(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
@@ -82,7 +87,7 @@ def unicode_decode_with_offsets(
 
 @export("strings.unicode_split")
 def unicode_split(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
@@ -101,7 +106,7 @@ def unicode_split(
 
 @export("strings.unicode_split_with_offsets")
 def unicode_split_with_offsets(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
@@ -118,7 +123,7 @@ def unicode_split_with_offsets(
 
 @export("strings.unicode_encode")
 def unicode_encode(
-    input: Any,
+    input: TensorLike,
     output_encoding: str,
     errors: str = "replace",
     replacement_char: int = 0xFFFD,
@@ -142,7 +147,7 @@ def unicode_encode(
     return _encoded(convert(input), rows)
 
 
-def _encoded(x: Any, rows: Any) -> Any:
+def _encoded(x: Any, rows: Callable[..., Any]) -> Any:
     if isinstance(x, RaggedTensor):
         if isinstance(x.values, RaggedTensor) or x.values.ndim > 1:
             return x.with_values(_encoded(x.values, rows))
@@ -162,7 +167,7 @@ def _transcoded(s: bytes, source: str, target: str, policy: kernels.Policy) -> b
 
 @export("strings.unicode_transcode")
 def unicode_transcode(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     output_encoding: str,
     errors: str = "replace",
@@ -201,7 +206,7 @@ def _script(character: int) -> int:
 
 
 @export("strings.unicode_script")
-def unicode_script(input: Any, name: str | None = None) -> Any:
+def unicode_script(input: TensorLike, name: str | None = None) -> Any:
     """The number of the script of each character, an int32 (ICU's UScriptCode); -1 of no character.
 
     >>> import talweg as tf

@@ -15,7 +15,7 @@ import types
 import weakref
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from talweg.core.errors import OpError
 from talweg.core.system_errors import from_system
 from talweg.formats.files import make_folder
 from talweg.pipeline.records import record_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike
 
 LOGGER = logging.getLogger("talweg")
 VERSION = "brain.Event:2"  # of the format of event files
@@ -65,7 +68,7 @@ def has_messages() -> bool:
     return True
 
 
-def tensor_message(array: Any) -> Any:
+def tensor_message(array: object) -> Any:
     """An array as a TensorProto: strings one by one, everything else as bytes."""
     array = np.asarray(array)
     dtype = as_dtype("string") if array.dtype.kind == "O" else as_dtype(array.dtype)
@@ -98,7 +101,7 @@ class EventFile:
     """
 
     def __init__(
-        self, logdir: Any, max_queue: int = 10, flush_seconds: float = 120.0, suffix: str = ""
+        self, logdir: PathLike, max_queue: int = 10, flush_seconds: float = 120.0, suffix: str = ""
     ):
         make_folder(os.fsdecode(logdir))
         now = time.time()
@@ -180,7 +183,7 @@ def _finish(file: Any, queue: _Queue) -> None:
         file.close()
 
 
-def _finish_unasked(file: Any, queue: _Queue) -> None:
+def _finish_unasked(file: object, queue: _Queue) -> None:
     """The same for a file that nobody holds any more: what the disk does not take is told once."""
     try:
         _finish(file, queue)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from talweg.core.errors import compose
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 
 def as_bytes(images: np.ndarray) -> np.ndarray:
@@ -41,7 +44,7 @@ def stretched(image: np.ndarray) -> np.ndarray:
     return np.where(good, values.astype(np.uint8), red)
 
 
-def check_dtype_of_image(dtype: Any) -> None:
+def check_dtype_of_image(dtype: DType) -> None:
     """AttributeError for images of neither floats nor integers, as in TensorFlow."""
     if not (dtype.is_floating or dtype.is_integer):
         text = f"image dtype must be either floating point or integer, got {dtype.name}"

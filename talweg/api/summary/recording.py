@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from talweg.execute.call import quiet
 from talweg.graph.symbol import Symbol
 from talweg.prims.host import act
 from talweg.trace.bodies import BodyGraph
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 SUMMARIES = "_SUMMARY_V2"  # collection of the operations that write
 _NOT_IN_NAMES = re.compile(r"[^-/\w.]")  # characters that no name of an operation has
@@ -62,7 +65,7 @@ def should_record_summaries() -> Any:
     return _as_result(_condition())
 
 
-def _as_result(value: Any) -> Any:
+def _as_result(value: object) -> Any:
     graph = dispatch.context.base
     value = convert_to_tensor(value, bool_)
     return value if graph is None or type(value) is Symbol else graph.bring_in(value)
@@ -70,7 +73,7 @@ def _as_result(value: Any) -> Any:
 
 @export("summary.record_if")
 @contextmanager
-def record_if(condition: Any) -> Iterator[None]:
+def record_if(condition: TensorLike) -> Iterator[None]:
     """A context in which summaries are recorded if `condition` holds.
 
     condition: True, False, a bool tensor, which a graph looks at when it runs, or a function that
@@ -104,7 +107,7 @@ def get_step() -> Any:
 
 @export("summary.experimental.set_step")
 @as_it_is
-def set_step(step: Any) -> None:
+def set_step(step: TensorLike) -> None:
     """Set the default step: an int, an int64 tensor or variable, or None for no default.
 
     A graph reads a variable each time it writes; an int stays what it was in the trace.
@@ -133,7 +136,9 @@ def _present_scope() -> str:
 
 @export("summary.experimental.summary_scope")
 @as_it_is
-def summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Any:
+def summary_scope(
+    name: str, default_name: str = "summary", values: TensorLike | None = None
+) -> Any:
     """A context, a name scope for a summary; entering gives its tag and the scope.
 
     The tag is `name` (`default_name` if that is empty) behind the scopes in force; for the scope
@@ -160,7 +165,7 @@ def _scope(name: str, inner: str) -> Iterator[tuple[str, str]]:
 # -- writing
 
 
-def note(result: Any) -> Any:
+def note(result: object) -> Any:
     """`result`, a tensor; a graph of sessions remembers it among its summaries."""
     graph = dispatch.context.base
     if graph is not None and graph is session_graph() and type(result) is Symbol:
@@ -169,7 +174,11 @@ def note(result: Any) -> Any:
 
 
 def _write_event(
-    writer: FileSummaryWriter, make: Callable[..., dict], details: tuple, step: Any, *arrays: Any
+    writer: FileSummaryWriter,
+    make: Callable[..., dict],
+    details: tuple,
+    step: np.generic | np.ndarray,
+    *arrays: object,
 ) -> None:
     writer.add(step, **make(*details, *arrays))
 
@@ -178,7 +187,7 @@ def record(
     make: Callable[..., dict],
     details: tuple,
     operands: Callable[[], list],
-    step: Any,
+    step: object,
     tf_type: str = "WriteSummary",
 ) -> Any:
     """Write the event that has the fields `make(*details, *arrays)`, now or when a graph runs.
@@ -211,7 +220,9 @@ def record(
     return note(cond(condition, write_it, lambda: convert_to_tensor(False)))
 
 
-def tagged(tag: str, metadata: bytes, prepare: Any, options: tuple, *arrays: Any) -> dict:
+def tagged(
+    tag: str, metadata: bytes, prepare: Callable[..., Any] | None, options: tuple, *arrays: object
+) -> dict:
     """The fields of an event with one tensor, what `prepare` makes of the arrays."""
     array = arrays[0] if prepare is None else prepare(*arrays, *options)
     summary = messages().Summary()
@@ -224,7 +235,11 @@ def tagged(tag: str, metadata: bytes, prepare: Any, options: tuple, *arrays: Any
 @export("summary.write")
 @as_it_is
 def write(
-    tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None
+    tag: str,
+    tensor: Any,
+    step: TensorLike | None = None,
+    metadata: TensorLike | None = None,
+    name: str | None = None,
 ) -> Any:
     """Write a tensor of any shape under `tag` to the default writer; whether it was written.
 
@@ -248,7 +263,7 @@ def write(
     return named(result, name)
 
 
-def _text(tag: Any) -> str:
+def _text(tag: int | str) -> str:
     """A tag as a string; TypeError for other things."""
     tag = tag.numpy() if hasattr(tag, "numpy") else tag
     tag = tag.decode() if isinstance(tag, bytes) else tag
@@ -257,14 +272,14 @@ def _text(tag: Any) -> str:
     return tag
 
 
-def named(result: Any, name: str | None) -> Any:
+def named(result: object, name: str | None) -> Any:
     """`result`, under this name if it was made in a graph."""
     if name and type(result) is Symbol and dispatch.context.base is result.graph:
         result.graph.label(result.node, name)
     return result
 
 
-def _raw(data: Any) -> dict:
+def _raw(data: np.ndarray) -> dict:
     message = messages()
     try:
         return {"summary": message.Summary.FromString(np.asarray(data)[()])}
@@ -274,7 +289,9 @@ def _raw(data: Any) -> dict:
 
 @export("summary.experimental.write_raw_pb")
 @as_it_is
-def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
+def write_raw_pb(
+    tensor: TensorLike, step: TensorLike | None = None, name: str | None = None
+) -> Any:
     """Write a serialized Summary message, a string tensor, to the default writer.
 
     ValueError if there is no step, InvalidArgumentError for bytes that are no Summary.
@@ -288,7 +305,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
 
 @export("summary.graph")
 @as_it_is
-def graph(graph_data: Any) -> Any:
+def graph(graph_data: TensorLike) -> Any:
     """Write a graph, a `tf.Graph` or GraphDef message, to the default writer; whether it was.
 
     ValueError in a graph, TypeError for other things.
@@ -301,7 +318,7 @@ def graph(graph_data: Any) -> Any:
     return _as_result(True)
 
 
-def graph_bytes(graph_data: Any) -> bytes:
+def graph_bytes(graph_data: object) -> bytes:
     """A graph or GraphDef, serialized; TypeError for other things."""
     if hasattr(graph_data, "as_graph_def"):
         graph_data = hooks.graph_def(graph_data, add_shapes=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from talweg.api.summary.recording import graph_bytes, summary_scope, write
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.observer import Observer
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
 
 GRAPHS, NOTHING = "graph_run_metadata_graph", "graph_run_metadata"  # parts of TensorBoard
 VERSION = b"1"
@@ -77,7 +80,9 @@ def _inside(what: str) -> bool:
 
 @export("summary.trace_on")
 @as_it_is
-def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+def trace_on(
+    graph: bool = True, profiler: bool = False, profiler_outdir: PathLike | None = None
+) -> None:
     """Begin to note which functions are called; `trace_export` writes their graphs.
 
     graph: whether their graphs are kept.  profiler: there is none in here; a warning says what
@@ -109,7 +114,9 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
 
 @export("summary.trace_export")
 @as_it_is
-def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+def trace_export(
+    name: str, step: TensorLike | None = None, profiler_outdir: PathLike | None = None
+) -> None:
     """Write the graphs of the functions called since `trace_on`, and end the trace.
 
     name: the tag, behind the name scopes in force, under which TensorBoard lists the graphs.  step:

@@ -6,7 +6,7 @@ needs beyond the data (buckets, encodings) is computed when, and only if, it is 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from talweg.formats import wav
 from talweg.formats.images import png
 from talweg.graph.symbol import Symbol
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+
 BUCKETS = 30  # of a histogram, by default
 WAV = b"\x10\x0b"  # the content of metadata that says that sounds are WAV files
 
@@ -32,10 +37,10 @@ def _summary(
     kind: str,
     plugin: str,
     name: str,
-    data: Any,
-    step: Any,
+    data: object,
+    step: object,
     description: str | None,
-    prepare: Any,
+    prepare: Callable[..., Any] | None,
     options: tuple = (),
     content: bytes = b"",
 ) -> Any:
@@ -54,7 +59,7 @@ def _check_rank(data: Any, rank: int) -> None:
         raise value_error("TW203", f"{text}, saw shape: {data.shape}")
 
 
-def _checked(array: Any, rank: int) -> np.ndarray:
+def _checked(array: np.generic | np.ndarray, rank: int) -> np.ndarray:
     """An array whose rank a graph may not have known."""
     array = np.asarray(array)
     if array.ndim != rank:
@@ -62,13 +67,15 @@ def _checked(array: Any, rank: int) -> np.ndarray:
     return array
 
 
-def _scalar(array: Any) -> np.ndarray:
+def _scalar(array: np.generic | np.ndarray) -> np.ndarray:
     return _checked(array, 0)
 
 
 @export("summary.scalar")
 @as_it_is
-def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+def scalar(
+    name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
+) -> Any:
     """Write one number, as float32, to the default writer; whether it was written.
 
     name: the tag, behind the name scopes in force.  step: an int, an int64 tensor or variable; by
@@ -87,7 +94,9 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 
 @export("summary.text")
 @as_it_is
-def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+def text(
+    name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
+) -> Any:
     """Write strings of any shape, shown as Markdown, a matrix as a table; whether it was written.
 
     The other arguments are those of `tf.summary.scalar`.  TypeError for what are no strings.
@@ -102,7 +111,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     return _summary("text", "text", name, data, step, description, None)
 
 
-def histogram_buckets(array: Any, count: int) -> np.ndarray:
+def histogram_buckets(array: np.generic | np.ndarray, count: int) -> np.ndarray:
     """`[count, 3]`: left edge, right edge and how many of the values lie between, for each bucket.
 
     Equal values all are in the last bucket, whose edges they are; no values give zeros.
@@ -133,8 +142,8 @@ def histogram_buckets(array: Any, count: int) -> np.ndarray:
 @as_it_is
 def histogram(
     name: str,
-    data: Any,
-    step: Any = None,
+    data: TensorLike,
+    step: TensorLike | None = None,
     buckets: int | None = None,
     description: str | None = None,
 ) -> Any:
@@ -158,7 +167,7 @@ def histogram(
     )
 
 
-def image_strings(array: Any, most: int) -> np.ndarray:
+def image_strings(array: np.ndarray, most: int) -> np.ndarray:
     """Width, height, and the first `most` images of a batch as PNG files."""
     images = _checked(array, 4)
     height, width = images.shape[1:3]
@@ -169,7 +178,11 @@ def image_strings(array: Any, most: int) -> np.ndarray:
 @export("summary.image")
 @as_it_is
 def image(
-    name: str, data: Any, step: Any = None, max_outputs: int = 3, description: str | None = None
+    name: str,
+    data: TensorLike,
+    step: TensorLike | None = None,
+    max_outputs: int = 3,
+    description: str | None = None,
 ) -> Any:
     """Write the first `max_outputs` images of a batch as PNG; whether it was written.
 
@@ -190,14 +203,14 @@ def image(
     )
 
 
-def _count(most: Any) -> int:
+def _count(most: int) -> int:
     """A number of outputs; ValueError for negative ones."""
     if type(most) is Symbol or int(most) < 0:
         raise value_error("TW207", f"max_outputs={most!r}", "an int of at least 0")
     return int(most)
 
 
-def _sounds(array: Any, rate: int, most: int) -> np.ndarray:
+def _sounds(array: np.ndarray, rate: int, most: int) -> np.ndarray:
     sounds = _checked(array, 3)[:most]
     table = np.empty((len(sounds), 2), object)
     table[:, 1] = b""
@@ -210,9 +223,9 @@ def _sounds(array: Any, rate: int, most: int) -> np.ndarray:
 @as_it_is
 def audio(
     name: str,
-    data: Any,
+    data: TensorLike,
     sample_rate: int,
-    step: Any = None,
+    step: TensorLike | None = None,
     max_outputs: int = 3,
     encoding: str | None = None,
     description: str | None = None,

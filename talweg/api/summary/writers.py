@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from talweg.core.errors import NotFoundError, compose, type_error, value_error
 from talweg.core.thread_context import carried
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike, TensorLike
 
 WRITERS = "_SUMMARY_WRITER_V2"  # collection of the operations that open writers
 
@@ -53,11 +56,11 @@ def session_graph() -> Any:
 class SummaryWriter:
     """What summaries are written to; see `tf.summary.create_file_writer`."""
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """Make this the default writer of the thread, and `step` its default step."""
         raise NotImplementedError
 
-    def as_default(self, step: Any = None) -> Any:
+    def as_default(self, step: TensorLike | None = None) -> Any:
         """A context in which this is the default writer; it flushes at its end."""
         raise NotImplementedError
 
@@ -77,11 +80,11 @@ class SummaryWriter:
 class NoopSummaryWriter(SummaryWriter):
     """A writer that changes nothing: neither the default writer nor the step."""
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """Nothing."""
 
     @contextmanager
-    def as_default(self, step: Any = None) -> Iterator[None]:
+    def as_default(self, step: TensorLike | None = None) -> Iterator[None]:
         """A context in which nothing is different."""
         yield
 
@@ -98,16 +101,16 @@ class NoopSummaryWriter(SummaryWriter):
 class WriterAction:
     """Something done with a writer when a graph runs; equal ones are met again in a trace."""
 
-    def __init__(self, writer: Any, tf_type: str, do: Callable[..., None], *details: Any):
+    def __init__(self, writer: Any, tf_type: str, do: Callable[..., None], *details: object):
         self.writer, self.tf_type, self.do, self.details = writer, tf_type, do, details
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: object) -> None:
         self.do(self.writer, *self.details, *arrays)
 
     def _key(self) -> tuple:
         return self.writer, self.tf_type, self.do, self.details
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is WriterAction and self._key() == other._key()
 
     def __hash__(self) -> int:
@@ -151,11 +154,11 @@ class FileSummaryWriter(SummaryWriter):
                 )
             )
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """Make this the default writer of the thread, and `step`, if given, the default step."""
         self.as_default(step).__enter__()
 
-    def as_default(self, step: Any = None) -> Any:
+    def as_default(self, step: TensorLike | None = None) -> Any:
         """A context in which this is the default writer and `step`, if given, the default step.
 
         At its end the writer is flushed.  RuntimeError if it is closed.
@@ -207,7 +210,7 @@ class FileSummaryWriter(SummaryWriter):
             raise NotFoundError(None, None, text)
         return self._file
 
-    def add(self, step: Any, **content: Any) -> None:
+    def add(self, step: int | np.generic | np.ndarray, **content: Any) -> None:
         """Write an event now."""
         event = messages().Event(wall_time=time.time(), step=int(step), **content)
         self.file.add(event)
@@ -216,7 +219,7 @@ class FileSummaryWriter(SummaryWriter):
 class _DefaultWriter:
     """The context of `as_default`; it may be entered several times."""
 
-    def __init__(self, writer: FileSummaryWriter, step: Any):
+    def __init__(self, writer: FileSummaryWriter, step: TensorLike | None):
         self._writer, self._step = writer, step
         self._before: list[tuple] = []
 
@@ -227,7 +230,7 @@ class _DefaultWriter:
             state.step = self._step
         return self._writer
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         state.writer, state.step = self._before.pop()
         if session_graph() is None:  # in one the operation would be lost
             self._writer.flush()
@@ -246,7 +249,7 @@ def create_noop_writer() -> SummaryWriter:
     return NoopSummaryWriter()
 
 
-def _known(value: Any, argument: str, default: Any) -> Any:
+def _known(value: object, argument: str, default: int | str | None) -> Any:
     """The value of an argument that a writer is made with; ValueError for tensors of graphs."""
     if type(value) is Symbol:
         content = constant_of(value.node)
@@ -273,13 +276,13 @@ def _path(value: Any, argument: str) -> str:
 @export("summary.create_file_writer")
 @as_it_is
 def create_file_writer(
-    logdir: Any,
-    max_queue: Any = None,
-    flush_millis: Any = None,
-    filename_suffix: Any = None,
+    logdir: PathLike,
+    max_queue: TensorLike | None = None,
+    flush_millis: TensorLike | None = None,
+    filename_suffix: str | None = None,
     name: str | None = None,
     experimental_trackable: bool = False,
-    experimental_mesh: Any = None,
+    experimental_mesh: TensorLike | None = None,
 ) -> SummaryWriter:
     """A writer of event files in the directory `logdir`, which is made if need be.
 

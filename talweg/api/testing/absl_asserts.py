@@ -5,58 +5,65 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class AbslAsserts:
     """Mixed into a `unittest.TestCase`."""
 
-    def assertEmpty(self, container: Any, msg: Any = None) -> None:
+    def assertEmpty(self, container: str, msg: str | None = None) -> None:
         """It has no elements."""
         if len(container):
             self.fail(self._formatMessage(msg, f"{container!r} is not empty"))
 
-    def assertNotEmpty(self, container: Any, msg: Any = None) -> None:
+    def assertNotEmpty(self, container: str, msg: str | None = None) -> None:
         """It has elements."""
         if not len(container):
             self.fail(self._formatMessage(msg, f"{container!r} is empty"))
 
-    def assertLen(self, container: Any, expected_len: int, msg: Any = None) -> None:
+    def assertLen(self, container: Any, expected_len: int, msg: object = None) -> None:
         """It has this many elements."""
         if len(container) != expected_len:
             text = f"{container!r} has {len(container)} elements, not {expected_len}"
             self.fail(self._formatMessage(msg, text))
 
-    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: Any = None) -> None:
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
         """minv <= value <= maxv."""
         if not minv <= value <= maxv:
             self.fail(self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}"))
 
-    def assertStartsWith(self, actual: Any, expected_start: Any, msg: Any = None) -> None:
+    def assertStartsWith(self, actual: Any, expected_start: Any, msg: str | None = None) -> None:
         """The text starts like this."""
         if not actual.startswith(expected_start):
             self.fail(
                 self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}")
             )
 
-    def assertNotStartsWith(self, actual: Any, unexpected_start: Any, msg: Any = None) -> None:
+    def assertNotStartsWith(
+        self, actual: Any, unexpected_start: Any, msg: str | None = None
+    ) -> None:
         """The text does not start like this."""
         if actual.startswith(unexpected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} starts with {unexpected_start!r}"))
 
-    def assertEndsWith(self, actual: Any, expected_end: Any, msg: Any = None) -> None:
+    def assertEndsWith(self, actual: Any, expected_end: Any, msg: str | None = None) -> None:
         """The text ends like this."""
         if not actual.endswith(expected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"))
 
-    def assertNotEndsWith(self, actual: Any, unexpected_end: Any, msg: Any = None) -> None:
+    def assertNotEndsWith(self, actual: Any, unexpected_end: Any, msg: str | None = None) -> None:
         """The text does not end like this."""
         if actual.endswith(unexpected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} ends with {unexpected_end!r}"))
 
-    def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
+    def assertItemsEqual(
+        self, first: TensorLike, second: TensorLike, msg: str | None = None
+    ) -> None:
         """The same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
@@ -64,19 +71,23 @@ class AbslAsserts:
         """The same elements, in any order and any number."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
-    def assertContainsSubset(self, expected_subset: Any, actual_set: Any, msg: Any = None) -> None:
+    def assertContainsSubset(
+        self, expected_subset: Any, actual_set: Any, msg: str | None = None
+    ) -> None:
         """All elements of the one are in the other."""
         missing = set(expected_subset) - set(actual_set)
         if missing:
             self.fail(self._formatMessage(msg, f"{missing!r} are missing in {actual_set!r}"))
 
-    def assertNoCommonElements(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
+    def assertNoCommonElements(
+        self, expected_seq: Any, actual_seq: Any, msg: str | None = None
+    ) -> None:
         """No element is in both."""
         common = set(expected_seq) & set(actual_seq)
         if common:
             self.fail(self._formatMessage(msg, f"both have {common!r}"))
 
-    def assertContainsInOrder(self, strings: Any, target: str, msg: Any = None) -> None:
+    def assertContainsInOrder(self, strings: Any, target: str, msg: object = None) -> None:
         """The strings occur in the text, one after the other."""
         position = 0
         for part in [strings] if isinstance(strings, str) else strings:
@@ -85,7 +96,7 @@ class AbslAsserts:
                 self.fail(self._formatMessage(msg, f"{part!r} is missing, or out of order"))
             position += len(part)
 
-    def assertRegexMatch(self, actual_str: Any, regexes: Any, message: Any = None) -> None:
+    def assertRegexMatch(self, actual_str: Any, regexes: Any, message: str | None = None) -> None:
         """At least one of the regular expressions is found in the text."""
         if isinstance(regexes, (str, bytes)):
             self.fail("regexes must be a list of regular expressions")
@@ -97,9 +108,9 @@ class AbslAsserts:
         self,
         expected_seq: Any,
         actual_seq: Any,
-        places: Any = None,
+        places: TensorLike | None = None,
         msg: Any = None,
-        delta: Any = None,
+        delta: TensorLike | None = None,
     ) -> None:
         """Lists of equal length whose elements are almost equal in pairs."""
         self.assertLen(actual_seq, len(expected_seq), msg)
@@ -115,7 +126,12 @@ class AbslAsserts:
             self.assertAlmostEqual(a[key], b[key], places=places, msg=msg, delta=delta)
 
     def assertSameStructure(
-        self, a: Any, b: Any, aname: str = "a", bname: str = "b", msg: Any = None
+        self,
+        a: TensorLike,
+        b: TensorLike,
+        aname: str = "a",
+        bname: str = "b",
+        msg: str | None = None,
     ) -> None:
         """Nests of one structure whose leaves are equal."""
         try:
@@ -124,20 +140,20 @@ class AbslAsserts:
             self.fail(self._formatMessage(msg, f"{aname} and {bname}: {error}"))
         self.assertEqual(structure.flatten(a), structure.flatten(b), msg)
 
-    def assertIsSubclass(self, cls: type, superclass: Any, msg: Any = None) -> None:
+    def assertIsSubclass(self, cls: type, superclass: Any, msg: str | None = None) -> None:
         """The one class derives from the other."""
         if not issubclass(cls, superclass):
             self.fail(self._formatMessage(msg, f"{cls!r} does not derive from {superclass!r}"))
 
     @contextlib.contextmanager
-    def _raises_literally(self, expected: Any, text: str) -> Iterator[None]:
+    def _raises_literally(self, expected: object, text: str) -> Iterator[None]:
         with self.assertRaises(expected) as caught:
             yield
         self.assertEqual(str(caught.exception), text)
 
     def assertRaisesWithLiteralMatch(
         self,
-        expected_exception: Any,
+        expected_exception: TensorLike,
         expected_exception_message: str,
         callable_obj: Any = None,
         *args: Any,
@@ -151,6 +167,6 @@ class AbslAsserts:
             callable_obj(*args, **kwargs)
         return None
 
-    def enter_context(self, manager: Any) -> Any:
+    def enter_context(self, manager: TensorLike) -> Any:
         """Enter a context that is left after the test."""
         return self.enterContext(manager)

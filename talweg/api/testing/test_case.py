@@ -15,7 +15,7 @@ import threading
 import unittest
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,18 @@ from talweg.core.value import IndexedSlices
 from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 SEED = 87654321  # TensorFlow's; each test starts with it
 
 SparseTensorValue = namedtuple("SparseTensorValue", "indices values dense_shape")
 IndexedSlicesValue = namedtuple("IndexedSlicesValue", "values indices dense_shape")
 
 
-def evaluated(tensors: Any) -> Any:
+def evaluated(tensors: object) -> Any:
     """A nest of tensors (or a function that returns one) as NumPy values; None stays None."""
     if callable(tensors) and not is_tensor_like(tensors):
         return evaluated(tensors())
@@ -54,7 +59,7 @@ def _evaluated_leaf(leaf: Any) -> Any:
     return leaf
 
 
-def _array(value: Any) -> np.ndarray:
+def _array(value: object) -> np.ndarray:
     """What an assertion compares: an array; bfloat16 as float32."""
     if hasattr(value, "to_list") and hasattr(value, "ragged_rank"):
         return np.array(value.to_list(), dtype=object)
@@ -82,7 +87,7 @@ class EagerSession:
     def __init__(self) -> None:
         self.graph = None
 
-    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self, fetches: list[Any], *args: Any, **kwargs: Any) -> Any:
         """The NumPy values of a nest of tensors; TypeError for a feed_dict."""
         if args or kwargs.get("feed_dict"):
             raise type_error("TW402", "session.run: a feed_dict needs a graph; tensors have values")
@@ -117,11 +122,11 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     # -- values and sessions
 
-    def evaluate(self, tensors: Any) -> Any:
+    def evaluate(self, tensors: dict[Any, Any]) -> Any:
         """A nest of tensors as NumPy values."""
         return evaluated(tensors)
 
-    def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple:
+    def evaluate_if_both_tensors(self, a: TensorLike, b: TensorLike) -> tuple:
         """(a, b), evaluated if both are tensors."""
         if is_tensor_like(a) and is_tensor_like(b):
             return evaluated(a), evaluated(b)
@@ -156,12 +161,19 @@ class TestCase(AbslAsserts, unittest.TestCase):
     # -- closeness
 
     def assertAllClose(
-        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
+        self,
+        a: TensorLike,
+        b: TensorLike,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        msg: str | None = None,
     ) -> None:
         """|a - b| <= atol + rtol |b| everywhere, in nests of one structure; NaN is close to NaN."""
         self._assert_close(a, b, rtol, atol, msg, "")
 
-    def _assert_close(self, a: Any, b: Any, rtol: float, atol: float, msg: Any, path: str) -> None:
+    def _assert_close(
+        self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: str
+    ) -> None:
         nested = [self._is_nest(value) for value in (a, b)]
         if isinstance(a, dict) or isinstance(b, dict):
             if not (isinstance(a, dict) and isinstance(b, dict)) or a.keys() != b.keys():
@@ -178,7 +190,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             self._assert_arrays_close(_array(a), _array(b), rtol, atol, msg, path)
 
     @staticmethod
-    def _is_nest(value: Any) -> bool:
+    def _is_nest(value: object) -> bool:
         """Whether a list is a nest to be compared part by part, not an array."""
         if isinstance(value, dict):
             return True
@@ -190,7 +202,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         )
 
     def _assert_arrays_close(
-        self, a: np.ndarray, b: np.ndarray, rtol: float, atol: float, msg: Any, path: str
+        self, a: np.ndarray, b: np.ndarray, rtol: float, atol: float, msg: str | None, path: str
     ) -> None:
         self._assert_same_shape(a, b, msg, path)
         if np.allclose(a, b, rtol, atol, equal_nan=True):
@@ -200,7 +212,9 @@ class TestCase(AbslAsserts, unittest.TestCase):
         lines += self._differences(a, b, ~close)
         self.fail(self._formatMessage(msg, "\n".join(lines)))
 
-    def _assert_same_shape(self, a: np.ndarray, b: np.ndarray, msg: Any, path: str = "") -> None:
+    def _assert_same_shape(
+        self, a: np.ndarray, b: np.ndarray, msg: str | None, path: str = ""
+    ) -> None:
         if a.shape != b.shape:
             text = f"a{path} has shape {a.shape}, b{path} has shape {b.shape}"
             self.fail(self._formatMessage(msg, text))
@@ -220,8 +234,8 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     def assertAllCloseAccordingToType(
         self,
-        a: Any,
-        b: Any,
+        a: TensorLike,
+        b: TensorLike,
         rtol: float = 1e-6,
         atol: float = 1e-6,
         float_rtol: float = 1e-6,
@@ -230,7 +244,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         half_atol: float = 1e-3,
         bfloat16_rtol: float = 1e-2,
         bfloat16_atol: float = 1e-2,
-        msg: Any = None,
+        msg: str | None = None,
     ) -> None:
         """`assertAllClose` with the tolerance of the coarser dtype of the two."""
         names = {str(getattr(value, "dtype", None) or _array(value).dtype) for value in (a, b)}
@@ -245,7 +259,12 @@ class TestCase(AbslAsserts, unittest.TestCase):
         self.assertAllClose(a, b, rtol, atol, msg)
 
     def assertNotAllClose(
-        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
+        self,
+        a: TensorLike,
+        b: TensorLike,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        msg: str | None = None,
     ) -> None:
         """The two are not close in the sense of `assertAllClose`."""
         try:
@@ -256,7 +275,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     # -- equality and order
 
-    def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
+    def assertAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
         """Equal shapes and elements; NaN equals NaN, text equals its bytes."""
         a, b = _array(a), _array(b)
         self._assert_same_shape(a, b, msg)
@@ -269,7 +288,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             lines = ["a and b are not equal", *self._differences(a, b, ~same)]
             self.fail(self._formatMessage(msg, "\n".join(lines)))
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
+    def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
         """The shapes or at least one element differ."""
         try:
             self.assertAllEqual(a, b)
@@ -277,27 +296,27 @@ class TestCase(AbslAsserts, unittest.TestCase):
             return
         self.fail(self._formatMessage(msg, "a and b are equal at all places"))
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Each element of a is above the number."""
         self.assertGreater(np.min(_array(a)), comparison_target)
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """No element of a is below the number."""
         self.assertGreaterEqual(np.min(_array(a)), comparison_target)
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Each element of a is below the number."""
         self.assertLess(np.max(_array(a)), comparison_target)
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """No element of a is above the number."""
         self.assertLessEqual(np.max(_array(a)), comparison_target)
 
     def assertAllInRange(
         self,
-        target: Any,
-        lower_bound: Any,
-        upper_bound: Any,
+        target: TensorLike,
+        lower_bound: TensorLike,
+        upper_bound: TensorLike,
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
@@ -315,7 +334,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
                 f"{left}{lower_bound}, {upper_bound}{right}: {values[~inside][:10]}"
             )
 
-    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+    def assertAllInSet(self, target: TensorLike, expected_set: Sequence[Any]) -> None:
         """Each element is one of those of the set."""
         values = _array(target)
         strange = np.setdiff1d(values.reshape(-1), np.asarray(list(expected_set)))
@@ -335,7 +354,9 @@ class TestCase(AbslAsserts, unittest.TestCase):
         for one, other in zip(farray1, farray2):
             self.assertNear(float(one), float(other), err, msg=msg)
 
-    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: Any = None) -> None:
+    def assertNDArrayNear(
+        self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None
+    ) -> None:
         """The norm of the difference is below err."""
         distance = np.linalg.norm(_array(ndarray1) - _array(ndarray2))
         if not distance < err:
@@ -350,12 +371,14 @@ class TestCase(AbslAsserts, unittest.TestCase):
                 raise type_error("TW104", f"assertShapeEqual: {value!r}", "an array or a tensor")
         self.assertEqual(tuple(input_a.shape), tuple(input_b.shape), msg=msg)
 
-    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+    def assertDTypeEqual(self, target: TensorLike, expected_dtype: DTypeLike) -> None:
         """An array or tensor has this dtype."""
         found = target.dtype if hasattr(target, "dtype") else _array(target).dtype
         self.assertEqual(as_dtype(found), as_dtype(expected_dtype))
 
-    def assertDeviceEqual(self, device1: Any, device2: Any, msg: Any = None) -> None:
+    def assertDeviceEqual(
+        self, device1: TensorLike, device2: TensorLike, msg: str | None = None
+    ) -> None:
         """Two device names mean the same device."""
         self.assertEqual(str(device1).lower(), str(device2).lower(), msg=msg)
 
@@ -379,11 +402,11 @@ class TestCase(AbslAsserts, unittest.TestCase):
             return
         self.fail(f"{exception_type} was not raised")
 
-    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+    def assertRaisesOpError(self, expected_err_re_or_predicate: TensorLike) -> Any:
         """The block raises a `tf.errors.OpError` that the predicate or expression accepts."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
-    def assertRaisesIncompatibleShapesError(self, exception_type: Any = OpError) -> Any:
+    def assertRaisesIncompatibleShapesError(self, exception_type: object = OpError) -> Any:
         """The block raises an error that says that shapes do not go together."""
         return self.assertRaisesWithPredicateMatch(
             exception_type, r"(?i)incompatible shapes|broadcast|must match|dimensions"

@@ -50,7 +50,7 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
     return picture
 
 
-def _given(picture: Picture, operand: Any, variables: dict[int, str]) -> DrawnItem:
+def _given(picture: Picture, operand: object, variables: dict[int, str]) -> DrawnItem:
     """The box of a value that no operation of the picture made."""
     name = variables.get(id(operand))
     if name is not None:
@@ -60,11 +60,11 @@ def _given(picture: Picture, operand: Any, variables: dict[int, str]) -> DrawnIt
     return picture.add(item, picture.root)
 
 
-def _array(operand: Any) -> Any:
+def _array(operand: object) -> Any:
     return getattr(operand, "_array", operand)
 
 
-def _literal(operand: Any, made: dict, variables: dict) -> str:
+def _literal(operand: object, made: dict, variables: dict) -> str:
     """A small value that nothing made, as text; "" for others."""
     if id(operand) in made or id(operand) in variables:
         return ""
@@ -75,14 +75,14 @@ def _literal(operand: Any, made: dict, variables: dict) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace(" ", "")
 
 
-def _aval(operand: Any) -> Aval:
+def _aval(operand: object) -> Aval:
     array = _array(operand)
     if not hasattr(array, "dtype"):
         array = np.asarray(array)
     return Aval(array.shape, of_numpy(array.dtype))
 
 
-def _shape(operand: Any) -> str:
+def _shape(operand: object) -> str:
     try:
         return type_text(_aval(operand))
     except (TypeError, AttributeError, KeyError):

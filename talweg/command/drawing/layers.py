@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.drawing.model import Group, Picture
+
+if TYPE_CHECKING:
+    from talweg.command.drawing.model import DrawnItem
 
 SWEEPS = 12
 WIDEST = 9  # members of a row
@@ -153,7 +156,7 @@ def upward(members: list, edges: list) -> set:
     return {(a, b) for a, b in edges if knot[a] == knot[b] and born[a] > born[b]}
 
 
-def first_of(member: Any) -> int:
+def first_of(member: DrawnItem | Group) -> int:
     """The number of the first item in a member."""
     numbers, pending = [], [member]
     while pending:
@@ -261,7 +264,7 @@ def order(rows: list[list], links: list[tuple[Any, Any]]) -> None:
         row[:] = kept
 
 
-def mean(member: Any, neighbours: dict, place: dict) -> float:
+def mean(member: Bend | DrawnItem | Group, neighbours: dict, place: dict) -> float:
     """The mean place of a member's neighbours; its own without any."""
     found = neighbours.get(member)
     if not found:

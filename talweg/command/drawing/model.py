@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.provenance import Derived, describe
 from talweg.graph.handle import Handle
@@ -17,6 +17,10 @@ from talweg.graph.node import READ, Content, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.text import type_text
 from talweg.graph.walk import schedule
+
+if TYPE_CHECKING:
+    from talweg.eager.variable import Variable
+    from talweg.trace.concrete import ConcreteFunction
 
 SMALL = 4  # elements of a constant that is written into its users
 MANY = 20_000  # items of a picture
@@ -115,7 +119,7 @@ class Picture:
             self.edges[source, target] = text
 
 
-def of_function(concrete: Any) -> Picture:
+def of_function(concrete: ConcreteFunction) -> Picture:
     """The picture of a trace of a `tf.function`."""
     body = concrete.body
     taken = concrete.captured_inputs
@@ -224,7 +228,7 @@ def of_body(body: Body, title: str) -> Picture:
     return maker.picture
 
 
-def _name_of_captured(value: Any) -> str:
+def _name_of_captured(value: Variable) -> str:
     name = getattr(value, "name", None)
     return name.split(":")[0] if isinstance(name, str) else "captured"
 
@@ -453,7 +457,7 @@ def details_of(node: Node) -> str:
     return "\n".join(rows)
 
 
-def _parameter(value: Any) -> str:
+def _parameter(value: object) -> str:
     text = value.name if hasattr(value, "name") else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

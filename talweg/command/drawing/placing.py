@@ -46,7 +46,7 @@ class Placed:
     height: float = 0.0
 
 
-def size_of(member: Any) -> tuple[float, float]:
+def size_of(member: DrawnItem | Group) -> tuple[float, float]:
     """The size of an item or of a folded group."""
     if isinstance(member, Group):
         return max(70.0, LETTER * len(f"{member.title} ({member.count()})") + 30), FOLDED_HEIGHT
@@ -114,13 +114,13 @@ class _Inside:
         self.right = max([m + self._width(x) / 2 for x, m in self.middles.items()], default=0.0)
         self.heights = [max([self._height(x) for x in row], default=0.0) for row in self.rows]
 
-    def _width(self, member: Any) -> float:
+    def _width(self, member: Bend | DrawnItem | Group) -> float:
         return 1.0 if isinstance(member, Bend) else self.sizes[member][0]
 
-    def _height(self, member: Any) -> float:
+    def _height(self, member: Bend | DrawnItem | Group) -> float:
         return 0.0 if isinstance(member, Bend) else self.sizes[member][1]
 
-    def _wanted(self, member: Any, sweep: int) -> float:
+    def _wanted(self, member: Bend | DrawnItem | Group, sweep: int) -> float:
         above, below = self.neighbours.get(member, ((), ()))
         near = (above if sweep % 2 == 0 else below) if sweep < SWEEPS - 2 else (*above, *below)
         if not near:

@@ -175,7 +175,7 @@ def path_of(points: list[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def is_open(member: Any, box: PlacedBox) -> bool:
+def is_open(member: DrawnItem | Group, box: PlacedBox) -> bool:
     """Whether a member of a picture is a group that shows what is in it."""
     return isinstance(member, Group) and box.height > FOLDED_HEIGHT
 

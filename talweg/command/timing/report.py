@@ -127,7 +127,7 @@ def count(row: ReportRow, name: str, seconds: float, calls: int) -> None:
     row.parts[name] = row.parts.get(name, 0.0) + seconds
 
 
-def own_place(origin: Any) -> Place | None:
+def own_place(origin: tuple) -> Place | None:
     """The place of an origin; of a derivative, where the operation itself stands."""
     if origin is None:
         return None

@@ -6,7 +6,6 @@ import sys
 import threading
 from time import perf_counter
 from types import FrameType
-from typing import Any
 
 from talweg.command.timing.clock import Clock
 from talweg.core.provenance import is_inner
@@ -29,7 +28,7 @@ class Sampler:
         self._looking.start()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
         self._looking.join()
 

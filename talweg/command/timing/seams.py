@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.timing.clock import Clock, Key
 from talweg.core import dispatch
@@ -20,6 +20,15 @@ from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor, interpret
 from talweg.trace.concrete import ConcreteFunction
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from talweg.core.dispatch import State
+    from talweg.core.primitive import Primitive
+    from talweg.doctor.waste.graph_sites import GraphWatch
+    from talweg.eager.structured import Variables
+    from talweg.passes.functionalize import Program, Step
 
 OPERATORS = ("add", "sub", "mul", "truediv", "pow", "matmul")
 COMPARISONS = ("lt", "gt", "le", "ge")
@@ -48,7 +57,9 @@ def timed(clock: Clock) -> Iterator[None]:
 
 
 @contextmanager
-def replaced(owner: Any, name: str, around: Callable[[Any], Any]) -> Iterator[None]:
+def replaced(
+    owner: State | ModuleType | type, name: str, around: Callable[[Any], Any]
+) -> Iterator[None]:
     """Another function under a name, inside the block."""
     before = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
     setattr(owner, name, around(before))
@@ -58,10 +69,10 @@ def replaced(owner: Any, name: str, around: Callable[[Any], Any]) -> Iterator[No
         setattr(owner, name, before)
 
 
-def operations(clock: Clock, plain: Any) -> Any:
+def operations(clock: Clock, plain: Callable) -> Any:
     """Operations that run at once."""
 
-    def evaluate(prim: Any, operands: tuple, params: dict) -> Any:
+    def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
         clock.enter()
         size = 0
         try:
@@ -74,10 +85,10 @@ def operations(clock: Clock, plain: Any) -> Any:
     return evaluate
 
 
-def operators(clock: Clock, name: str, plain: Any) -> Any:
+def operators(clock: Clock, name: str, plain: Callable) -> Any:
     """Python's operators, which go straight to a kernel where they can."""
 
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self: Any, other: object) -> Any:
         clock.enter()
         frame = clock.stack[-1]
         size, straight = 0, False
@@ -93,7 +104,7 @@ def operators(clock: Clock, name: str, plain: Any) -> Any:
     return operate
 
 
-def bytes_of(result: Any) -> int:
+def bytes_of(result: object) -> int:
     """The bytes of a result, or of several."""
     if type(result) is tuple:
         return sum(map(bytes_of, result))
@@ -101,10 +112,10 @@ def bytes_of(result: Any) -> int:
     return getattr(array, "nbytes", 0)
 
 
-def programs(clock: Clock, plain: Any) -> Any:
+def programs(clock: Clock, plain: Callable) -> Any:
     """Calls of functions and sessions: what is not interpreted in them is compiled code."""
 
-    def run(program: Any, arguments: list, state: Any, watch: Any = None) -> list:
+    def run(program: Program, arguments: list, state: Any, watch: GraphWatch | None = None) -> list:
         clock.enter()
         try:
             return plain(program, arguments, state, watch)
@@ -116,10 +127,10 @@ def programs(clock: Clock, plain: Any) -> Any:
     return run
 
 
-def interpretations(clock: Clock, plain: Any) -> Any:
+def interpretations(clock: Clock, plain: Callable) -> Any:
     """Programs that run step by step."""
 
-    def run(program: Any, arguments: list, state: Any, watch: Any = None) -> list:
+    def run(program: Program, arguments: list, state: Any, watch: GraphWatch | None = None) -> list:
         if watch is not None:
             return plain(program, arguments, state, watch)
         steps = StepTimer(clock)
@@ -139,7 +150,7 @@ class StepTimer:
         self.under_way: Any = None
         self.values: list = []
 
-    def begin(self, step: Any, values: list) -> None:
+    def begin(self, step: Step, values: list) -> None:
         """A step begins."""
         self.end()
         self.under_way, self.values = step, values
@@ -154,10 +165,12 @@ class StepTimer:
             self.clock.leave(Key("step", step.prim.name, step.node.origin), 1, size)
 
 
-def compilations(clock: Clock, plain: Any) -> Any:
+def compilations(clock: Clock, plain: Callable) -> Any:
     """Programs that are compiled."""
 
-    def compiled(program: Any, arguments: list, state: Any, anew: bool = True) -> Any:
+    def compiled(
+        program: Program, arguments: list, state: Variables | dict, anew: bool = True
+    ) -> Any:
         clock.enter()
         origin = user_origin(2)
         try:
@@ -177,7 +190,7 @@ def called(name: str) -> str:
     return "session.run" if name == "program" else name
 
 
-def label(name: str, origin: Any, clock: Clock) -> str:
+def label(name: str, origin: tuple | None, clock: Clock) -> str:
     """What a compiled program is called, unlike all others: a session's by its line."""
     found = called(name)
     if name == "program" and origin is not None:
@@ -189,10 +202,10 @@ def label(name: str, origin: Any, clock: Clock) -> str:
     return found
 
 
-def traces(clock: Clock, plain: Any) -> Any:
+def traces(clock: Clock, plain: Callable) -> Any:
     """Functions that are traced."""
 
-    def trace(self: Any, *arguments: Any) -> Any:
+    def trace(self: Any, *arguments: object) -> Any:
         clock.enter()
         try:
             return plain(self, *arguments)
@@ -202,11 +215,11 @@ def traces(clock: Clock, plain: Any) -> Any:
     return trace
 
 
-def gradients(clock: Clock, plain: Any) -> Any:
+def gradients(clock: Clock, plain: Callable) -> Any:
     """Reverse sweeps of tapes: their operations are counted as such, the rest is the sweep."""
 
     @functools.wraps(plain)
-    def gradient(self: Any, *arguments: Any, **named: Any) -> Any:
+    def gradient(self: Any, *arguments: object, **named: object) -> Any:
         clock.enter()
         try:
             return plain(self, *arguments, **named)

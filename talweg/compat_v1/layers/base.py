@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.api.math.arithmetic import add
@@ -23,6 +23,10 @@ from talweg.core.shapes import TensorShape
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import outermost
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.value import Tensor
 
 UPDATE_OPS = "update_ops"
 OPTIONS = frozenset(("activity_regularizer", "_scope", "_reuse", "dynamic", "input_shape"))
@@ -147,7 +151,7 @@ class Layer:
 
     # -- for subclasses
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the variables for inputs of this shape."""
         self.built = True
 
@@ -158,17 +162,17 @@ class Layer:
     def add_weight(
         self,
         name: str,
-        shape: Any,
-        dtype: Any = None,
-        initializer: Any = None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        initializer: object = None,
         regularizer: Callable[[Any], Any] | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        partitioner: Any = None,
-        **kwargs: Any,
+        synchronization: object = None,
+        aggregation: object = None,
+        partitioner: object = None,
+        **kwargs: object,
     ) -> Any:
         """A variable of the layer, shared by name if its scope says so."""
         if kwargs.keys() - {"experimental_autocast"}:
@@ -191,7 +195,7 @@ class Layer:
 
     add_variable = add_weight
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
         """Note what must run beside training, also in the collection UPDATE_OPS."""
         graph = self.graph
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
@@ -199,7 +203,7 @@ class Layer:
                 self._updates.append(update.node)
                 graph.add_to_collection(UPDATE_OPS, update)
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: TensorLike, inputs: TensorLike | None = None) -> None:
         """Note losses, in the collection REGULARIZATION_LOSSES."""
         graph = self.graph
         for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
@@ -208,7 +212,7 @@ class Layer:
 
     # -- calling
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: object, *args: Any, **kwargs: Any) -> Any:
         """The outputs; the first call makes the variables."""
         inputs = structure.map_leaves(_as_tensor, inputs)
         with self._in_scope(kwargs.pop("scope", None)):
@@ -224,12 +228,12 @@ class Layer:
                     self.add_loss(self._activity_regularizer(output))
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: TensorLike, *args: object, **kwargs: object) -> Any:
         """`__call__` under another name."""
         return self(inputs, *args, **kwargs)
 
     @contextlib.contextmanager
-    def _in_scope(self, scope: Any) -> Iterator[None]:
+    def _in_scope(self, scope: object) -> Iterator[None]:
         """The layer's variable scope and the name scope that belongs to it."""
         if self._scope is None:
             name = (scope or self._base_name) if self._reuse else scope
@@ -250,7 +254,7 @@ class Layer:
         return copy
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: Tensor) -> Any:
     return value if value is None else convert_to_tensor(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.shapes import expand_dims, squeeze, transpose
 from talweg.api.export import export
@@ -19,6 +19,10 @@ from talweg.compat_v1.layers.base import (
     with_bias,
 )
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, WindowLike
+    from talweg.core.value import Tensor
 
 Function = Callable[[Any], Any] | None
 ZEROS = Zeros()
@@ -50,15 +54,15 @@ class Convolution(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: object,
+        strides: object = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: WindowLike = 1,
         activation: Function = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
+        kernel_initializer: object = None,
+        bias_initializer: object = ZEROS,
         kernel_regularizer: Function = None,
         bias_regularizer: Function = None,
         activity_regularizer: Function = None,
@@ -100,7 +104,7 @@ class Convolution(Layer):
                 self.bias_constraint,
             )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make kernel [*kernel_size, channels, filters] and bias [filters]."""
         shape = [*self.kernel_size, self.channels(input_shape), self.filters]
         self.kernel = self.add_weight(
@@ -124,7 +128,7 @@ class Convolution(Layer):
         outputs = to_first(outputs) if first else outputs
         return outputs if self.activation is None else self.activation(outputs)
 
-    def convolve(self, inputs: Any) -> Any:
+    def convolve(self, inputs: Tensor) -> Any:
         """The convolution itself, of inputs whose channels come last."""
         return nn.convolution(
             inputs, self.kernel, self.strides, self.padding.upper(), None, self.dilation_rate
@@ -152,7 +156,7 @@ class Conv3D(Convolution):
     rank = 3
 
 
-def transposed_size(size: Any, kernel: int, stride: int, padding: str) -> Any:
+def transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
     """The length of an axis after a transposed convolution."""
     return size * stride + (max(kernel - stride, 0) if padding == "valid" else 0)
 
@@ -172,7 +176,7 @@ class Transposed(Convolution):
     ):
         super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make kernel and bias."""
         shape = [*self.kernel_size, self.filters, self.channels(input_shape)]
         self.kernel = self.add_weight(
@@ -227,13 +231,13 @@ class Separable(Convolution):
         strides: Any = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: WindowLike = 1,
         depth_multiplier: int = 1,
         activation: Function = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
+        depthwise_initializer: object = None,
+        pointwise_initializer: object = None,
+        bias_initializer: object = ZEROS,
         depthwise_regularizer: Function = None,
         pointwise_regularizer: Function = None,
         bias_regularizer: Function = None,
@@ -271,7 +275,7 @@ class Separable(Convolution):
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make both kernels and the bias."""
         channels = self.channels(input_shape)
         parts = {
@@ -290,7 +294,7 @@ class Separable(Convolution):
         self.add_bias()
         self.built = True
 
-    def convolve(self, inputs: Any) -> Any:
+    def convolve(self, inputs: object) -> Any:
         """Both convolutions; sequences are images of one row."""
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
         strides, dilation = self.strides, self.dilation_rate

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.compat_v1.initializers import Zeros
 from talweg.compat_v1.layers import convolution
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike, WindowLike
 
 Function = Callable[[Any], Any] | None
 ZEROS = Zeros()
@@ -24,17 +27,17 @@ def _forward(layer: type, arguments: dict) -> Any:
 @export("compat.v1.layers.conv1d")
 @as_it_is
 def conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
+    kernel_size: WindowLike,
+    strides: WindowLike = 1,
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = 1,
+    dilation_rate: WindowLike = 1,
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -42,7 +45,7 @@ def conv1d(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """A convolution of sequences.   [batch, steps, channels] -> [batch, steps', filters]
 
@@ -59,17 +62,17 @@ def conv1d(
 @export("compat.v1.layers.conv2d")
 @as_it_is
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
+    kernel_size: WindowLike,
+    strides: WindowLike = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
+    dilation_rate: WindowLike = (1, 1),
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -77,7 +80,7 @@ def conv2d(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """A convolution of images.   [batch, rows, columns, channels] -> [batch, r, c, filters]
 
@@ -97,17 +100,17 @@ def conv2d(
 @export("compat.v1.layers.conv3d")
 @as_it_is
 def conv3d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1, 1),
+    kernel_size: WindowLike,
+    strides: WindowLike = (1, 1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1, 1),
+    dilation_rate: WindowLike = (1, 1, 1),
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -115,7 +118,7 @@ def conv3d(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """A convolution of volumes.   [batch, d, h, w, channels] -> [batch, d', h', w', filters]
 
@@ -132,16 +135,16 @@ def conv3d(
 @export("compat.v1.layers.conv2d_transpose")
 @as_it_is
 def conv2d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
+    kernel_size: WindowLike,
+    strides: WindowLike = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -149,7 +152,7 @@ def conv2d_transpose(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """The transpose of a convolution of images: an axis of n becomes n stride, or a little more.
 
@@ -166,16 +169,16 @@ def conv2d_transpose(
 @export("compat.v1.layers.conv3d_transpose")
 @as_it_is
 def conv3d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1, 1),
+    kernel_size: WindowLike,
+    strides: WindowLike = (1, 1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -183,7 +186,7 @@ def conv3d_transpose(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """The transpose of a convolution of volumes; see `tf.compat.v1.layers.conv2d_transpose`.
 
@@ -198,19 +201,19 @@ def conv3d_transpose(
 @export("compat.v1.layers.separable_conv1d")
 @as_it_is
 def separable_conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
+    kernel_size: WindowLike,
+    strides: WindowLike = 1,
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = 1,
+    dilation_rate: WindowLike = 1,
     depth_multiplier: int = 1,
     activation: Function = None,
     use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    depthwise_initializer: object = None,
+    pointwise_initializer: object = None,
+    bias_initializer: object = ZEROS,
     depthwise_regularizer: Function = None,
     pointwise_regularizer: Function = None,
     bias_regularizer: Function = None,
@@ -220,7 +223,7 @@ def separable_conv1d(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """A convolution of each channel of sequences by itself, then one of all channels.
 
@@ -237,19 +240,19 @@ def separable_conv1d(
 @export("compat.v1.layers.separable_conv2d")
 @as_it_is
 def separable_conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
+    kernel_size: WindowLike,
+    strides: WindowLike = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
+    dilation_rate: WindowLike = (1, 1),
     depth_multiplier: int = 1,
     activation: Function = None,
     use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    depthwise_initializer: object = None,
+    pointwise_initializer: object = None,
+    bias_initializer: object = ZEROS,
     depthwise_regularizer: Function = None,
     pointwise_regularizer: Function = None,
     bias_regularizer: Function = None,
@@ -259,7 +262,7 @@ def separable_conv2d(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """A convolution of each channel of images by itself, then one of all channels at each place.
 

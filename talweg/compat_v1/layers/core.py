@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.passing import identity
 from talweg.api.array.shapes import expand_dims, reshape, shape, transpose
@@ -19,6 +19,9 @@ from talweg.core.errors import NeedsStaticError
 from talweg.core.shapes import as_shape
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
 
 Function = Callable[[Any], Any] | None
 ZEROS = Zeros()
@@ -42,8 +45,8 @@ class Dense(Layer):
         units: int,
         activation: Function = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
+        kernel_initializer: object = None,
+        bias_initializer: object = ZEROS,
         kernel_regularizer: Function = None,
         bias_regularizer: Function = None,
         activity_regularizer: Function = None,
@@ -97,7 +100,7 @@ class Dense(Layer):
             outputs = with_bias(outputs, self.bias, -1)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The shape of the outputs for inputs of a shape."""
         return as_shape(input_shape)[:-1].concatenate(self.units)
 
@@ -105,12 +108,12 @@ class Dense(Layer):
 @export("compat.v1.layers.dense")
 @as_it_is
 def dense(
-    inputs: Any,
+    inputs: TensorLike,
     units: int,
     activation: Function = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = ZEROS,
+    kernel_initializer: object = None,
+    bias_initializer: object = ZEROS,
     kernel_regularizer: Function = None,
     bias_regularizer: Function = None,
     activity_regularizer: Function = None,
@@ -118,7 +121,7 @@ def dense(
     bias_constraint: Function = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
 ) -> Any:
     """activation(inputs kernel + bias).   inputs [..., n] -> [..., units]
 
@@ -182,7 +185,7 @@ class Flatten(Layer):
 
 @export("compat.v1.layers.flatten")
 @as_it_is
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Any:
     """All axes but the first one as one.   inputs [batch, ...] -> [batch, n]
 
     data_format: with "channels_first" the channels are moved to the end first.
@@ -195,7 +198,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     return Flatten(data_format=data_format, name=name)(inputs)
 
 
-def if_training(training: Any, active: Callable[[], Any], passive: Callable[[], Any]) -> Any:
+def if_training(training: object, active: Callable[[], Any], passive: Callable[[], Any]) -> Any:
     """`active()` while training, else `passive()`; `training` is a bool or a boolean tensor."""
     known = static_truth(training)
     if known is None:
@@ -203,7 +206,7 @@ def if_training(training: Any, active: Callable[[], Any], passive: Callable[[], 
     return active() if known else passive()
 
 
-def static_truth(training: Any) -> bool | None:
+def static_truth(training: object) -> bool | None:
     """A truth value that is known while the graph is built; None if it is not."""
     if not hasattr(training, "dtype") or not hasattr(training, "dims"):
         return bool(training)
@@ -229,7 +232,7 @@ class Dropout(Layer):
     def __init__(
         self,
         rate: Any = 0.5,
-        noise_shape: Any = None,
+        noise_shape: object = None,
         seed: int | None = None,
         name: str | None = None,
         **kwargs: Any,
@@ -249,11 +252,11 @@ class Dropout(Layer):
 @export("compat.v1.layers.dropout")
 @as_it_is
 def dropout(
-    inputs: Any,
+    inputs: TensorLike,
     rate: Any = 0.5,
-    noise_shape: Any = None,
+    noise_shape: object = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Any:
     """While training, elements set to 0 with probability `rate`, the others divided by 1 - rate.

@@ -7,7 +7,7 @@ these are kept, by operations in the collection UPDATE_OPS; otherwise by the mov
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.shapes import reshape
 from talweg.api.composite_ops import as_it_is
@@ -25,6 +25,11 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.prims import arithmetic
 from talweg.prims.arithmetic import select, zeros_of
 from talweg.prims.state import shape_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+    from talweg.core.dtypes import DType
+    from talweg.core.value import Tensor
 
 Function = Callable[[Any], Any] | None
 ZEROS, ONES = Zeros(), Ones()
@@ -46,26 +51,26 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: AxisLike = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = ZEROS,
-        gamma_initializer: Any = ONES,
-        moving_mean_initializer: Any = ZEROS,
-        moving_variance_initializer: Any = ONES,
+        beta_initializer: object = ZEROS,
+        gamma_initializer: object = ONES,
+        moving_mean_initializer: object = ZEROS,
+        moving_variance_initializer: object = ONES,
         beta_regularizer: Function = None,
         gamma_regularizer: Function = None,
         beta_constraint: Function = None,
         gamma_constraint: Function = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: TensorLike | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: TensorLike | None = None,
         name: str | None = None,
         **kwargs: Any,
     ):
@@ -120,7 +125,7 @@ class BatchNormalization(Layer):
             sizes[self.axes.index(n)] if n in self.axes else 1 for n in range(input_shape.rank or 0)
         ]
 
-    def _parameter(self, name: str, shape: list, dtype: Any, options: tuple) -> Any:
+    def _parameter(self, name: str, shape: list, dtype: DType, options: tuple) -> Any:
         initializer, regularizer, constraint = options
         return self.add_weight(name, shape, dtype, initializer, regularizer, True, constraint)
 
@@ -155,7 +160,7 @@ class BatchNormalization(Layer):
         found = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
         return cast(found, inputs.dtype)
 
-    def _kept_variance(self, inputs: Any, variance: Any, over: list) -> Any:
+    def _kept_variance(self, inputs: Any, variance: Tensor, over: list) -> Any:
         """What the moving variance is made of: n / (n - 1) times the variance, for images."""
         if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
@@ -165,7 +170,7 @@ class BatchNormalization(Layer):
         count = sizes[over[0]] * sizes[over[1]] * sizes[over[2]]
         return variance * (count / arithmetic.maximum(count - 1.0, 1.0))
 
-    def _keep(self, values: tuple, active: Any) -> None:
+    def _keep(self, values: tuple, active: Tensor | None) -> None:
         """The operations that move the averages towards `values`, if `active` (None: always)."""
         for variable, value in zip((self.moving_mean, self.moving_variance), values):
             delta = (variable.value() - value) * (1.0 - self.momentum)
@@ -177,30 +182,30 @@ class BatchNormalization(Layer):
 @export("compat.v1.layers.batch_normalization")
 @as_it_is
 def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
+    inputs: TensorLike,
+    axis: AxisLike = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = ZEROS,
-    gamma_initializer: Any = ONES,
-    moving_mean_initializer: Any = ZEROS,
-    moving_variance_initializer: Any = ONES,
+    beta_initializer: object = ZEROS,
+    gamma_initializer: object = ONES,
+    moving_mean_initializer: object = ZEROS,
+    moving_variance_initializer: object = ONES,
     beta_regularizer: Function = None,
     gamma_regularizer: Function = None,
     beta_constraint: Function = None,
     gamma_constraint: Function = None,
-    training: Any = False,
+    training: TensorLike = False,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: object = None,
     renorm: bool = False,
-    renorm_clipping: Any = None,
+    renorm_clipping: TensorLike | None = None,
     renorm_momentum: float = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: Any = None,
+    adjustment: TensorLike | None = None,
 ) -> Any:
     """gamma (inputs - mean) / √(variance + epsilon) + beta.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.nn.pooling import pool
 from talweg.compat_v1.layers.base import Layer, channel_axis, check_rank, numbers
 from talweg.compat_v1.layers.convolution import padding_name, to_first, to_last
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import WindowLike
 
 
 class PoolingLayer(Layer):
@@ -18,7 +21,7 @@ class PoolingLayer(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
+        pool_size: WindowLike,
         strides: Any,
         padding: str = "valid",
         data_format: str = "channels_last",
@@ -91,9 +94,9 @@ def _function(layer: type, name: str, sizes: str) -> Any:
     what = "largest element" if layer.kind == "MAX" else "mean"  # type: ignore[attr-defined]
 
     def pooling(
-        inputs: Any,
-        pool_size: Any,
-        strides: Any,
+        inputs: list[Any],
+        pool_size: WindowLike,
+        strides: WindowLike,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.metrics.state import Metric, matched, ratio, total, weighted
 from talweg.core.dtypes import float32, float64, int64
 from talweg.core.errors import value_error
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 Name = str | None
 
 
-def _mean(x: Any, weights: Any, metrics: Any, updates: Any, name: str) -> tuple:
+def _mean(
+    x: object, weights: list[Any] | None, metrics: object, updates: object, name: str
+) -> tuple:
     """The mean of all elements in all runs, as a metric."""
     metric = Metric(name, metrics, updates)
     product, w = weighted(x, weights)
@@ -23,10 +30,10 @@ def _mean(x: Any, weights: Any, metrics: Any, updates: Any, name: str) -> tuple:
 
 @export("compat.v1.metrics.mean")
 def mean(
-    values: Any,
+    values: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the weighted mean of all values so far, the operation that takes in more).
@@ -48,10 +55,10 @@ def mean(
 
 @export("compat.v1.metrics.mean_tensor")
 def mean_tensor(
-    values: Any,
+    values: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the weighted mean of each element, the update)."""
@@ -64,11 +71,11 @@ def mean_tensor(
 
 @export("compat.v1.metrics.accuracy")
 def accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(how often predictions equal labels, the update)."""
@@ -80,11 +87,11 @@ def accuracy(
 
 @export("compat.v1.metrics.percentage_below")
 def percentage_below(
-    values: Any,
-    threshold: Any,
+    values: TensorLike,
+    threshold: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of values below a threshold, the update)."""
@@ -95,11 +102,11 @@ def percentage_below(
 
 @export("compat.v1.metrics.mean_absolute_error")
 def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of |predictions - labels|, the update)."""
@@ -111,11 +118,11 @@ def mean_absolute_error(
 
 @export("compat.v1.metrics.mean_squared_error")
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of (predictions - labels)², the update)."""
@@ -127,11 +134,11 @@ def mean_squared_error(
 
 @export("compat.v1.metrics.root_mean_squared_error")
 def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the root of the mean of (predictions - labels)², the update)."""
@@ -150,8 +157,8 @@ def mean_relative_error(
     predictions: Any,
     normalizer: Any,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of |labels - predictions| / normalizer, the update)."""
@@ -167,8 +174,8 @@ def mean_cosine_distance(
     predictions: Any,
     dim: int,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of 1 - the sum of products along an axis, the update)."""
@@ -185,7 +192,9 @@ def mean_cosine_distance(
     return metric.give(lambda s, n: 1.0 - ratio(s, n))
 
 
-def _confusion(labels: Any, predictions: Any, classes: int, weights: Any, metric: Metric) -> None:
+def _confusion(
+    labels: object, predictions: object, classes: int, weights: list[Any] | None, metric: Metric
+) -> None:
     reshape = look_up("reshape")
     flat = [look_up("cast")(reshape(x, [-1]), int64) for x in (labels, predictions)]
     if weights is not None:
@@ -196,12 +205,12 @@ def _confusion(labels: Any, predictions: Any, classes: int, weights: Any, metric
 
 @export("compat.v1.metrics.mean_iou")
 def mean_iou(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean over classes of intersection over union, the confusion matrix as update)."""
@@ -220,12 +229,12 @@ def mean_iou(
 
 @export("compat.v1.metrics.mean_per_class_accuracy")
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of the accuracies of the classes, the update)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.compat_v1.graphs import default_graph
@@ -11,6 +11,9 @@ from talweg.compat_v1.variable_store import LOCAL_VARIABLES
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_, float32
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
 
 METRIC_VARIABLES = "metric_variables"
 
@@ -31,7 +34,7 @@ class Metric:
         self.variables: list = []
         self.changes: list = []
 
-    def add(self, change: Any, name: str, dtype: Any = float32) -> None:
+    def add(self, change: Any, name: str, dtype: DTypeLike = float32) -> None:
         """A variable that grows by `change` in each run."""
         shape = change.shape.as_list() if change.shape.is_fully_defined() else []
         variable = look_up("compat.v1.Variable")(
@@ -43,7 +46,7 @@ class Metric:
         self.variables.append(variable)
         self.changes.append(look_up("cast")(change, dtype))
 
-    def give(self, compute: Callable[..., Any], updated: Callable[..., Any] | None = None) -> tuple:
+    def give(self, compute: Callable[..., Any], updated: Any = None) -> tuple:
         """(the value, the update, which gives the value after it or `updated`)."""
         value = compute(*[v.read_value() for v in self.variables])
         grown = [v.assign_add(change) for v, change in zip(self.variables, self.changes)]
@@ -55,7 +58,7 @@ class Metric:
         return value, update
 
 
-def weighted(x: Any, weights: Any, dtype: Any = float32) -> tuple:
+def weighted(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32) -> tuple:
     """(x times its weights, the weights of all elements); ValueError if they do not fit."""
     x = look_up("cast")(x, dtype)
     if weights is None:
@@ -72,22 +75,22 @@ def weighted(x: Any, weights: Any, dtype: Any = float32) -> tuple:
     return x * w, w
 
 
-def total(x: Any) -> Any:
+def total(x: object) -> Any:
     """The sum of all elements."""
     return look_up("reduce_sum")(x)
 
 
-def ratio(x: Any, y: Any) -> Any:
+def ratio(x: object, y: object) -> Any:
     """x / y, 0 where y is 0."""
     return look_up("math.divide_no_nan")(x, y)
 
 
-def flags(x: Any) -> Any:
+def flags(x: object) -> Any:
     """Whether elements are not zero."""
     return look_up("cast")(x, bool_)
 
 
-def matched(labels: Any, predictions: Any) -> tuple:
+def matched(labels: object, predictions: object) -> tuple:
     """Labels and predictions of one rank; ValueError for shapes that do not fit."""
     convert = look_up("convert_to_tensor")
     labels, predictions = convert(labels), convert(predictions)

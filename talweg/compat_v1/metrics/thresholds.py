@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,22 @@ from talweg.compat_v1.metrics.state import Metric, flags, matched, ratio, weight
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 Name = str | None
 EPSILON = 1e-7
 
 
 def _counts(
-    metric: Metric, labels: Any, predictions: Any, thresholds: list | None, weights: Any, kinds: str
+    metric: Metric,
+    labels: object,
+    predictions: object,
+    thresholds: list | None,
+    weights: list[Any],
+    kinds: str,
 ) -> None:
     """Variables for true and false positives and negatives, those in `kinds`."""
     labels, predictions = matched(labels, predictions)
@@ -46,7 +56,7 @@ def _counts(
 def _counted(
     name: str,
     given: tuple,
-    thresholds: Any,
+    thresholds: list[Any] | None,
     kinds: str,
     compute: Callable[..., Any],
 ) -> tuple:
@@ -59,11 +69,11 @@ def _counted(
 
 @export("compat.v1.metrics.true_positives")
 def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of true positives, the update)."""
@@ -73,12 +83,12 @@ def true_positives(
 
 @export("compat.v1.metrics.true_positives_at_thresholds")
 def true_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of true positives at each threshold, the update)."""
@@ -88,11 +98,11 @@ def true_positives_at_thresholds(
 
 @export("compat.v1.metrics.false_negatives")
 def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of false negatives, the update)."""
@@ -102,12 +112,12 @@ def false_negatives(
 
 @export("compat.v1.metrics.false_negatives_at_thresholds")
 def false_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of false negatives at each threshold, the update)."""
@@ -117,11 +127,11 @@ def false_negatives_at_thresholds(
 
 @export("compat.v1.metrics.true_negatives")
 def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of true negatives, the update)."""
@@ -131,12 +141,12 @@ def true_negatives(
 
 @export("compat.v1.metrics.true_negatives_at_thresholds")
 def true_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of true negatives at each threshold, the update)."""
@@ -146,11 +156,11 @@ def true_negatives_at_thresholds(
 
 @export("compat.v1.metrics.false_positives")
 def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of false positives, the update)."""
@@ -160,12 +170,12 @@ def false_positives(
 
 @export("compat.v1.metrics.false_positives_at_thresholds")
 def false_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the number of false positives at each threshold, the update)."""
@@ -175,11 +185,11 @@ def false_positives_at_thresholds(
 
 @export("compat.v1.metrics.precision")
 def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of what was predicted that is right, the update)."""
@@ -189,12 +199,12 @@ def precision(
 
 @export("compat.v1.metrics.precision_at_thresholds")
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of what was predicted that is right, at each threshold, the update)."""
@@ -210,11 +220,11 @@ def precision_at_thresholds(
 
 @export("compat.v1.metrics.recall")
 def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of what is there that was predicted, the update)."""
@@ -224,12 +234,12 @@ def recall(
 
 @export("compat.v1.metrics.recall_at_thresholds")
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of what is there that was predicted, at each threshold, the update)."""
@@ -251,16 +261,16 @@ def _thresholds(count: int) -> list[float]:
 
 @export("compat.v1.metrics.auc")
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     curve: str = "ROC",
     name: Name = None,
     summation_method: str = "trapezoidal",
-    thresholds: Any = None,
+    thresholds: Sequence[Any] | None = None,
 ) -> tuple:
     """(the area under a curve, the update).
 
@@ -280,7 +290,7 @@ def auc(
     return _counted(name or "auc", given, rows, "tp fn tn fp", area)
 
 
-def _careful(tp: Any, fn: Any, tn: Any, fp: Any) -> Any:
+def _careful(tp: Any, fn: Any, tn: object, fp: Any) -> Any:
     """The area under the curve of precision and recall, by Davis and Goadrich."""
     maximum = look_up("maximum")
     step = tp[:-1] - tp[1:]
@@ -307,7 +317,7 @@ def _area(curve: str, method: str) -> Callable[..., Any]:
     if method not in heights:
         raise value_error("TW207", f"Invalid summation_method: {method}", f"of {[*heights]}")
 
-    def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Any:
+    def area(tp: Any, fn: object, tn: Any, fp: Any) -> Any:
         recall_ = (tp + EPSILON) / (tp + fn + EPSILON)
         if curve == "ROC":
             x, y = fp / (fp + tn + EPSILON), recall_
@@ -324,13 +334,13 @@ def _nearest(values: Any, wanted: float) -> Any:
 
 @export("compat.v1.metrics.sensitivity_at_specificity")
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the recall at the threshold of a specificity, the update)."""
@@ -346,13 +356,13 @@ def sensitivity_at_specificity(
 
 @export("compat.v1.metrics.specificity_at_sensitivity")
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the specificity at the threshold of a recall, the update)."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.metrics.state import Metric, ratio, total
 from talweg.core.dtypes import float64, int64
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 Name = str | None
 
 
-def _classes(labels: Any) -> Any:
+def _classes(labels: object) -> Any:
     """Classes [..., number of labels], -1 where there is none."""
     if isinstance(labels, SparseTensor):
         return look_up("cast")(look_up("sparse.to_dense")(labels, default_value=-1), int64)
@@ -39,10 +44,10 @@ def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
 
 def _metric(
     name: str,
-    places: Any,
-    labels: Any,
+    places: object,
+    labels: object,
     class_id: int | None,
-    weights: Any,
+    weights: list[Any] | None,
     collections: tuple,
     recall: bool,
 ) -> tuple:
@@ -54,19 +59,19 @@ def _metric(
     return metric.give(lambda a, b: ratio(a, a + b))
 
 
-def _best(predictions: Any, k: int) -> Any:
+def _best(predictions: object, k: int) -> Any:
     return look_up("cast")(look_up("math.top_k")(predictions, k)[1], int64)
 
 
 @export("compat.v1.metrics.precision_at_k", "compat.v1.metrics.sparse_precision_at_k")
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of the k best predictions that are labels, the update)."""
@@ -77,13 +82,13 @@ def precision_at_k(
 
 @export("compat.v1.metrics.precision_at_top_k")
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of predicted classes that are labels, the update)."""
@@ -94,13 +99,13 @@ def precision_at_top_k(
 
 @export("compat.v1.metrics.recall_at_k")
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of labels among the k best predictions, the update)."""
@@ -111,13 +116,13 @@ def recall_at_k(
 
 @export("compat.v1.metrics.recall_at_top_k")
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the share of labels among predicted classes, the update)."""
@@ -131,11 +136,11 @@ def recall_at_top_k(
 )
 def average_precision_at_k(
     labels: Any,
-    predictions: Any,
+    predictions: TensorLike,
     k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
     """(the mean of the precisions at 1 to k where there is a label, the update)."""

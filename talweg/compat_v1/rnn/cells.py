@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.array.clipping import clip_by_value
 from talweg.api.array.creating import zeros
@@ -28,6 +28,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.dims import Size
+
 ACTIVATIONS = {"tanh": tanh, "sigmoid": sigmoid, "relu": relu, "linear": lambda x: x}
 
 
@@ -38,7 +42,7 @@ def activation_of(activation: Any, default: Callable[[Any], Any] = tanh) -> Call
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation
 
 
-def check_cell(name: str, cell: Any) -> None:
+def check_cell(name: str, cell: object) -> None:
     """TypeError unless `cell` is like an RNNCell."""
     wanted = ("output_size", "state_size", "zero_state", "__call__")
     missing = [attribute for attribute in wanted if not hasattr(type(cell), attribute)]
@@ -49,13 +53,13 @@ def check_cell(name: str, cell: Any) -> None:
         )
 
 
-def zeros_of_size(size: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of_size(size: LSTMStateTuple | int, batch_size: Size, dtype: object) -> Any:
     """Zeros [batch_size, *size] for each size of a nest; dtype: one, or a nest of them.
 
     In a graph each is a node of its own: programs feed the last state of a batch in its place.
     """
 
-    def make(size: Any, dtype: Any) -> Any:
+    def make(size: int, dtype: Any) -> Any:
         state = zeros([batch_size, *as_shape(size).as_list()], dtype)
         return state.graph.set_apart(state) if type(state) is Symbol else state
 
@@ -113,13 +117,15 @@ class RNNCell(Layer):
         """The size of the output: an int or a shape."""
         raise NotImplementedError("an RNNCell says its output_size")
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(  # type: ignore[override]
+        self, inputs: object, state: TensorLike, scope: str | None = None
+    ) -> Any:
         """The output and the next state.   inputs [batch, n], state [batch, ...]"""
         with self._surroundings(scope) as found:
             return super().__call__(inputs, state, scope=found)
 
     @contextlib.contextmanager
-    def _surroundings(self, scope: Any) -> Iterator[Any]:
+    def _surroundings(self, scope: str | None) -> Iterator[Any]:
         """The scope that the variables are in: the one given, or the one of the first call."""
         if scope is not None:
             with variable_scope(scope) as found:
@@ -130,12 +136,15 @@ class RNNCell(Layer):
         with variable_scope(self._outer, auxiliary_name_scope=False):
             yield None
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: object, dtype: object) -> Any:
         """A state of zeros, of the structure of `state_size`.   [batch_size, ...]"""
         return zeros_of_size(self.state_size, batch_size, dtype)
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+        self,
+        inputs: TensorLike | None = None,
+        batch_size: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> Any:
         """`zero_state` for the batch size and dtype of inputs; ValueError without either."""
         if inputs is not None:
@@ -149,18 +158,25 @@ class RNNCell(Layer):
 class LayerCell(RNNCell):
     """A cell that makes its variables like a layer: in a scope named after it."""
 
-    def __init__(self, reuse: Any, name: str | None, dtype: Any, activation: Any, **kwargs: Any):
+    def __init__(
+        self, reuse: Any, name: str | None, dtype: Any, activation: TensorLike, **kwargs: Any
+    ):
         super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
         self._activation = activation_of(activation)
 
     def __call__(
-        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+        self,
+        inputs: object,
+        state: TensorLike,
+        scope: str | None = None,
+        *args: object,
+        **kwargs: object,
     ) -> Any:
         """The output and the next state."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 
-def depth_of(shape: Any, cell: Any) -> int:
+def depth_of(shape: object, cell: LayerCell) -> int:
     """The last size of the inputs; ValueError if it is unknown."""
     return known_size(as_shape(shape), -1, cell.name)
 
@@ -181,7 +197,7 @@ class BasicRNNCell(LayerCell):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: object = None,
         name: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -201,14 +217,14 @@ class BasicRNNCell(LayerCell):
         """The number of units."""
         return self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make kernel [n + units, units] and bias."""
         units = self._num_units
         self._kernel = self.add_weight("kernel", [depth_of(input_shape, self) + units, units])
         self._bias = self.add_weight("bias", [units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
         """Output and state."""
         output = self._activation(matmul(concat([inputs, state], 1), self._kernel) + self._bias)
         return output, output
@@ -231,9 +247,9 @@ class GRUCell(LayerCell):
         self,
         num_units: int,
         activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        reuse: object = None,
+        kernel_initializer: object = None,
+        bias_initializer: object = None,
         name: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -254,7 +270,7 @@ class GRUCell(LayerCell):
         """The number of units."""
         return self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make kernels and biases of gates and candidate."""
         units, kernel, bias = self._num_units, self._kernel_initializer, self._bias_initializer
         rows = depth_of(input_shape, self) + units
@@ -271,7 +287,7 @@ class GRUCell(LayerCell):
         ]
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Any, state: TensorLike) -> tuple:  # type: ignore[override]
         """Output and state."""
         kernel, bias = self._gates
         gates = sigmoid(matmul(concat([inputs, state], 1), kernel) + bias)
@@ -299,7 +315,7 @@ class BasicLSTMCell(LayerCell):
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: object = None,
         name: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -321,7 +337,7 @@ class BasicLSTMCell(LayerCell):
         """The number of units."""
         return self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make kernel [n + units, 4 units] and bias."""
         units = self._num_units
         self._kernel = self.add_weight("kernel", [depth_of(input_shape, self) + units, 4 * units])
@@ -356,7 +372,7 @@ class LSTMCell(LayerCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: object = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
@@ -364,7 +380,7 @@ class LSTMCell(LayerCell):
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
         activation: Any = None,
-        reuse: Any = None,
+        reuse: object = None,
         name: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -390,7 +406,7 @@ class LSTMCell(LayerCell):
         """The number of units, or the size of the projection."""
         return self._num_proj or self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the kernel, the bias, the peepholes and the projection."""
         units = self._num_units
         rows = depth_of(input_shape, self) + self.output_size
@@ -429,6 +445,6 @@ class LSTMCell(LayerCell):
         return h, LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
 
 
-def state_dtype(dtype: Any, state: Any) -> Any:
+def state_dtype(dtype: DTypeLike | None, state: object) -> Any:
     """The dtype asked for, or that of a state."""
     return as_dtype(dtype) if dtype is not None else structure.flatten(state)[0].dtype

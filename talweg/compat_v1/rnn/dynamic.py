@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.creating import zeros
 from talweg.api.array.rearranging import reverse, reverse_sequence
@@ -24,6 +24,11 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.prims.arithmetic import logical_not, logical_or
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.dims import Size
+    from talweg.core.value import Tensor
+
 
 def swapped(x: Any) -> Any:
     """[a, b, ...] as [b, a, ...]."""
@@ -33,15 +38,15 @@ def swapped(x: Any) -> Any:
 @export("compat.v1.nn.dynamic_rnn")
 @as_it_is
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
+    cell: TensorLike,
+    inputs: TensorLike,
+    sequence_length: TensorLike | None = None,
+    initial_state: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: object = None,
 ) -> tuple[Any, Any]:
     """A network over inputs [batch, time, n]: the outputs [batch, time, m] and the last state.
 
@@ -75,7 +80,12 @@ def dynamic_rnn(
 
 
 def _looped(
-    cell: Any, inputs: Any, state: Any, lengths: Any, steps: Any, batch_size: Any
+    cell: Any,
+    inputs: TensorLike,
+    state: object,
+    lengths: Tensor | None,
+    steps: Size,
+    batch_size: Size,
 ) -> tuple[Any, Any]:
     """The loop over time-major inputs."""
     leaves = structure.flatten(inputs)
@@ -88,7 +98,7 @@ def _looped(
     ]
     flat = structure.flatten(state)
 
-    def step(time: Any, outputs: tuple, states: tuple) -> tuple:
+    def step(time: Tensor, outputs: tuple, states: tuple) -> tuple:
         now = structure.pack(inputs, [table.read(time) for table in tables])
         before = structure.pack(state, list(states))
         output, after = stepped(cell, time, now, before, lengths, batch_size)
@@ -105,7 +115,7 @@ def _looped(
     return structure.pack(cell.output_size, outputs), structure.pack(state, list(states))
 
 
-def _element(batch_size: Any, size: Any) -> TensorShape:
+def _element(batch_size: Size, size: int) -> TensorShape:
     batch = batch_size if type(batch_size) is int else None
     return TensorShape([batch, *as_shape(size).as_list()])
 
@@ -113,17 +123,17 @@ def _element(batch_size: Any, size: Any) -> TensorShape:
 @export("compat.v1.nn.bidirectional_dynamic_rnn")
 @as_it_is
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
+    cell_fw: TensorLike,
+    cell_bw: TensorLike,
+    inputs: TensorLike,
+    sequence_length: TensorLike | None = None,
+    initial_state_fw: TensorLike | None = None,
+    initial_state_bw: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | None = None,
 ) -> tuple[tuple, tuple]:
     """Two networks, one over inputs from their end: a pair of outputs and a pair of last states.
 
@@ -142,7 +152,7 @@ def bidirectional_dynamic_rnn(
     options = {"dtype": dtype, "time_major": time_major}
     time, batch = (0, 1) if time_major else (1, 0)
 
-    def turned(x: Any) -> Any:
+    def turned(x: object) -> Any:
         if sequence_length is None:
             return reverse(x, [time])
         return reverse_sequence(x, sequence_length, seq_axis=time, batch_axis=batch)
@@ -173,7 +183,7 @@ def raw_rnn(
     loop_fn: Callable[..., tuple],
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: str | None = None,
 ) -> tuple[Any, Any, Any]:
     """A network whose inputs, states and outputs a function decides step by step.
 
@@ -238,7 +248,7 @@ def raw_rnn(
         return outputs, state, loop_state if has_state else None
 
 
-def _emitted(cell: Any, emitted: Any, state: Any, batch_size: Any) -> tuple[Any, Any]:
+def _emitted(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
     """The structure of what is put out, and zeros of it for a whole batch."""
     if emitted is None:
         dtype = structure.flatten(state)[0].dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.creating import zeros
 from talweg.api.array.joining import concat, stack, unstack
@@ -20,13 +20,18 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.prims.arithmetic import greater_equal, select
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.dims import Size
+    from talweg.core.value import Tensor
 
-def as_tensors(nest: Any) -> Any:
+
+def as_tensors(nest: object) -> Any:
     """A nest with tensors as leaves; a TensorArray stays as it is."""
     return structure.map_leaves(lambda x: x if hasattr(x, "stack") else convert_to_tensor(x), nest)
 
 
-def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
+def first_state(cell: Any, initial_state: object, batch_size: object, dtype: object) -> Any:
     """The state to begin with; ValueError without an initial state and dtype."""
     if initial_state is not None:
         return as_tensors(initial_state)
@@ -37,7 +42,7 @@ def first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> A
     return cell.zero_state(batch_size, dtype)
 
 
-def lengths_of(sequence_length: Any, batch_size: Any) -> Any:
+def lengths_of(sequence_length: TensorLike | None, batch_size: Size) -> Any:
     """How long each sequence is, an int32 vector [batch]; ValueError for another rank."""
     if sequence_length is None:
         return None
@@ -50,7 +55,7 @@ def lengths_of(sequence_length: Any, batch_size: Any) -> Any:
     return reshape(lengths, [batch_size])
 
 
-def through(done: Any, old: Any, new: Any) -> Any:
+def through(done: object, old: object, new: Tensor) -> Any:
     """A nest of new values, with the old ones where `done` [batch]; scalars are new."""
 
     def choose(before: Any, after: Any) -> Any:
@@ -62,7 +67,14 @@ def through(done: Any, old: Any, new: Any) -> Any:
     return structure.pack(new, [choose(*pair) for pair in pairs])
 
 
-def stepped(cell: Any, time: Any, inputs: Any, state: Any, lengths: Any, batch_size: Any) -> tuple:
+def stepped(
+    cell: Any,
+    time: TensorLike,
+    inputs: TensorLike,
+    state: object,
+    lengths: Tensor | None,
+    batch_size: Size,
+) -> tuple:
     """One step; where a sequence is over the output is zero and the state stays."""
     output, following = cell(inputs, state)
     if lengths is None:
@@ -77,12 +89,12 @@ def stepped(cell: Any, time: Any, inputs: Any, state: Any, lengths: Any, batch_s
 @export("compat.v1.nn.static_rnn")
 @as_it_is
 def static_rnn(
-    cell: Any,
+    cell: object,
     inputs: Any,
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    initial_state: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: object = None,
 ) -> tuple[list, Any]:
     """A network over a list of inputs [batch, n]: the list of outputs and the last state.
 
@@ -117,7 +129,7 @@ def static_rnn(
     return outputs, state
 
 
-def reversed_steps(inputs: list, sequence_length: Any) -> list:
+def reversed_steps(inputs: list, sequence_length: object) -> list:
     """A list of inputs back to front, each sequence within its length."""
     if sequence_length is None:
         return list(inputs)[::-1]
@@ -132,14 +144,14 @@ def reversed_steps(inputs: list, sequence_length: Any) -> list:
 @export("compat.v1.nn.static_bidirectional_rnn")
 @as_it_is
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
+    cell_fw: TensorLike,
+    cell_bw: TensorLike,
     inputs: Any,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
+    initial_state_fw: TensorLike | None = None,
+    initial_state_bw: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
     sequence_length: Any = None,
-    scope: Any = None,
+    scope: str | None = None,
 ) -> tuple[list, Any, Any]:
     """Two networks over a list of inputs, one from its end: outputs side by side, both last states.
 
@@ -184,11 +196,11 @@ def static_bidirectional_rnn(
 @as_it_is
 def static_state_saving_rnn(
     cell: Any,
-    inputs: Any,
+    inputs: TensorLike,
     state_saver: Any,
-    state_name: Any,
-    sequence_length: Any = None,
-    scope: Any = None,
+    state_name: TensorLike,
+    sequence_length: TensorLike | None = None,
+    scope: str | None = None,
 ) -> tuple[list, Any]:
     """`static_rnn` from and to a `state_saver`, whose methods state(name) and save_state(name,
     value) read and write; state_name: one name, or a tuple with one for each part of the state.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.joining import concat
 from talweg.api.array.slicing import getitem
@@ -21,6 +21,10 @@ from talweg.compat_v1.variable_scopes import variable_scope
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import as_shape
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dtypes import DType
 
 
 @export("compat.v1.nn.rnn_cell.MultiRNNCell")
@@ -36,7 +40,7 @@ class MultiRNNCell(RNNCell):
     (3, 2)
     """
 
-    def __init__(self, cells: Any, state_is_tuple: bool = True):
+    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True):
         super().__init__()
         if not cells:
             raise value_error("TW401", "MultiRNNCell: Must specify at least one cell.")
@@ -77,7 +81,7 @@ class MultiRNNCell(RNNCell):
         """The other variables of all cells."""
         return [w for cell in self._cells for w in cell.non_trainable_weights]
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: object, dtype: object) -> Any:
         """States of zeros."""
         if self._state_is_tuple:
             return tuple([cell.zero_state(batch_size, dtype) for cell in self._cells])
@@ -138,11 +142,11 @@ class Wrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: str | None = None) -> Any:
         """Output and state."""
         return self.around(inputs, state, scope)
 
-    def around(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def around(self, inputs: Any, state: Any, scope: object) -> Any:
         """The call of the cell inside, with what this one does before and after."""
         return self._inner(inputs, state, scope)
 
@@ -150,7 +154,7 @@ class Wrapper(RNNCell):
         return self._cell(inputs, state, scope=scope)
 
 
-def _not_memory(state: Any) -> Any:
+def _not_memory(state: object) -> Any:
     """Which parts of a state dropout may touch: all but the memory of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(False, True)
@@ -177,11 +181,11 @@ class DropoutWrapper(Wrapper):
     def __init__(
         self,
         cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
-        input_size: Any = None,
+        input_size: TensorLike | None = None,
         dtype: Any = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
@@ -206,7 +210,7 @@ class DropoutWrapper(Wrapper):
                 )
             self._draw(input_size, dtype)
 
-    def _draw(self, input_size: Any, dtype: Any) -> None:
+    def _draw(self, input_size: object, dtype: DType) -> None:
         """The choices for all steps."""
         sizes = {"state": self.state_size, "output": self.output_size}
         if self._drops("input"):
@@ -238,7 +242,7 @@ class DropoutWrapper(Wrapper):
     def _salt(kind: str) -> str:
         return kind
 
-    def _dropped(self, values: Any, kind: str, chosen: Any = True) -> Any:
+    def _dropped(self, values: object, kind: str, chosen: object = True) -> Any:
         """A nest with its chosen parts dropped."""
         share = self._keep[kind]
         flags = structure.flatten(chosen)
@@ -254,7 +258,7 @@ class DropoutWrapper(Wrapper):
             found.append(value)
         return structure.pack(values, found)
 
-    def around(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def around(self, inputs: object, state: Any, scope: object) -> Any:
         """Output and state."""
         if self._drops("input"):
             inputs = self._dropped(inputs, "input")
@@ -279,7 +283,7 @@ class ResidualWrapper(Wrapper):
         super().__init__(cell, **kwargs)
         self._residual = residual_fn
 
-    def around(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def around(self, inputs: object, state: Any, scope: object) -> Any:
         """Output and state; ValueError if inputs and outputs differ in shape."""
         outputs, following = super().around(inputs, state, scope)
         if self._residual is not None:
@@ -305,11 +309,11 @@ class DeviceWrapper(Wrapper):
     3
     """
 
-    def __init__(self, cell: Any, device: Any, **kwargs: Any):
+    def __init__(self, cell: Any, device: object, **kwargs: Any):
         super().__init__(cell, **kwargs)
         self._device = device
 
-    def around(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def around(self, inputs: object, state: Any, scope: object) -> Any:
         """Output and state."""
         with on_device(self._device):
             return super().around(inputs, state, scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.summary.events import EventFile, messages
@@ -14,6 +14,11 @@ from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import Message
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.messages import RunMetadata
+    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.graph.graph import Graph
 
 
 @export("compat.v1.summary.FileWriter")
@@ -35,13 +40,13 @@ class FileWriter:
 
     def __init__(
         self,
-        logdir: Any,
-        graph: Any = None,
+        logdir: PathLike,
+        graph: Graph | None = None,
         max_queue: int = 10,
         flush_secs: float = 120,
-        graph_def: Any = None,
+        graph_def: TensorLike | None = None,
         filename_suffix: str | None = None,
-        session: Any = None,
+        session: object = None,
     ):
         messages()
         if dispatch.context.base is None:
@@ -68,14 +73,14 @@ class FileWriter:
     def __enter__(self) -> FileWriter:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def get_logdir(self) -> str:
         """The directory."""
         return self._logdir
 
-    def add_event(self, event: Any) -> None:
+    def add_event(self, event: TensorLike) -> None:
         """Write an Event message; TypeError for other things.
 
         A closed writer warns and writes nothing.
@@ -97,7 +102,7 @@ class FileWriter:
             event.step = int(step)
         self.add_event(event)
 
-    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+    def add_summary(self, summary: TensorLike, global_step: TensorLike | None = None) -> None:
         """Write a Summary, a message or serialized; metadata only with the first of each tag.
 
         TypeError for other things.
@@ -115,12 +120,16 @@ class FileWriter:
                 self._described.add(value.tag)
         self._add(global_step, summary=copy)
 
-    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+    def add_graph(
+        self, graph: Any, global_step: TensorLike | None = None, graph_def: Any = None
+    ) -> None:
         """Write a graph, a `tf.Graph` or a GraphDef message; TypeError for other things."""
         graph = graph_def if graph is None else graph
         self._add(global_step, graph_def=graph_bytes(graph))
 
-    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+    def add_meta_graph(
+        self, meta_graph_def: TensorLike, global_step: TensorLike | None = None
+    ) -> None:
         """Write a MetaGraphDef message; TypeError for other things."""
         if not isinstance(meta_graph_def, messages().MetaGraphDef):
             raise type_error(
@@ -129,7 +138,9 @@ class FileWriter:
             )
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
-    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+    def add_session_log(
+        self, session_log: TensorLike, global_step: TensorLike | None = None
+    ) -> None:
         """Write a SessionLog message; TypeError for other things."""
         if not isinstance(session_log, messages().SessionLog):
             raise type_error(
@@ -137,7 +148,9 @@ class FileWriter:
             )
         self._add(global_step, session_log=session_log)
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+    def add_run_metadata(
+        self, run_metadata: RunMetadata, tag: str, global_step: TensorLike | None = None
+    ) -> None:
         """Write what a run reported, under a tag of its own; ValueError if that was used."""
         if tag in self._runs:
             raise value_error(

@@ -94,7 +94,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
     return summary
 
 
-def tensor_message_of(array: Any, tag: str, metadata: bytes) -> Any:
+def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
     """A tensor with metadata, which say what shows it."""
     summary = messages().Summary()
     value = summary.value.add(tag=tag, tensor=tensor_message(array))

@@ -15,13 +15,14 @@ from talweg.pipeline.records import RecordReader, records_in
 
 if TYPE_CHECKING:
     from talweg.compat_v1.summary import messages as summary_messages
+    from talweg.core.annotations import PathLike
 else:
     summary_messages = LazyModule("talweg.compat_v1.summary.messages")
 
 
 @export("compat.v1.train.summary_iterator")
 @as_it_is
-def summary_iterator(path: Any) -> Iterator[Any]:
+def summary_iterator(path: PathLike) -> Iterator[Any]:
     """The Event messages of an event file, one after the other; the first says its version.
 
     NotFoundError if there is no file, DataLossError where a record is cut off or changed: the

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -36,6 +36,12 @@ from talweg.core.dtypes import float32, string
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.graph import Graph
+
 _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 REALS = (
     "float32 float64 int32 uint8 int16 int8 int64 bfloat16 uint16 float16 uint32 uint64",
@@ -58,14 +64,14 @@ def _entered(name: str, family: str) -> Iterator[tuple[str, str]]:
         yield family + entered[:-1], entered[:-1]
 
 
-def _clean(name: Any) -> str:
+def _clean(name: int | str) -> str:
     """A name with "_" for the characters that a name cannot have; TypeError for other things."""
     if not isinstance(name, str):
         raise type_error("TW104", f"the name of a summary is {name!r}", "a string")
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
 
 
-def _collected(result: Any, collections: Any) -> Any:
+def _collected(result: object, collections: object) -> Any:
     """`result`, noted in these collections of the graph, by default among the summaries."""
     graph = session_graph()
     if graph is not None and dispatch.context.base is graph:
@@ -79,7 +85,9 @@ def _goes_to_writer() -> bool:
     return session_graph() is None and state.writer is not None and state.step is not None
 
 
-def _write(tag: str, plugin: str, tensor: Any, prepare: Any = None, *options: Any) -> Any:
+def _write(
+    tag: str, plugin: str, tensor: Any, prepare: Callable[..., Any] | None = None, *options: Any
+) -> Any:
     """Write to the default writer of `tf.summary`; the result is an empty message."""
     record(tagged, (tag, metadata_message(plugin), prepare, options), lambda: [tensor], None)
     return convert_to_tensor(b"")
@@ -99,7 +107,12 @@ def _check_dtype(tensor: Any, argument: str, allowed: str) -> None:
 
 @export("compat.v1.summary.scalar")
 @as_it_is
-def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Any:
+def scalar(
+    name: str,
+    tensor: TensorLike,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> Any:
     """A string tensor, a serialized Summary with one number.
 
     name: of the operation, and with the scopes in force the tag.  tensor: a real scalar.
@@ -123,7 +136,12 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
 
 @export("compat.v1.summary.histogram")
 @as_it_is
-def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Any:
+def histogram(
+    name: str,
+    values: TensorLike,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> Any:
     """A string tensor, a serialized Summary with a histogram of real values of any shape.
 
     The arguments are those of `scalar`.  InvalidArgumentError for values that are not finite.
@@ -142,7 +160,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
         return _collected(operation(histogram_message, (tag,), [values], full), collections)
 
 
-def _at_least_one(most: Any, function: str) -> int:
+def _at_least_one(most: int, function: str) -> int:
     if int(most) < 1:
         raise value_error("TW207", f"{function}: max_outputs={most!r}", "at least 1")
     return int(most)
@@ -151,7 +169,11 @@ def _at_least_one(most: Any, function: str) -> int:
 @export("compat.v1.summary.image")
 @as_it_is
 def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+    name: str,
+    tensor: TensorLike,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
 ) -> Any:
     """A string tensor, a serialized Summary with the first `max_outputs` images, as PNG.
 
@@ -172,10 +194,10 @@ def image(
 @as_it_is
 def audio(
     name: str,
-    tensor: Any,
-    sample_rate: Any,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Any:
     """A string tensor, a serialized Summary with the first `max_outputs` sounds, as WAV.
@@ -193,10 +215,10 @@ def audio(
 @as_it_is
 def tensor_summary(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     summary_description: str | None = None,
-    collections: Any = None,
-    summary_metadata: Any = None,
+    collections: Sequence[str] | None = None,
+    summary_metadata: TensorLike | None = None,
     family: str | None = None,
     display_name: str | None = None,
 ) -> Any:
@@ -220,7 +242,7 @@ def tensor_summary(
 
 @export("compat.v1.summary.text")
 @as_it_is
-def text(name: str, tensor: Any, collections: Any = None) -> Any:
+def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Any:
     """A string tensor, a serialized Summary with strings of any shape; ValueError for others.
 
     >>> import talweg.compat.v1 as tf
@@ -258,7 +280,9 @@ def _refuse_eager() -> None:
 
 @export("compat.v1.summary.merge")
 @as_it_is
-def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
+def merge(
+    inputs: TensorLike, collections: Sequence[str] | None = None, name: str | None = None
+) -> Any:
     """A string tensor, one serialized Summary with the values of several.
 
     collections: those of the graph that get the result, none by default.  RuntimeError in eager
@@ -291,7 +315,7 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
 @export("compat.v1.summary.merge_all")
 @as_it_is
 def merge_all(
-    key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+    key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Any:
     """`merge` of all summaries of the default graph; None if there are none.
 
@@ -317,7 +341,7 @@ def all_v2_summary_ops() -> Any:
 
 @export("compat.v1.summary.initialize")
 @as_it_is
-def initialize(graph: Any = None, session: Any = None) -> None:
+def initialize(graph: Graph | None = None, session: Any = None) -> None:
     """Open the writers that `tf.summary.create_file_writer` made in the default graph.
 
     graph: a graph to write to the default writer.  session: by default the default session.

@@ -5,11 +5,16 @@ Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.prims.arithmetic import rsqrt, sqrt, square
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.train.AdadeltaOptimizer")
@@ -33,9 +38,9 @@ class AdadeltaOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: TensorLike | Callable[..., Any] = 0.001,
+        rho: TensorLike = 0.95,
+        epsilon: TensorLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ):
@@ -47,7 +52,7 @@ class AdadeltaOptimizer(FormulaOptimizer):
             self._zeros_slot(variable, "accum", self._name)
             self._zeros_slot(variable, "accum_update", self._name)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, rho, epsilon = (self._of(name, x.dtype) for name in self._settings)
         a = slots["accum"] * rho + square(g) * (1 - rho)
         change = sqrt(slots["accum_update"] + epsilon) * rsqrt(a + epsilon) * g

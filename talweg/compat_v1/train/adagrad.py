@@ -6,7 +6,7 @@ optimization", 2011.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
@@ -14,6 +14,11 @@ from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.compat_v1.train.gradient_descent import shrunk
 from talweg.core.errors import value_error
 from talweg.prims.arithmetic import cast, rsqrt, sqrt, square
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.train.AdagradOptimizer")
@@ -37,7 +42,7 @@ class AdagradOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike | Callable[..., Any],
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -82,10 +87,10 @@ class ProximalAdagradOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike | Callable[..., Any],
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ):
@@ -98,7 +103,7 @@ class ProximalAdagradOptimizer(FormulaOptimizer):
         for variable in var_list:
             self._filled_slot(variable, self._initial, "accumulator", self._name)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)
         a = slots["accumulator"] + square(g)
         rates = rate * rsqrt(a)
@@ -130,11 +135,11 @@ class AdagradDAOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        global_step: Any,
+        learning_rate: TensorLike | Callable[..., Any],
+        global_step: TensorLike,
         initial_gradient_squared_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "AdagradDA",
     ):
@@ -150,7 +155,7 @@ class AdagradDAOptimizer(FormulaOptimizer):
             self._zeros_slot(variable, "gradient_accumulator", self._name)
             self._filled_slot(variable, self._initial, "gradient_squared_accumulator", self._name)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)
         steps = cast(tensor(self._global_step) + 1, dtype=x.dtype)
         total = slots["gradient_accumulator"] + g

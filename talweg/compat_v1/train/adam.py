@@ -5,13 +5,20 @@ Kingma and Ba, "Adam: a method for stochastic optimization", 2015.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.compat_v1.train.optimizer import grouped
 from talweg.prims import indexing
 from talweg.prims.arithmetic import cast, sqrt, square
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dtypes import DType
+    from talweg.core.value import Tensor
 
 
 @export("compat.v1.train.AdamOptimizer")
@@ -37,10 +44,10 @@ class AdamOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: TensorLike | Callable[..., Any] = 0.001,
+        beta1: TensorLike = 0.9,
+        beta2: TensorLike = 0.999,
+        epsilon: TensorLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
         use_own_namescope_for_non_slot_vars: bool = False,
@@ -62,18 +69,20 @@ class AdamOptimizer(FormulaOptimizer):
             self._zeros_slot(variable, "m", self._name)
             self._zeros_slot(variable, "v", self._name)
 
-    def _rate(self, dtype: Any) -> Any:
+    def _rate(self, dtype: DType) -> Any:
         """The learning rate of this step, freed of the bias of the averages."""
         power1, power2 = (cast(power.value(), dtype=dtype) for power in self._powers)
         return self._of("learning_rate", dtype) * sqrt(1 - power2) / (1 - power1)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         _, beta1, beta2, epsilon = (self._of(name, x.dtype) for name in self._settings)
         m = slots["m"] + (g - slots["m"]) * (1 - beta1)
         v = slots["v"] + (square(g) - slots["v"]) * (1 - beta2)
         return m * self._rate(x.dtype) / (sqrt(v) + epsilon), {"m": m, "v": v}
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: Any, indices: Tensor
+    ) -> Any:
         rows = handle.dims[0]
         dense = indexing.scatter_rows(grad, indices, axis=0, batch_dims=0, rows=rows)
         return self._apply_dense(dense, handle)

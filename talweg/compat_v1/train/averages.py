@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -15,6 +15,10 @@ from talweg.core.errors import type_error
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.prims.arithmetic import cast, minimum, pow_
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 MOVING_AVERAGE_VARIABLES = "moving_average_variables"
 FLOATS = frozenset((float16, bfloat16, float32, float64))
@@ -41,8 +45,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ):
@@ -81,7 +85,7 @@ class ExponentialMovingAverage:
         count = cast(tensor(self._num_updates), dtype=decay.dtype)
         return minimum(decay, (1 + count) / (10 + count))
 
-    def _average_of(self, value: Any) -> Any:
+    def _average_of(self, value: TensorLike) -> Any:
         """The variable with the average of a variable or tensor, made if there is none."""
         found = self._averages.get(id(value))
         if found is not None:
@@ -99,7 +103,7 @@ class ExponentialMovingAverage:
         self._averages[id(value)] = value, average
         return average
 
-    def _start(self, average: Any) -> None:
+    def _start(self, average: GraphVariable) -> None:
         """The variables that free an average of its start."""
         with beside(average):
             biased = variable_beside(average, "biased", lambda: filled_like(average, 0))
@@ -108,7 +112,7 @@ class ExponentialMovingAverage:
             )
         self._starts[id(average)] = biased, count
 
-    def _update(self, average: Any, value: Any, decay: Any) -> Any:
+    def _update(self, average: GraphVariable, value: TensorLike, decay: Tensor) -> Any:
         value = tensor(value)
         rate = 1 - cast(decay, dtype=average.dtype)
         start = self._starts.get(id(average))
@@ -120,12 +124,12 @@ class ExponentialMovingAverage:
         free = total / (1 - pow_(1 - rate, number))
         return together([biased.assign(total), count.assign(number), average.assign(free)])
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: TensorLike) -> Any:
         """The variable with the average of `var`; None if it is not averaged."""
         found = self._averages.get(id(var))
         return None if found is None else found[1]
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: TensorLike) -> str:
         """The name of the average of `var`, which need not be there yet."""
         average = self.average(var)
         if average is not None:

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
 from talweg.formats.bundle.wire import damaged
 from talweg.formats.files import write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.shapes import TensorShape
 
 STATE_FILE = "checkpoint"
 _LINE = re.compile(r'\s*(\w+)\s*:\s*("(?:[^"\\\n]|\\.)*"|[-+.\w]+)\s*')
@@ -152,9 +158,9 @@ def _relative(path: str, folder: str) -> str:
 def update_checkpoint_state(
     save_dir: str,
     model_checkpoint_path: str,
-    all_model_checkpoint_paths: Any = None,
+    all_model_checkpoint_paths: TensorLike | None = None,
     latest_filename: str | None = None,
-    all_model_checkpoint_timestamps: Any = None,
+    all_model_checkpoint_timestamps: TensorLike | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
     """Write the file `checkpoint` (or `latest_filename`) of `save_dir`, as a whole.
@@ -217,7 +223,7 @@ def get_checkpoint_state(
 
 
 @export("train.latest_checkpoint", "compat.v1.train.latest_checkpoint")
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """The path of the newest checkpoint of a folder; None if there is none.
 
     >>> import talweg as tf
@@ -243,7 +249,7 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
 
 
 @export("compat.v1.train.get_checkpoint_mtimes")
-def get_checkpoint_mtimes(checkpoint_prefixes: Any) -> list[float]:
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
     """When the checkpoints were written, in seconds; those that are not there are left out.
 
     >>> import talweg.compat.v1 as tf
@@ -286,7 +292,7 @@ class CheckpointReader:
     NotFoundError if there is none, DataLossError if it is damaged.
     """
 
-    def __init__(self, filepattern: Any):
+    def __init__(self, filepattern: str):
         self._bundle = Bundle(os.fspath(filepattern))
 
     def has_tensor(self, tensor_str: str) -> bool:
@@ -317,7 +323,7 @@ class CheckpointReader:
 
 
 @export("train.load_checkpoint", "compat.v1.train.load_checkpoint")
-def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
     """A reader of a checkpoint, or of the newest one of a folder.
 
     ValueError if the folder has none, NotFoundError if there is no such checkpoint.
@@ -349,7 +355,7 @@ def checkpoint_path(folder_or_path: Any) -> str:
 
 
 @export("train.load_variable", "compat.v1.train.load_variable")
-def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
     """The value of one variable in a checkpoint; NotFoundError if it is not there.
 
     >>> import talweg as tf
@@ -362,7 +368,7 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 
 @export("train.list_variables", "compat.v1.train.list_variables")
-def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
     """Names and shapes of all variables in a checkpoint, sorted by name.
 
     >>> import talweg as tf
@@ -376,10 +382,10 @@ def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
 
 @export("train.checkpoints_iterator", "compat.v1.train.checkpoints_iterator")
 def checkpoints_iterator(
-    checkpoint_dir: Any,
+    checkpoint_dir: PathLike,
     min_interval_secs: float = 0,
     timeout: float | None = None,
-    timeout_fn: Any = None,
+    timeout_fn: Callable[..., Any] | None = None,
 ) -> Iterator[str]:
     """The paths of new checkpoints of a folder as they appear; it waits for the next one.
 
@@ -406,7 +412,7 @@ def checkpoints_iterator(
         time.sleep(max(0.0, min_interval_secs - (time.monotonic() - before)))
 
 
-def value_for(bundle: Bundle, key: str, dtype: DType, shape: Any, name: str) -> np.ndarray:
+def value_for(bundle: Bundle, key: str, dtype: DType, shape: TensorShape, name: str) -> np.ndarray:
     """The tensor `key` as a value for a variable of this dtype and shape.
 
     NotFoundError if there is none, InvalidArgumentError if it does not fit.

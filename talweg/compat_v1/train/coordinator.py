@@ -6,10 +6,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import OutOfRangeError, type_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    pass
 
 
 @export("train.Coordinator", "compat.v1.train.Coordinator")
@@ -38,7 +43,7 @@ class Coordinator:
         self._joined = False
         self._threads: list[Any] = []
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: object = None) -> None:
         """Ask all threads to stop.  `ex`, an exception, will be raised by `join`."""
         error = ex[1] if isinstance(ex, tuple) else ex
         if error is not None and not isinstance(error, BaseException):
@@ -73,7 +78,7 @@ class Coordinator:
         except Exception as error:  # noqa: BLE001 -- `join` raises it
             self.request_stop(error)
 
-    def register_thread(self, thread: Any) -> None:
+    def register_thread(self, thread: object) -> None:
         """Have `join` wait for this thread, too."""
         with self._lock:
             self._threads.append(thread)
@@ -85,7 +90,7 @@ class Coordinator:
 
     def join(
         self,
-        threads: Any = None,
+        threads: Sequence[Any] | None = None,
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
@@ -155,9 +160,9 @@ class LooperThread(threading.Thread):
     def loop(
         coord: Coordinator,
         timer_interval_secs: float | None,
-        target: Any,
-        args: Any = None,
-        kwargs: Any = None,
+        target: str,
+        args: Sequence[Any] | None = None,
+        kwargs: dict[Any, Any] | None = None,
     ) -> LooperThread:
         """A looper that was started."""
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)

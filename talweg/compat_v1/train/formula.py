@@ -6,12 +6,15 @@ rows for one that is rows.  Each slot becomes one update in the graph, the varia
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.compat_v1.train.optimizer import Optimizer, together
 from talweg.core.value import IndexedSlices
 from talweg.prims import arithmetic, indexing
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 
 class FormulaOptimizer(Optimizer):
@@ -30,16 +33,16 @@ class FormulaOptimizer(Optimizer):
             for name in self._settings
         }
 
-    def _of(self, name: str, dtype: Any) -> Any:
+    def _of(self, name: str, dtype: DType) -> Any:
         """A setting as a scalar of the variable's dtype."""
         value = self._ready[name]
         return value if value.dtype is dtype else arithmetic.cast(value, dtype=dtype)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: object, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """What to subtract from `x`, and the new values of the slots that change."""
         raise NotImplementedError(f"{type(self).__name__} implements no _change")
 
-    def _own(self, var: Any) -> dict[str, Any]:
+    def _own(self, var: object) -> dict[str, Any]:
         return {name: self.get_slot(var, name) for name in self._slot_names}
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:

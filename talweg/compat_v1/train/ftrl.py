@@ -5,12 +5,16 @@ McMahan et al., "Ad click prediction: a view from the trenches", 2013.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.core.errors import value_error
 from talweg.prims.arithmetic import maximum, minimum, neg, pow_, sqrt, square
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 @export("compat.v1.train.FtrlOptimizer")
@@ -38,15 +42,15 @@ class FtrlOptimizer(FormulaOptimizer):
     def __init__(
         self,
         learning_rate: Any,
-        learning_rate_power: Any = -0.5,
+        learning_rate_power: TensorLike = -0.5,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
         l2_regularization_strength: Any = 0.0,
         use_locking: bool = False,
         name: str = "Ftrl",
         accum_name: str | None = None,
         linear_name: str | None = None,
-        l2_shrinkage_regularization_strength: Any = 0.0,
+        l2_shrinkage_regularization_strength: TensorLike = 0.0,
         beta: float | None = None,
     ):
         super().__init__(use_locking, name)
@@ -69,13 +73,13 @@ class FtrlOptimizer(FormulaOptimizer):
             self._filled_slot(variable, self._initial, "accum", self._accum_name or self._name)
             self._zeros_slot(variable, "linear", self._linear_name or self._name)
 
-    def _raised(self, n: Any) -> Any:
+    def _raised(self, n: Tensor) -> Any:
         """n to the power of -learning_rate_power."""
         if isinstance(self._power, float) and self._power == -0.5:
             return sqrt(n)
         return pow_(n, neg(self._of("power", n.dtype)))
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, _, l1, l2, shrinkage = (self._of(name, x.dtype) for name in self._settings)
         n = slots["accum"] + square(g)
         raised = self._raised(n)
@@ -87,7 +91,7 @@ class FtrlOptimizer(FormulaOptimizer):
         return x - new, {"accum": n, "linear": z}
 
 
-def _check_sign(name: str, value: Any, sign: int) -> None:
+def _check_sign(name: str, value: object, sign: int) -> None:
     """ValueError for a number of the other sign."""
     if isinstance(value, (int, float)) and value * sign < 0:
         wanted = "positive or zero" if sign > 0 else "negative or zero"

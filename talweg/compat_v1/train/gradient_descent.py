@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.core.dtypes import complex64, complex128
 from talweg.core.value import IndexedSlices
 from talweg.prims.arithmetic import abs_, maximum, sign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 @export("compat.v1.train.GradientDescentOptimizer")
@@ -29,7 +35,10 @@ class GradientDescentOptimizer(FormulaOptimizer):
     """
 
     def __init__(
-        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+        self,
+        learning_rate: TensorLike | Callable[..., Any],
+        use_locking: bool = False,
+        name: str = "GradientDescent",
     ):
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
@@ -40,12 +49,14 @@ class GradientDescentOptimizer(FormulaOptimizer):
     def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return self._of("learning_rate", x.dtype) * g, {}
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: TensorLike, handle: Any, indices: TensorLike
+    ) -> Any:
         change = self._of("learning_rate", handle.dtype) * grad
         return handle.scatter_sub(IndexedSlices(change, indices))
 
 
-def shrunk(x: Any, by: Any) -> Any:
+def shrunk(x: Tensor, by: Tensor) -> Any:
     """x moved towards 0 by `by`, at most to 0: the proximal operator of `by` times |x|."""
     return sign(x) * maximum(abs_(x) - by, 0)
 
@@ -71,9 +82,9 @@ class ProximalGradientDescentOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        learning_rate: TensorLike | Callable[..., Any],
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ):
@@ -81,6 +92,6 @@ class ProximalGradientDescentOptimizer(FormulaOptimizer):
         self._learning_rate = learning_rate
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)
         return x - shrunk(x - rate * g, rate * l1) / (1 + rate * l2), {}

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.saver import Saver
 from talweg.core.errors import value_error
 from talweg.formats.files import make_folder
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.train.coordinator import Coordinator
+    from talweg.core.annotations import TensorLike
 
 _log = logging.getLogger("talweg")
 
@@ -44,7 +49,7 @@ export("compat.v1.train.SessionRunValues")(SessionRunValues)
 class SessionRunContext:
     """A call of `run`, as hooks see it: they may ask the training to stop."""
 
-    def __init__(self, original_args: SessionRunArgs, session: Any):
+    def __init__(self, original_args: SessionRunArgs, session: object):
         self._original_args, self._session = original_args, session
         self._stop_requested = False
 
@@ -75,7 +80,7 @@ class SessionRunHook:
     def begin(self) -> None:
         """Before the session is made; the graph may still be changed."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """When the session is made and its variables have values."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -85,7 +90,7 @@ class SessionRunHook:
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """After each call of `run` that did not fail."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """At the end of a session that did not fail."""
 
 
@@ -198,9 +203,9 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_dir: str,
         save_secs: float | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: object = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        scaffold: object = None,
         listeners: Any = None,
         save_graph_def: bool = True,
     ):
@@ -347,7 +352,7 @@ export("compat.v1.train.NanLossDuringTrainingError")(NanLossDuringTrainingError)
 class NanTensorHook(SessionRunHook):
     """Stops, or raises NanLossDuringTrainingError, when a tensor becomes NaN."""
 
-    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True):
+    def __init__(self, loss_tensor: TensorLike, fail_on_nan_loss: bool = True):
         self._loss, self._fail = loss_tensor, fail_on_nan_loss
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
@@ -366,7 +371,7 @@ class NanTensorHook(SessionRunHook):
 class FinalOpsHook(SessionRunHook):
     """Runs operations at the end; their values are in `final_ops_values`."""
 
-    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None):
+    def __init__(self, final_ops: TensorLike, final_ops_feed_dict: TensorLike | None = None):
         self._final_ops, self._feeds = final_ops, final_ops_feed_dict
         self._values: Any = None
 

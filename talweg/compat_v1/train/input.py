@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.local_variables import get_local_variable
@@ -12,6 +12,12 @@ from talweg.core.dtypes import int64, string
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.convert import convert_to_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
 
 
 def _queues() -> None:
@@ -23,7 +29,7 @@ def _queues() -> None:
 
 
 @export("compat.v1.train.limit_epochs")
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Any:
     """`tensor`, so many times; then OutOfRangeError.  A local variable counts.
 
     ValueError unless num_epochs is positive.
@@ -44,16 +50,16 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 @export("compat.v1.train.input_producer")
 def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
+    input_tensor: TensorLike,
+    element_shape: ShapeLike | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     summary_name: str | None = None,
     name: str | None = None,
-    cancel_op: Any = None,
+    cancel_op: TensorLike | None = None,
 ) -> Any:
     """A queue of the rows of a tensor, again and again, which threads keep full.
 
@@ -75,14 +81,14 @@ def input_producer(
 
 @export("compat.v1.train.string_input_producer")
 def string_input_producer(
-    string_tensor: Any,
+    string_tensor: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
-    cancel_op: Any = None,
+    cancel_op: TensorLike | None = None,
 ) -> Any:
     """A queue of strings (names of files), for a reader; ValueError for an empty list."""
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
@@ -95,10 +101,10 @@ def string_input_producer(
 
 @export("compat.v1.train.range_input_producer")
 def range_input_producer(
-    limit: Any,
+    limit: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
@@ -110,10 +116,10 @@ def range_input_producer(
 
 @export("compat.v1.train.slice_input_producer")
 def slice_input_producer(
-    tensor_list: Any,
+    tensor_list: Sequence[Any],
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
@@ -129,7 +135,7 @@ def slice_input_producer(
     return [look_up("gather")(x, index) for x in tensors]
 
 
-def _flat(tensors: Any) -> tuple[list, Any]:
+def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
     """(the tensors, what they were): a list, a dictionary or one tensor."""
     if isinstance(tensors, dict):
         return [convert_to_tensor(tensors[key]) for key in sorted(tensors)], sorted(tensors)
@@ -138,14 +144,16 @@ def _flat(tensors: Any) -> tuple[list, Any]:
     return [convert_to_tensor(tensors)], 1
 
 
-def _packed(found: Any, kind: Any) -> Any:
+def _packed(found: TensorLike, kind: list[str] | None) -> Any:
     found = found if isinstance(found, list) else [found]
     if isinstance(kind, list):
         return dict(zip(kind, found))
     return found[0] if kind == 1 or len(found) == 1 else found
 
 
-def _batched(lists: list, options: dict, make_queue: Any, keep_input: Any = True) -> Any:
+def _batched(
+    lists: list, options: dict, make_queue: Callable[..., Any], keep_input: object = True
+) -> Any:
     """A batch of the elements of several lists of tensors, through a queue."""
     _queues()
     parts = [_flat(tensors) for tensors in lists]
@@ -171,7 +179,7 @@ def _common(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list())])
 
 
-def _kept(enqueue: Any, tensors: list, keep_input: Any, many: bool) -> Any:
+def _kept(enqueue: Callable[..., Any], tensors: list, keep_input: object, many: bool) -> Any:
     if keep_input is True:
         return enqueue(tensors)
     keep = convert_to_tensor(keep_input)
@@ -182,7 +190,9 @@ def _kept(enqueue: Any, tensors: list, keep_input: Any, many: bool) -> Any:
     return look_up("compat.v1.cond")(keep, lambda: enqueue(tensors), none)
 
 
-def _plain_queue(capacity: int, dynamic_pad: bool, shared_name: Any, name: Any) -> Any:
+def _plain_queue(
+    capacity: int, dynamic_pad: bool, shared_name: str | None, name: str | None
+) -> Any:
     kind = look_up("queue.PaddingFIFOQueue" if dynamic_pad else "queue.FIFOQueue")
     label = name or "batch"
     return lambda dtypes, shapes: kind(
@@ -191,7 +201,7 @@ def _plain_queue(capacity: int, dynamic_pad: bool, shared_name: Any, name: Any) 
 
 
 def _shuffling_queue(
-    capacity: int, min_after_dequeue: int, seed: Any, shared_name: Any, name: Any
+    capacity: int, min_after_dequeue: int, seed: object, shared_name: str | None, name: str | None
 ) -> Any:
     kind = look_up("queue.RandomShuffleQueue")
     label = name or "shuffle_batch"
@@ -206,7 +216,9 @@ def _shuffling_queue(
     )
 
 
-def _options(batch_size: Any, enqueue_many: bool, shapes: Any, smaller: bool) -> dict:
+def _options(
+    batch_size: object, enqueue_many: bool, shapes: list[Any] | None, smaller: bool
+) -> dict:
     return {
         "batch_size": batch_size,
         "enqueue_many": enqueue_many,
@@ -217,8 +229,8 @@ def _options(batch_size: Any, enqueue_many: bool, shapes: Any, smaller: bool) ->
 
 @export("compat.v1.train.batch")
 def batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: TensorLike,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -240,9 +252,9 @@ def batch(
 
 @export("compat.v1.train.maybe_batch")
 def maybe_batch(
-    tensors: Any,
-    keep_input: Any,
-    batch_size: Any,
+    tensors: dict[Any, Any],
+    keep_input: TensorLike,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -298,12 +310,12 @@ def maybe_batch_join(
 
 @export("compat.v1.train.shuffle_batch")
 def shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: TensorLike,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -318,13 +330,13 @@ def shuffle_batch(
 
 @export("compat.v1.train.maybe_shuffle_batch")
 def maybe_shuffle_batch(
-    tensors: Any,
+    tensors: TensorLike,
     batch_size: Any,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     num_threads: int = 1,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -343,7 +355,7 @@ def shuffle_batch_join(
     batch_size: Any,
     capacity: int,
     min_after_dequeue: int,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -363,7 +375,7 @@ def maybe_shuffle_batch_join(
     capacity: int,
     min_after_dequeue: int,
     keep_input: Any,
-    seed: Any = None,
+    seed: TensorLike | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.train.MomentumOptimizer")
@@ -34,8 +39,8 @@ class MomentumOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: TensorLike | Callable[..., Any],
+        momentum: TensorLike,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -48,7 +53,7 @@ class MomentumOptimizer(FormulaOptimizer):
         for variable in var_list:
             self._zeros_slot(variable, "momentum", self._name)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, momentum = self._of("learning_rate", x.dtype), self._of("momentum", x.dtype)
         a = slots["momentum"] * momentum + g
         change = g * rate + a * momentum * rate if self._use_nesterov else a * rate

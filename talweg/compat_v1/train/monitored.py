@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.summary.events import has_messages
@@ -29,6 +29,11 @@ from talweg.core.errors import (
     value_error,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+
 _log = logging.getLogger("talweg")
 _DEFAULT = object()
 
@@ -43,16 +48,16 @@ class Scaffold:
 
     def __init__(
         self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
+        init_op: TensorLike | None = None,
+        init_feed_dict: TensorLike | None = None,
         init_fn: Callable[..., Any] | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
+        ready_op: TensorLike | None = None,
+        ready_for_local_init_op: TensorLike | None = None,
+        local_init_op: TensorLike | None = None,
+        summary_op: TensorLike | None = None,
         saver: Any = None,
         copy_from_scaffold: Scaffold | None = None,
-        local_init_feed_dict: Any = None,
+        local_init_feed_dict: TensorLike | None = None,
     ):
         other = copy_from_scaffold
         if other is not None:
@@ -112,7 +117,7 @@ class ChiefSessionCreator(SessionCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: object = None,
         checkpoint_dir: Any = None,
         checkpoint_filename_with_path: str | None = None,
     ):
@@ -181,7 +186,10 @@ class MonitoredSession:
     _recovers = True
 
     def __init__(
-        self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
+        self,
+        session_creator: object = None,
+        hooks: Any = None,
+        stop_grace_period_secs: float = 120,
     ):
         self._hooks: list[Any] = list(hooks or ())
         self._grace = stop_grace_period_secs
@@ -224,7 +232,7 @@ class MonitoredSession:
                 self._session.close()
                 self._open()
 
-    def _run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _run(self, fetches: Any, feed_dict: Any, options: dict[Any, Any], run_metadata: Any) -> Any:
         original = SessionRunArgs(fetches, feed_dict, options)
         context = SessionRunContext(original, self._session)
         asked, feeds = self._asked(context, feed_dict)
@@ -306,7 +314,7 @@ class MonitoredSession:
     def __enter__(self) -> MonitoredSession:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+    def __exit__(self, kind: Any, error: object, trace: object) -> bool:
         peaceful = kind is None or issubclass(kind, (OutOfRangeError, StopIteration))
         self._close(failed=not peaceful)
         return peaceful
@@ -335,7 +343,7 @@ class _StepContext:
         """The session itself; hooks see nothing of what it runs."""
         return self._monitored._session
 
-    def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
+    def run_with_hooks(self, *args: object, **kwargs: object) -> Any:
         """`run` with hooks."""
         return self._monitored.run(*args, **kwargs)
 
@@ -360,10 +368,10 @@ class SingularMonitoredSession(MonitoredSession):
 
     def __init__(
         self,
-        hooks: Any = None,
+        hooks: Sequence[Any] | None = None,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: object = None,
         checkpoint_dir: Any = None,
         stop_grace_period_secs: float = 120,
         checkpoint_filename_with_path: str | None = None,
@@ -394,7 +402,7 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = _DEFAULT,
-    summary_dir: Any = None,
+    summary_dir: TensorLike | None = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
     """A MonitoredSession that saves checkpoints in `checkpoint_dir` and goes on from the last.
@@ -436,7 +444,11 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
 
 
 def _writing_hooks(
-    scaffold: Scaffold, summary_dir: Any, checkpoint_dir: Any, asked: tuple, count_steps: int | None
+    scaffold: Scaffold,
+    summary_dir: object,
+    checkpoint_dir: object,
+    asked: tuple,
+    count_steps: int | None,
 ) -> list:
     """The hooks that write summaries and count steps; `asked`: after how many steps or seconds."""
     folder = summary_dir or checkpoint_dir

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,14 @@ from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, search
 from talweg.prims.state import ensure_dims, group
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.core.dtypes import DType
+    from talweg.core.shapes import TensorShape
+    from talweg.eager.graph_variable import GraphVariable
+    from talweg.graph.graph import Graph
+    from talweg.lower.ir.loops import Update
 
 TRAIN_OP = "train_op"
 
@@ -61,14 +69,14 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
+        loss: TensorLike,
+        global_step: TensorLike | None = None,
+        var_list: object = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Any:
         """An operation that makes `loss` smaller: `compute_gradients`, then `apply_gradients`.
 
@@ -95,11 +103,11 @@ class Optimizer:
     def compute_gradients(
         self,
         loss: Any,
-        var_list: Any = None,
+        var_list: object = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> list:
         """Pairs of gradient and variable, for `var_list` or all trainable variables.
 
@@ -137,7 +145,7 @@ class Optimizer:
         )
         return pairs
 
-    def _by_tape(self, loss: Callable[[], Any], var_list: Any, grad_loss: Any) -> list:
+    def _by_tape(self, loss: Callable[[], Any], var_list: object, grad_loss: object) -> list:
         with GradientTape() as tape:
             if var_list is not None:
                 tape.watch(var_list)
@@ -183,7 +191,7 @@ class Optimizer:
                 step = _counted(step, global_step)
         return _listed_step(step, scope)
 
-    def _update(self, gradient: Any, variable: Any) -> Any:
+    def _update(self, gradient: object, variable: Variable) -> Any:
         """The update of one variable, its constraint applied behind it."""
         if isinstance(gradient, IndexedSlices):
             if variable.constraint is not None:
@@ -210,21 +218,23 @@ class Optimizer:
         """The operation of all updates."""
         return grouped(update_ops)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: object, var: object) -> Any:
         """The update of `var` by a gradient that is a tensor."""
         raise NotImplementedError(f"{type(self).__name__} implements no _apply_dense")
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: object) -> Any:
         """The update of `var` by a gradient of rows, none of which is named twice."""
         raise NotImplementedError(f"{type(self).__name__} implements no _apply_sparse")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: object, handle: Variable) -> Any:
         return self._apply_dense(grad, handle)
 
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: object, indices: Tensor) -> Any:
         return self._apply_sparse(IndexedSlices(grad, indices, None), handle)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: object, indices: Tensor
+    ) -> Any:
         """The update by rows, of which some may be named twice: these are added."""
         return self._resource_apply_sparse(summed_rows(grad, indices), handle, indices)
 
@@ -243,7 +253,7 @@ class Optimizer:
 
     # -- variables of its own
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: object, name: str) -> Any:
         """The variable `name` that goes with `var`; None if there is none."""
         found = self._slots.get(name, {}).get(id(var))
         return None if found is None else found[1]
@@ -262,29 +272,37 @@ class Optimizer:
             found = [v for v in found if getattr(v, "table", table) is table]
         return sorted(found, key=lambda variable: variable.name)
 
-    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+    def _get_or_make_slot(self, var: object, val: object, slot_name: str, op_name: str) -> Any:
         return self._slot(var, slot_name, op_name, lambda: val)
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+        self,
+        var: Any,
+        initializer: Any,
+        shape: TensorShape,
+        dtype: DType,
+        slot_name: str,
+        op_name: str,
     ) -> Any:
         return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+    def _zeros_slot(self, var: GraphVariable, slot_name: str, op_name: str) -> Any:
         return self._filled_slot(var, 0, slot_name, op_name)
 
-    def _filled_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
+    def _filled_slot(self, var: GraphVariable, value: float, slot_name: str, op_name: str) -> Any:
         """A slot of the variable's shape and dtype with one number everywhere."""
         return self._slot(var, slot_name, op_name, lambda: filled_like(var, value))
 
-    def _slot(self, var: Any, slot_name: str, op_name: str, initial: Callable[[], Any]) -> Any:
+    def _slot(self, var: object, slot_name: str, op_name: str, initial: Callable[[], Any]) -> Any:
         own = self._slots.setdefault(slot_name, {})
         found = own.get(id(var))
         if found is None:
             found = own[id(var)] = var, variable_beside(var, op_name, initial)
         return found[1]
 
-    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+    def _create_non_slot_variable(
+        self, initial_value: float, name: str, colocate_with: GraphVariable
+    ) -> Any:
         """A variable for all of a graph's variables, made once."""
         key = name, id(getattr(colocate_with, "table", None))
         found = self._non_slots.get(key)
@@ -294,11 +312,11 @@ class Optimizer:
             found = self._non_slots[key] = own, getattr(colocate_with, "table", None)
         return found[0]
 
-    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         found = self._non_slots.get((name, id(getattr(graph, "table", None))))
         return None if found is None else found[0]
 
-    def _call_if_callable(self, param: Any) -> Any:
+    def _call_if_callable(self, param: TensorLike) -> Any:
         """A setting, which may be a function of nothing."""
         return param() if callable(param) and not isinstance(param, (Tensor, Variable)) else param
 
@@ -332,7 +350,7 @@ def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
     return values, indices
 
 
-def summed_rows(values: Any, indices: Any) -> Any:
+def summed_rows(values: Tensor, indices: Tensor) -> Any:
     """For each row the sum of all rows of the same index: equal indices get equal rows."""
     numbers = search.unique(indices, dtype=indices.dtype)[1]
     count = indices.dims[0]
@@ -356,13 +374,13 @@ def together(updates: list) -> Any:
     return updates[0] if len(updates) == 1 else grouped(updates)
 
 
-def _after(update: Any) -> Any:
+def _after(update: Update) -> Any:
     """A context whose operations wait for an update."""
     base = dispatch.context.base
     return look_up("control_dependencies")([] if base is None else [update])
 
 
-def _as_gradient(gradient: Any) -> Any:
+def _as_gradient(gradient: object) -> Any:
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(
             tensor(gradient.values), tensor(gradient.indices), gradient.dense_shape
@@ -376,7 +394,7 @@ def _as_gradient(gradient: Any) -> Any:
         ) from None
 
 
-def _counted(step: Any, global_step: Any) -> Any:
+def _counted(step: Operation, global_step: GraphVariable) -> Any:
     """The step, and behind it one more in `global_step`."""
     if step is None:
         global_step.assign_add(1)
@@ -386,7 +404,7 @@ def _counted(step: Any, global_step: Any) -> Any:
     return counted.op if type(counted) is Symbol else grouped([step])
 
 
-def _listed_step(step: Any, name: str) -> Any:
+def _listed_step(step: Operation | None, name: str) -> Any:
     """The step under its name, in the collection of such operations."""
     graph = dispatch.context.base
     if graph is not None and isinstance(step, Operation) and not graph.building_function:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.graphs import default_graph
 from talweg.core import dispatch
 from talweg.core.errors import CancelledError, OutOfRangeError, value_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.train.coordinator import Coordinator
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.operation import Operation
 
 QUEUE_RUNNERS = "queue_runners"
 
@@ -25,11 +33,11 @@ class QueueRunner:
     def __init__(
         self,
         queue: Any = None,
-        enqueue_ops: Any = None,
+        enqueue_ops: Sequence[Any] | None = None,
         close_op: Any = None,
         cancel_op: Any = None,
         queue_closed_exception_types: Any = None,
-        queue_runner_def: Any = None,
+        queue_runner_def: TensorLike | None = None,
         import_scope: str | None = None,
     ):
         if queue is None or enqueue_ops is None:
@@ -52,7 +60,7 @@ class QueueRunner:
     exceptions_raised = property(lambda self: self._exceptions, doc="What threads raised.")
     name = property(lambda self: self._queue.name, doc="The name of the queue.")
 
-    def _run(self, session: Any, enqueue_op: Any, coord: Any) -> None:
+    def _run(self, session: Session, enqueue_op: Operation, coord: Coordinator) -> None:
         counted = False
         try:
             while coord is None or not coord.should_stop():
@@ -81,13 +89,17 @@ class QueueRunner:
                 with self._lock:
                     self._running[session] -= 1
 
-    def _cancel(self, session: Any, coord: Any) -> None:
+    def _cancel(self, session: Session, coord: Coordinator) -> None:
         coord.wait_for_stop()
         with contextlib.suppress(Exception):  # the session may be closed already
             session.run(self._cancel_op)
 
     def create_threads(
-        self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+        self,
+        sess: object,
+        coord: Coordinator | None = None,
+        daemon: bool = False,
+        start: bool = False,
     ) -> list[threading.Thread]:
         """A thread for each enqueue operation, and one that closes the queue when it is to stop.
 
@@ -119,8 +131,8 @@ def add_queue_runner(qr: QueueRunner, collection: str = QUEUE_RUNNERS) -> None:
 
 @export("compat.v1.train.start_queue_runners", "compat.v1.train.queue_runner.start_queue_runners")
 def start_queue_runners(
-    sess: Any = None,
-    coord: Any = None,
+    sess: object = None,
+    coord: Coordinator | None = None,
     daemon: bool = True,
     start: bool = True,
     collection: str = QUEUE_RUNNERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.train.checkpoints import checkpoint_path
@@ -15,9 +15,12 @@ from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("compat.v1.train.init_from_checkpoint")
-def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+def init_from_checkpoint(ckpt_dir_or_file: object, assignment_map: Any) -> None:
     """Let variables begin with values of a checkpoint instead of their initializers' values.
 
     assignment_map: from names in the checkpoint to variables, to their names, or, where both end in
@@ -75,7 +78,7 @@ def _begin_with(bundle: Bundle, wanted: list[tuple[str, Any]]) -> None:
             variable.assign(value)
 
 
-def _expanded(bundle: Bundle, key: str, target: Any) -> Iterator[tuple[str, Any]]:
+def _expanded(bundle: Bundle, key: str, target: object) -> Iterator[tuple[str, Any]]:
     """The variables that one item of an assignment map means, each with its name in the file."""
     if isinstance(target, Variable):
         yield key, target
@@ -115,8 +118,8 @@ def _all_variables() -> list:
 @export("compat.v1.train.warm_start")
 def warm_start(
     ckpt_to_initialize_from: Any,
-    vars_to_warm_start: Any = ".*",
-    var_name_to_vocab_info: Any = None,
+    vars_to_warm_start: TensorLike = ".*",
+    var_name_to_vocab_info: TensorLike | None = None,
     var_name_to_prev_var_name: Any = None,
 ) -> None:
     """Let trained variables begin with the values of a checkpoint.

@@ -6,11 +6,16 @@ recurrent neural networks", 2013.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
 from talweg.prims.arithmetic import sqrt, square
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.train.RMSPropOptimizer")
@@ -34,10 +39,10 @@ class RMSPropOptimizer(FormulaOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: TensorLike | Callable[..., Any],
+        decay: TensorLike = 0.9,
+        momentum: TensorLike = 0.0,
+        epsilon: TensorLike = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -53,7 +58,7 @@ class RMSPropOptimizer(FormulaOptimizer):
             for name in self._slot_names[1:]:
                 self._zeros_slot(variable, name, self._name)
 
-    def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, decay, momentum, epsilon = (self._of(name, x.dtype) for name in self._settings)
         s = slots["rms"]
         s = s + (square(g) - s) * (1 - decay)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
@@ -20,6 +20,12 @@ from talweg.core.value import Tensor
 from talweg.prims.arithmetic import cast, equal, less_equal, minimum, pow_, select, sqrt
 from talweg.prims.rounding import ceil, floor
 from talweg.prims.transcendental import cos, exp, log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.eager.graph_variable import GraphVariable
 
 Rate = Any  # a tensor, or in eager mode a function that gives one
 
@@ -33,7 +39,9 @@ def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function; ValueError if it is called without a step."""
 
     @functools.wraps(function)
-    def checked(learning_rate: Any, global_step: Any, *args: Any, **kwargs: Any) -> Rate:
+    def checked(
+        learning_rate: float, global_step: GraphVariable, *args: object, **kwargs: object
+    ) -> Rate:
         if global_step is None:
             raise value_error("TW207", f"global_step is required for {function.__name__}.")
         return _now_or_later(lambda: function(learning_rate, global_step, *args, **kwargs))
@@ -41,7 +49,7 @@ def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _as(dtype: Any, value: Any) -> Any:
+def _as(dtype: object, value: object) -> Any:
     """A number, tensor or variable as a tensor of a dtype."""
     if isinstance(value, (int, float)):
         return tensor(value, dtype)
@@ -49,7 +57,7 @@ def _as(dtype: Any, value: Any) -> Any:
     return value if value.dtype is dtype else cast(value, dtype=dtype)
 
 
-def _progress(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> Any:
+def _progress(rate: Tensor, global_step: object, decay_steps: object, staircase: bool) -> Any:
     p = _as(rate.dtype, global_step) / _as(rate.dtype, decay_steps)
     return floor(p) if staircase else p
 
@@ -57,10 +65,10 @@ def _progress(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) ->
 @export("compat.v1.train.exponential_decay")
 @_needs_step
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -80,10 +88,10 @@ def exponential_decay(
 @export("compat.v1.train.natural_exp_decay")
 @_needs_step
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -103,10 +111,10 @@ def natural_exp_decay(
 @export("compat.v1.train.inverse_time_decay")
 @_needs_step
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -126,11 +134,11 @@ def inverse_time_decay(
 @export("compat.v1.train.polynomial_decay")
 @_needs_step
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike = 0.0001,
+    power: TensorLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -155,7 +163,9 @@ def polynomial_decay(
 
 
 @export("compat.v1.train.piecewise_constant", "compat.v1.train.piecewise_constant_decay")
-def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Rate:
+def piecewise_constant(
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Rate:
     """values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ..., then the last.
 
     ValueError unless there is one value more than boundaries, or where dtypes differ.
@@ -189,7 +199,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
     return _now_or_later(compute)
 
 
-def _limit(limit: Any, dtype: Any) -> Any:
+def _limit(limit: object, dtype: object) -> Any:
     """A boundary in the dtype of the step; ValueError if it does not fit."""
     limit = tensor(limit)
     if limit.dtype is dtype:
@@ -209,9 +219,9 @@ def _half_wave(fraction: Any) -> Any:
 @export("compat.v1.train.cosine_decay")
 @_needs_step
 def cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Rate:
@@ -233,11 +243,11 @@ def cosine_decay(
 @export("compat.v1.train.cosine_decay_restarts")
 @_needs_step
 def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: Any = 2.0,
-    m_mul: Any = 1.0,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    first_decay_steps: TensorLike,
+    t_mul: TensorLike = 2.0,
+    m_mul: TensorLike = 1.0,
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Rate:
@@ -278,12 +288,12 @@ def _growing(done: Any, t: Any) -> tuple[Any, Any]:
 @export("compat.v1.train.linear_cosine_decay")
 @_needs_step
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Rate:
     """learning_rate * ((alpha + line) * wave + beta): a line down to 0, and half cosine waves.
@@ -300,7 +310,9 @@ def linear_cosine_decay(
     return rate * ((alpha + line) * wave + beta)
 
 
-def _line_and_wave(dtype: Any, global_step: Any, decay_steps: Any, num_periods: Any) -> tuple:
+def _line_and_wave(
+    dtype: DTypeLike, global_step: object, decay_steps: object, num_periods: object
+) -> tuple:
     steps = _as(dtype, decay_steps)
     step = minimum(_as(dtype, global_step), steps)
     wave = _half_wave(2 * _as(dtype, num_periods) * step / steps)
@@ -310,14 +322,14 @@ def _line_and_wave(dtype: Any, global_step: Any, decay_steps: Any, num_periods: 
 @export("compat.v1.train.noisy_linear_cosine_decay")
 @_needs_step
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: TensorLike | Callable[..., Any],
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    initial_variance: TensorLike = 1.0,
+    variance_decay: TensorLike = 0.55,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Rate:
     """`linear_cosine_decay` with normal noise on the line, of variance

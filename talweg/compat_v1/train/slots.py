@@ -5,18 +5,21 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.eager.graph_variable import GraphVariable, outermost
 from talweg.eager.variable import Variable
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _NAMES: Any = weakref.WeakKeyDictionary()  # handles of eager variables -> names given beside them
 
 
 @contextmanager
-def beside(primary: Any) -> Iterator[Any]:
+def beside(primary: object) -> Iterator[Any]:
     """Build where a variable lives: outside of all functions and bodies; gives the graph, or None.
 
     `primary` is a variable, or a tensor, or None for the graph in force.
@@ -47,7 +50,7 @@ def name_of(primary: Any) -> str:
 
 
 def variable_beside(
-    primary: Any, name: str, initial: Callable[[], Any], collections: Any = None
+    primary: object, name: str, initial: Callable[[], Any], collections: Sequence[str] | None = None
 ) -> Any:
     """A variable that is not trained, named after another one: ``primary/name``.
 
@@ -70,7 +73,7 @@ def _numbered(primary: Any, name: str) -> str:
     return f"{name}_{count}" if count else name
 
 
-def _listed(collections: Any) -> dict:
+def _listed(collections: Sequence[str] | None) -> dict:
     return {} if collections is None else {"collections": collections}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.api.summary.events import messages
@@ -17,6 +17,9 @@ from talweg.compat_v1.train.hooks import (
     global_step_for,
 )
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 _log = logging.getLogger("talweg")
 
@@ -35,7 +38,7 @@ class SummarySaverHook(SessionRunHook):
         save_steps: int | None = None,
         save_secs: float | None = None,
         output_dir: Any = None,
-        summary_writer: Any = None,
+        summary_writer: TensorLike | None = None,
         scaffold: Any = None,
         summary_op: Any = None,
     ):
@@ -97,7 +100,7 @@ class StepCounterHook(SessionRunHook):
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
         output_dir: Any = None,
-        summary_writer: Any = None,
+        summary_writer: TensorLike | None = None,
     ):
         if every_n_secs is not None and every_n_steps == 100:
             every_n_steps = None

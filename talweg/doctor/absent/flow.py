@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+    from talweg.graph.node import Node
+    from talweg.graph.subgraph import Body
 
 PLAIN, SMOOTH = 1, 2
 Operation = tuple  # (primitive, keys of operands, keys of results, parameters, origin, results)
@@ -55,7 +60,7 @@ class Flow:
     partly: list[Operation] = field(default_factory=list)  # branches of which not all lead on
     sources: frozenset = frozenset()
 
-    def path_to(self, key: Any) -> list[int]:
+    def path_to(self, key: int) -> list[int]:
         """The operations from a source to the value `key`, by number, in order."""
         numbers: list[int] = []
         while key in self.parent and key not in self.sources:
@@ -280,12 +285,12 @@ class Walker:
             flow.partly += inner.partly
         return levels, found
 
-    def _break_for(self, inner: Flow, output: Any) -> Break | None:
+    def _break_for(self, inner: Flow, output: int | tuple) -> Break | None:
         """The break inside a body that keeps a gradient from coming back from an output."""
         found = breaks_before(inner, [output])
         return found[0] if found else None
 
-    def through(self, body: Any, own: list[int]) -> tuple[list[int], Flow]:
+    def through(self, body: Body, own: list[int]) -> tuple[list[int], Flow]:
         """The levels of a body's outputs for those of its inputs, and the flow inside."""
         own = [
             level if node.aval.dtype.is_differentiable or level < SMOOTH else PLAIN
@@ -302,13 +307,13 @@ class Walker:
         return known
 
 
-def is_easy(prim: Any) -> bool:
+def is_easy(prim: Primitive) -> bool:
     """Whether a result of the primitive is reached as well as its best operand."""
     special = prim.name in ("update_variable", "with_rule")
     return not (special or prim.no_gradient or getattr(prim, "returned_none", None) is not None)
 
 
-def key_of(node: Any) -> Any:
+def key_of(node: Node) -> Any:
     """The key of a node: the result of the operation it is."""
     if node.prim.name == "item":
         return id(node.operands[0]), node.params["index"]
@@ -347,7 +352,7 @@ def needed_for(flow: Flow, targets: Iterable[Any]) -> dict[Any, tuple[int, Any] 
     return onward
 
 
-def way_on(onward: dict, key: Any) -> list[int]:
+def way_on(onward: dict, key: int | tuple) -> list[int]:
     """The operations from the value `key` to the target."""
     numbers = []
     step = onward.get(key)

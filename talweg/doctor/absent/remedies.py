@@ -7,7 +7,10 @@ Leonard and Courville 2013).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import NoGradient, Primitive
 
 STRAIGHT = (
     "a straight-through estimate: x + tf.stop_gradient({op}(x) - x), or a smooth function near it"
@@ -93,7 +96,7 @@ TO_TRUTH = CHOSEN
 RANDOM = "random_"  # how primitives that draw begin
 
 
-def remedy_for(prim: Any, reason: Any, operand: str = "") -> str:
+def remedy_for(prim: Primitive, reason: NoGradient, operand: str = "") -> str:
     """What to write instead of a primitive that has no derivative (by this operand)."""
     name = prim.name
     if name in BY_NAME:

@@ -330,7 +330,7 @@ def same(written: str, name: str) -> bool:
     return bool(own[1]) and own[2] == other[2] and "self" in (own[0], other[0])
 
 
-def _assignments(scope: Any, name: str, everywhere: bool = False) -> list[Assignment]:
+def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> list[Assignment]:
     found = []
     pending = list(ast.iter_child_nodes(scope)) if scope is not None else []
     while pending:

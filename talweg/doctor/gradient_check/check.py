@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from talweg.doctor.gradient_check.kinks import (
 from talweg.doctor.nonfinite.ledger import has_bad
 from talweg.doctor.nonfinite.report import wrapped
 from talweg.eager.custom import CustomRule
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 EACH = 400  # elements up to which every one is compared
 TEXT = {
@@ -194,8 +197,8 @@ class GradientCheck:
 
 def check(
     f: Callable[..., Any],
-    args: Any,
-    variables: Any = None,
+    args: object,
+    variables: object = None,
     directions: int = 4,
     tolerance: float | None = None,
     near: float = 0.1,
@@ -435,7 +438,9 @@ class _Check:
             rows = halves[0] if gaps[0] >= gaps[1] else halves[1]
         return [pair for pair, _ in rows]
 
-    def _element(self, pairs: list, gradients: list, signs: Any = None) -> tuple[float, float]:
+    def _element(
+        self, pairs: list, gradients: list, signs: list | None = None
+    ) -> tuple[float, float]:
         """The derivative along the sum of some elements, by the rules and by differences."""
         line = [np.zeros(x.shape, x.dtype) for x in self.problem.start]
         analytic = 0.0
@@ -468,7 +473,7 @@ def how_to_mend(switch: Switch) -> str:
     return prim.derivative.cure or MEET
 
 
-def _compares(prim: Any) -> bool:
+def _compares(prim: Primitive) -> bool:
     return prim.name.startswith(("less", "greater", "equal", "not_equal"))
 
 

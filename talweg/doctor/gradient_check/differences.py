@@ -36,7 +36,7 @@ TINY_STEP = 1e-30  # of the complex step
 class Problem:
     """A function, what it is differentiated by, and its values as real vectors."""
 
-    def __init__(self, f: Callable[..., Any], args: Any, variables: Any, wide: bool):
+    def __init__(self, f: Callable[..., Any], args: Any, variables: object, wide: bool):
         self.f = f
         args = args if isinstance(args, (list, tuple)) else [args]
         self.args = [_argument(arg) for arg in args]
@@ -114,7 +114,7 @@ class Problem:
         for variable, array in zip(self.variables, self.start[len(self.places) :]):
             variable.assign(wrap(array))
 
-    def moved(self, direction: list, t: Any) -> list:
+    def moved(self, direction: list, t: float) -> list:
         """The values at a distance along a direction."""
         return [
             (x + t * v).astype(x.dtype if not isinstance(t, complex) else complex)
@@ -182,7 +182,7 @@ def _argument(arg: Any) -> Any:
     return convert_to_tensor(arg) if isinstance(arg, (list, tuple)) and leaves and numbers else arg
 
 
-def _tensor(leaf: Any) -> Any:
+def _tensor(leaf: object) -> Any:
     """A leaf of the arguments as a tensor; Python numbers as float32, other things as they are."""
     if isinstance(leaf, Tensor):
         return leaf

@@ -108,7 +108,9 @@ def jump_along(g: Callable[[float], np.ndarray], reach: float, precision: float)
     return found
 
 
-def _closer(g: Callable[[float], Any], low: float, high: float, below: Any, above: Any) -> tuple:
+def _closer(
+    g: Callable[[float], Any], low: float, high: float, below: np.ndarray, above: np.ndarray
+) -> tuple:
     """Halve an interval, keeping the half in which the line changes more."""
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -218,14 +220,14 @@ def what_switches(problem: Problem, direction: list, distance: float, scale: flo
     return "", None
 
 
-def _answers_differ(first: Any, second: Any) -> bool:
+def _answers_differ(first: np.generic | np.ndarray, second: np.generic | np.ndarray) -> bool:
     """Whether two results that are truth values or integers differ."""
     one, other = np.asarray(first), np.asarray(second)
     same = one.shape == other.shape and one.dtype == other.dtype
     return same and one.dtype.kind in "biu" and bool((one != other).any())
 
 
-def _differ(first: Any, second: Any) -> bool:
+def _differ(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether two arrays of floats differ by more than a small step explains."""
     if not is_float(first) or np.shape(first) != np.shape(second):
         return False

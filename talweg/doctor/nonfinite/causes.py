@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.core.provenance import Origin
 from talweg.doctor.nonfinite.ledger import Ledger, LedgerEntry, Link, element_of, has_bad, is_float
 from talweg.eager.custom import CustomRule
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
 
 CONDITION = re.compile(r"(\|?)(\w)(\|?) = (.+)")
 OF_MATRICES = "a small multiple of the identity added: x + 1e-6 * tf.eye(n)"
@@ -144,7 +147,7 @@ def _is_too_large(entry: LedgerEntry) -> bool:
     return largest > math.sqrt(_limit(entry.results[0]))
 
 
-def _limit(array: Any) -> float:
+def _limit(array: object) -> float:
     """The largest number of an array's dtype."""
     dtype = np.asarray(array).dtype
     return 3.39e38 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)
@@ -262,7 +265,7 @@ def behind_a_mask(ledger: Ledger, trail: list[Link]) -> tuple | None:
     return None
 
 
-def mask_behind(ledger: Ledger, array: Any, limit: int = 400) -> tuple | None:
+def mask_behind(ledger: Ledger, array: np.ndarray, limit: int = 400) -> tuple | None:
     """(origin, name) of the `where`, or product with zeros, that a zero in a gradient came from."""
     pending, seen, product = [array], set(), None
     while pending and len(seen) < limit:
@@ -285,7 +288,7 @@ def _has_zeros(ledger: Ledger, entry: LedgerEntry) -> bool:
     return any(np.size(x) > np.count_nonzero(x) for x in forward_operands(ledger, entry) or ())
 
 
-def _masked(prim: Any, known: str, masked: tuple) -> Cause:
+def _masked(prim: Primitive, known: str, masked: tuple) -> Cause:
     link, origin, name = masked
     shown = f" ({known})" if known else ""
     reason = f"is not finite where {prim.singular}" if prim.singular else "is not finite there"
@@ -319,7 +322,7 @@ def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
     return rows
 
 
-def range_of(array: Any) -> tuple:
+def range_of(array: np.ndarray) -> tuple:
     """The smallest and largest finite elements; magnitudes for complex numbers."""
     array = np.asarray(array)
     if array.dtype.kind == "c":

@@ -7,7 +7,7 @@ written nothing, and is run by the interpreter, which says where.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from talweg.doctor.nonfinite.ledger import (
 from talweg.doctor.nonfinite.report import OperandReport
 from talweg.execute.interpret import onlooker
 from talweg.passes.specialize.program import demands, makes_values
+
+if TYPE_CHECKING:
+    from talweg.passes.functionalize import Program, Step
 
 
 class Checks:
@@ -84,12 +87,12 @@ class _EagerCheck:
 class _StepCheck:
     """Checks one run of a program."""
 
-    def __init__(self, program: Any):
+    def __init__(self, program: Program):
         self.step: Any = None
         self.values: list = []
         self.operands: tuple = ()
 
-    def begin(self, step: Any, values: list) -> None:
+    def begin(self, step: Step, values: list) -> None:
         """A step begins: the one before is over."""
         self.end()
         self.step, self.values = step, values

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,13 @@ from talweg.graph.node import WRITE
 from talweg.passes.functionalize import program_of
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.doctor.nonfinite.ledger import Link
+    from talweg.execute.interpret import Missing
+    from talweg.graph.handle import Handle
+    from talweg.graph.node import Node
+    from talweg.graph.subgraph import Body
+
 IN_A_TRACE = (
     "it became zero inside a tf.function that has a custom gradient, where it cannot be followed: "
     "ask again with tf.config.run_functions_eagerly(True)"
@@ -52,17 +59,17 @@ class Scratch:
     def __init__(self) -> None:
         self.own: dict = {}
 
-    def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
+    def get(self, variable: Handle | Node, default: Missing = interpret.MISSING) -> Any:
         """What was written here, else what the variable holds."""
         return self.own[variable] if variable in self.own else STATE.get(variable, default)
 
     __getitem__ = get
 
-    def __setitem__(self, variable: Any, array: Any) -> None:
+    def __setitem__(self, variable: Handle | Node, array: object) -> None:
         self.own[variable] = array
 
 
-def explain_function(function: Callable[[], Any], sources: Any = None) -> NumericsExplanation:
+def explain_function(function: Callable[[], Any], sources: object = None) -> NumericsExplanation:
     """Run a function of no arguments, and say what in its results is not finite, and why.
 
     With `sources`, also the gradients of the first result by these.
@@ -105,7 +112,7 @@ def explain_function(function: Callable[[], Any], sources: Any = None) -> Numeri
     return hidden(ledger) if bad else NumericsExplanation("finite")
 
 
-def explain_tape(target: Any, sources: Any, tape: GradientTape) -> NumericsExplanation:
+def explain_tape(target: object, sources: object, tape: GradientTape) -> NumericsExplanation:
     """What is not finite in a target, else in its gradients, by what a tape recorded."""
     records = tape._records
     if records is None:
@@ -161,7 +168,7 @@ def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExpl
     return replace(found, sources=(*found.sources, *rows))
 
 
-def named(sources: Any) -> tuple[list, list[str]]:
+def named(sources: object) -> tuple[list, list[str]]:
     """Sources, flat, and what to call each."""
     given = [] if sources is None else structure.flatten(sources)
     flat, names = [variable_of(leaf) for leaf in given], []
@@ -182,12 +189,12 @@ def named(sources: Any) -> tuple[list, list[str]]:
 # -- tapes
 
 
-def ledger_of(records: list) -> Ledger:
+def ledger_of(records: Any) -> Ledger:
     """The ledger of a tape's records; traced functions run once more, step by step."""
     ledger = Ledger()
     arrays: dict[int, Any] = {}
 
-    def array_of(tensor: Any) -> Any:
+    def array_of(tensor: object) -> Any:
         return arrays.get(id(tensor), content(tensor))
 
     for prim, operands, results, params, origin in records:
@@ -206,7 +213,7 @@ def ledger_of(records: list) -> Ledger:
     return ledger
 
 
-def _run_again(ledger: Ledger, body: Any, inputs: tuple, outputs: tuple) -> None:
+def _run_again(ledger: Ledger, body: Body, inputs: tuple, outputs: tuple) -> None:
     """Write down the inside of a function that ran under a tape."""
     with keeping(ledger):
         found = interpret.run(program_of(body), list(inputs), Scratch())  # type: ignore[arg-type]
@@ -278,7 +285,7 @@ def _singular(prim: Any, cause: Any) -> str:
     return prim.singular if cause.code in ("TW340", "TW345", "TW346", "TW347") else ""
 
 
-def operands_of(entry: LedgerEntry, link: Any) -> tuple[OperandReport, ...]:
+def operands_of(entry: LedgerEntry, link: Link) -> tuple[OperandReport, ...]:
     """The operands of an operation, with the element that matters."""
     return tuple([OperandReport(*row) for row in shown_operands(entry, link)])
 
@@ -310,7 +317,7 @@ def hidden(ledger: Ledger) -> NumericsExplanation:
 
 
 def of_gradients(
-    ledger: Callable[[], Ledger], target: Any, sources: list, names: list[str], whole: Any = None
+    ledger: Callable[[], Ledger], target: Any, sources: Any, names: Any, whole: Any = None
 ) -> NumericsExplanation:
     """The explanation of the worst of some gradients by arrays.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from talweg.execute.call import quiet
 from talweg.graph.node import BODY
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import densify
+
+if TYPE_CHECKING:
+    from talweg.eager.structured import Variant
 
 SAMPLED = 4000  # records among which the largest cotangent is looked for
 HEALTHY = (1e-3, 1e5)  # norms between which nothing more is asked
@@ -67,7 +70,7 @@ class CotangentSweep:
             self.tensors[id(array)] = found
         return found
 
-    def _operand(self, value: Any) -> Any:
+    def _operand(self, value: float | np.generic | np.ndarray) -> Any:
         return value if isinstance(value, (int, float, complex)) else self.tensor(value)
 
     def _record(self, entry: LedgerEntry) -> tuple:
@@ -118,12 +121,12 @@ def _counts(entry: LedgerEntry) -> bool:
     return entry.prim.effect != BODY and entry.prim.name != "item" and bool(entry.operands)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether a value is an array or NumPy scalar."""
     return isinstance(value, (np.ndarray, np.generic, bytes))
 
 
-def norm_of(array: Any) -> float:
+def norm_of(array: Variant | np.generic | np.ndarray | None) -> float:
     """The Euclidean norm, in float64."""
     if array is None or not is_float(array):
         return 0.0
@@ -139,7 +142,7 @@ def is_healthy(gradient: Any) -> bool:
     return gradient is not None and HEALTHY[0] < norm_of(gradient) < HEALTHY[1]
 
 
-def source_norm(name: str, gradient: Any, largest: float) -> SourceNorm:
+def source_norm(name: str, gradient: np.generic | np.ndarray | None, largest: float) -> SourceNorm:
     """The gradient by one source in a line; `largest` is the largest cotangent on the way."""
     if gradient is None:
         return SourceNorm(name, None, 0.0, "no gradient (tape.explain says why)")
@@ -159,7 +162,9 @@ def source_norm(name: str, gradient: Any, largest: float) -> SourceNorm:
 # -- zeros
 
 
-def why_small(sweep: CotangentSweep, source: Any, name: str, verdict: str) -> NumericsExplanation:
+def why_small(
+    sweep: CotangentSweep, source: np.generic | np.ndarray, name: str, verdict: str
+) -> NumericsExplanation:
     """Why the gradient by an array is zero, or vanishes, or explodes."""
     own = sweep.tensor(source)
     reached = {id(own)}
@@ -271,7 +276,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
     return _flat(entry, prim.operands[min(position, len(prim.operands) - 1)])
 
 
-def _partial(rule: Callable[..., Any] | None, results: Any, operands: tuple) -> Any:
+def _partial(rule: Callable[..., Any] | None, results: object, operands: tuple) -> Any:
     """A partial derivative as an array; None if it cannot be computed alone."""
     if rule is None:
         return None
@@ -307,7 +312,7 @@ def _flat(entry: LedgerEntry, name: str) -> Cause:
     )
 
 
-def _saturated(entry: LedgerEntry, partial: Any, position: int) -> Cause:
+def _saturated(entry: LedgerEntry, partial: object, position: int) -> Cause:
     span = ""
     array = entry.operands[position]
     if _is_zero(array):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,12 @@ from talweg.execute.call import quiet
 from talweg.execute.interpret import onlooker
 from talweg.kernels.variants import History, List
 from talweg.passes.specialize.program import demands
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+    from talweg.eager.custom import CustomRule
+    from talweg.graph.node import Node
+    from talweg.passes.functionalize import Program, Step
 
 
 class LedgerEntry:
@@ -47,7 +53,9 @@ class LedgerEntry:
         "several",
     )
 
-    def __init__(self, prim: Any, operands: tuple, results: tuple, params: dict, origin: Any):
+    def __init__(
+        self, prim: Any, operands: tuple, results: tuple, params: dict, origin: tuple | None
+    ):
         self.prim, self.operands, self.results, self.params = prim, operands, results, params
         self.origin: Origin | None = origin
         self.several = prim.multiple  # whether the operation gives a tuple
@@ -80,7 +88,9 @@ class Link:
 
     __slots__ = ("array", "entry", "index", "via")
 
-    def __init__(self, entry: LedgerEntry | None, array: Any, index: tuple, via: Any = None):
+    def __init__(
+        self, entry: LedgerEntry | None, array: Any, index: tuple, via: tuple | None = None
+    ):
         self.entry, self.array, self.index = entry, array, index
         self.via: tuple | None = via  # (entry, position): who used a value from outside
 
@@ -106,7 +116,7 @@ class Ledger:
         self.kept: list = []  # so that ids stay theirs
         self.thread = threading.get_ident()
 
-    def watch(self, program: Any) -> Any:
+    def watch(self, program: Program) -> Any:
         """What watches a run of a program; None in other threads."""
         return _StepRecorder(self) if threading.get_ident() == self.thread else None
 
@@ -120,7 +130,7 @@ class Ledger:
                 for array in arrays_in(result):
                     self.maker.setdefault(id(array), entry)
 
-    def same(self, array: Any, again: Any) -> None:
+    def same(self, array: np.generic | np.ndarray, again: np.generic) -> None:
         """`array` is what an operation made that ran again, and gave `again` this time."""
         found = self.maker.get(id(again))
         if found is not None:
@@ -128,7 +138,7 @@ class Ledger:
             self.again[id(array)] = again
             self.kept.append(array)
 
-    def array_of(self, node: Any) -> Any:
+    def array_of(self, node: Node) -> Any:
         """What a node of a graph was, as a result or as an operand; None if it did not occur."""
         for entry in reversed(self.entries):
             if entry.node is node:
@@ -156,7 +166,7 @@ class Ledger:
                     return array
         return None
 
-    def trail(self, array: Any) -> list[Link]:
+    def trail(self, array: np.generic | np.ndarray) -> list[Link]:
         """From where a bad value was made to `array`, which has it: one link for each operation."""
         index, via = bad_index(array), None
         links: list[Link] = []
@@ -179,21 +189,21 @@ def is_float(array: Any) -> bool:
     return isinstance(dtype, np.dtype) and (dtype.kind in "fc" or dtype.name == "bfloat16")
 
 
-def has_bad(array: Any) -> bool:
+def has_bad(array: float | np.generic | np.ndarray | None) -> bool:
     """Whether an element is NaN or infinite."""
     if type(array) is float:
         return not np.isfinite(array)
     return is_float(array) and not quiet(np.isfinite, array).all()
 
 
-def bad_index(array: Any) -> tuple:
+def bad_index(array: np.generic | np.ndarray | None) -> tuple:
     """The place of the first element that is NaN or infinite."""
     array = np.asarray(array)
     found = np.flatnonzero(~quiet(np.isfinite, array))
     return tuple(int(i) for i in np.unravel_index(found[0], array.shape))
 
 
-def element_of(array: Any, index: tuple) -> tuple | None:
+def element_of(array: float | np.generic | np.ndarray, index: tuple) -> tuple | None:
     """Where an operand that is broadcast has the element of a result; None if it is not."""
     shape = np.shape(array)
     if len(shape) > len(index):
@@ -203,7 +213,7 @@ def element_of(array: Any, index: tuple) -> tuple | None:
     return found if all(i < size for i, size in zip(found, shape)) else None
 
 
-def arrays_in(value: Any) -> list:
+def arrays_in(value: object) -> list:
     """An operand, or what a list or a history has in it."""
     value = value.value if type(value) is Variant else value
     if type(value) is List:
@@ -213,7 +223,9 @@ def arrays_in(value: Any) -> list:
     return [value]
 
 
-def worse_operand(entry: LedgerEntry, array: Any, index: tuple) -> tuple | None:
+def worse_operand(
+    entry: LedgerEntry, array: np.generic | np.ndarray | None, index: tuple
+) -> tuple | None:
     """(operand, element, position) from which a bad element came; None if it was made here."""
     value = np.asarray(array)[index]
     found: list = []
@@ -249,7 +261,7 @@ class _StepRecorder:
         self.ledger = ledger
         self.step: Any = None
 
-    def begin(self, step: Any, values: list) -> None:
+    def begin(self, step: Step, values: list) -> None:
         """A step begins."""
         self.end()
         self.step, self.values = step, values
@@ -269,7 +281,7 @@ class _StepRecorder:
             self.ledger.note(entry)
 
 
-def another(array: Any) -> Any:
+def another(array: np.generic | np.ndarray | None) -> Any:
     """The same numbers as another object, so that it is known from what it was made of."""
     return array.view() if type(array) is np.ndarray else np.array(array)[()]
 
@@ -279,7 +291,9 @@ def content(tensor: Any) -> Any:
     return getattr(tensor, "_array", tensor)
 
 
-def entry_of(prim: Any, operands: tuple, results: Any, params: dict, origin: Any) -> LedgerEntry:
+def entry_of(
+    prim: object, operands: tuple, results: object, params: dict, origin: tuple | None
+) -> LedgerEntry:
     """The entry of an application to eager tensors."""
     parts = results if type(results) is tuple else (results,)
     arrays = tuple([content(x) for x in operands])
@@ -305,7 +319,9 @@ class _EagerRecorder(Observer):
         self.ledger = ledger
         self.asked: Any = None  # where the gradient was asked for that is being computed
 
-    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def applied(
+        self, prim: Primitive | CustomRule, operands: tuple, results: Any, params: dict
+    ) -> None:
         """A primitive ran on eager tensors."""
         if threading.get_ident() != self.ledger.thread:
             return
@@ -325,7 +341,7 @@ class _EagerRecorder(Observer):
         self.ledger.names[id(array)] = str(variable.name).split(":")[0]
         self.ledger.kept.append(array)
 
-    def variable_written(self, variable: Any, adding: bool) -> None:
+    def variable_written(self, variable: object, adding: bool) -> None:
         """A variable got another value."""
         self.ledger.written[id(variable)] = variable
 

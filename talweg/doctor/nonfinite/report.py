@@ -197,7 +197,7 @@ def wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _number(value: Any) -> str:
+def _number(value: np.generic) -> str:
     """A number as a reader wants it."""
     if value is None:
         return ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.doctor.findings import Finding, megabytes
 from talweg.doctor.waste.observation import ALIVE, EagerSpot, HostTransfer, Observation
 from talweg.doctor.waste.sites import flows_into, is_dropped, places_of
+
+if TYPE_CHECKING:
+    from talweg.doctor.waste.graph_sites import GraphSpot
 
 AGAIN = 10  # looks at which the same was computed of the same
 HEAVY = 1 << 14  # bytes read and written from which computing the same again counts
@@ -153,7 +156,7 @@ def _trip(door: HostTransfer, back: list[HostTransfer]) -> Finding:
     )
 
 
-def _python_inside(spot: Any, runs: int) -> Finding:
+def _python_inside(spot: GraphSpot, runs: int) -> Finding:
     return Finding(
         "TW615",
         f"`{spot.text or 'a line'}` leaves the graph for Python in each of {runs:,} runs",

@@ -33,7 +33,7 @@ class Examination:
         self._stack.enter_context(dispatch.observed_by(self._observation))
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
         seen = self._observation
         assert seen is not None
@@ -54,9 +54,9 @@ class Examination:
 
 def examine(
     program: Callable[..., Any] | None = None,
-    *arguments: Any,
+    *arguments: object,
     subject: str | None = None,
-    **named: Any,
+    **named: object,
 ) -> Any:
     """Watch a program, and report what it wastes.
 

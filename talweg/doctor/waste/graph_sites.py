@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.core.provenance import ROOT
 from talweg.doctor.waste.sites import InnerFiles, Spot, span_at, together, user_frames, within
 from talweg.graph.walk import postorder
 from talweg.passes.optimize.factor_products import factored
+
+if TYPE_CHECKING:
+    from talweg.graph.node import NodeTable
+    from talweg.graph.subgraph import Body
 
 TRIVIAL = frozenset(("read_variable", "item", "after"))
 # What public functions are called through.
@@ -91,7 +95,7 @@ class SeenSession:
 class GraphRecord:
     """What is known of one graph, or (`table` None) of all traces together."""
 
-    def __init__(self, table: Any = None):
+    def __init__(self, table: NodeTable | None = None):
         self.table = None if table is None else weakref.ref(table)
         self.spots: dict[tuple, GraphSpot] = {}
         self.alias: dict[tuple, GraphSpot] = {}  # by the origin that nodes keep
@@ -125,7 +129,7 @@ class GraphWatch:
         tables = [record.table() for record in self.records.values() if record.table is not None]
         return sum([len(table.nodes) for table in tables if table is not None])
 
-    def record_of(self, table: Any) -> GraphRecord:
+    def record_of(self, table: NodeTable) -> GraphRecord:
         """The record of a graph; that of all traces for the body of a function."""
         known = self._kinds.get(id(table))
         if known is not None and known[0]() is table:
@@ -213,7 +217,7 @@ class GraphWatch:
                 spot.last_building = self.runs
                 spot.new_epochs += 1
 
-    def _count_in_trace(self, spot: GraphSpot, table: Any) -> None:
+    def _count_in_trace(self, spot: GraphSpot, table: NodeTable) -> None:
         if spot.table != id(table):
             spot.table, spot.this_table = id(table), 0
         spot.this_table += 1
@@ -233,7 +237,7 @@ class GraphWatch:
     # -- running
 
     def ran(
-        self, session: Any, program: Any, fed: list, fetched: list, frames: list[FrameType]
+        self, session: Any, program: object, fed: list, fetched: list, frames: list[FrameType]
     ) -> bool:
         """A run is over; whether its program is a new one."""
         table = session._graph.table
@@ -254,14 +258,14 @@ class GraphWatch:
         self.runs += 1
         return program is not None and self._program(session, record, program)
 
-    def trace_made(self, body: Any) -> None:
+    def trace_made(self, body: Body) -> None:
         """A function was traced: what of it runs otherwise than it is written."""
         order: dict[Any, None] = {}
         postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
         for match in factored(list(order), set(body.outputs)).values():
             self.notes[str(match)] = self.notes.get(str(match), 0) + 1
 
-    def session_made(self, session: Any, spot: Spot | None) -> None:
+    def session_made(self, session: object, spot: Spot | None) -> None:
         """A session was opened."""
         self._sessions[session] = known = SeenSession(session, spot)
         self.sessions.append(known)
@@ -291,7 +295,7 @@ class GraphWatch:
             if type(value) is np.ndarray and value.size > 1:
                 self.given[id(value)] = weakref.ref(value)
 
-    def _program(self, session: Any, record: GraphRecord, program: Any) -> bool:
+    def _program(self, session: object, record: GraphRecord, program: Any) -> bool:
         """Note which nodes run, the first time a program does; whether it is the first."""
         known = self.programs.setdefault(session, set())
         if id(program) in known:

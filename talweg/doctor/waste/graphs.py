@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from talweg.doctor.findings import Finding, Place, megabytes
 from talweg.doctor.waste.eager import PURE, unused
@@ -154,7 +153,7 @@ def large_arrays(records: list[GraphRecord]) -> Iterator[Finding]:
                 yield large_array([spot], len(spot.arrays), size)
 
 
-def large_array(spots: Any, count: int, size: int) -> Finding:
+def large_array(spots: list, count: int, size: int) -> Finding:
     """The finding about arrays in a graph."""
     many = "an array" if count == 1 else f"{count:,} arrays"
     return Finding(

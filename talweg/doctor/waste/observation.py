@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from talweg.doctor.waste.graph_sites import GraphWatch, direct_user, module_call
 from talweg.doctor.waste.sites import InnerFiles, Spot, together, user_frames
 from talweg.eager.tensor import EagerTensor
 from talweg.prims.arithmetic import add
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.core.primitive import Primitive
+    from talweg.graph.handle import Handle
 
 # From how many applications at a spot on only those are looked at whose number has no bit of this.
 MASKS = ((1024, 127), (8, 15))
@@ -154,7 +159,7 @@ class Observation(Observer):
 
     # -- eager operations
 
-    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def applied(self, prim: Primitive, operands: tuple, results: object, params: dict) -> None:
         """Count the application at the user's instruction."""
         frame = _frame(2)
         code = frame.f_code
@@ -174,7 +179,7 @@ class Observation(Observer):
         if not count & spot.mask:
             self._look(spot, operands, results, params)
 
-    def _look(self, spot: EagerSpot, operands: tuple, results: Any, params: dict) -> None:
+    def _look(self, spot: EagerSpot, operands: tuple, results: object, params: dict) -> None:
         """Look closely at one application: size, dtype, whether its operands are the same again."""
         now = time.perf_counter()
         result = results[0] if type(results) is tuple and results else results
@@ -243,7 +248,7 @@ class Observation(Observer):
         kept = [weakref.ref(x) if hasattr(x, "_array") else x for x in operands]
         spot.operands = [*kept, params]
 
-    def _made_of_the_same(self, spot: EagerSpot, value: Any) -> bool:
+    def _made_of_the_same(self, spot: EagerSpot, value: object) -> bool:
         """Whether the same call made a tensor just now, of what it was made of before."""
         others = self._calls[id(spot.code), spot.offset]
         return any([x.alike and x.result() is value for x in others if x is not spot])
@@ -267,7 +272,7 @@ class Observation(Observer):
         if spot is not None:
             spot.bytes += tensor._array.nbytes
 
-    def entered(self, value: Any, array: Any, dtype: Any) -> None:
+    def entered(self, value: object, array: np.generic | np.ndarray, dtype: DType | None) -> None:
         """A value came in."""
         if not isinstance(value, (np.ndarray, np.generic, list, float)):
             return
@@ -280,7 +285,7 @@ class Observation(Observer):
 
     # -- variables
 
-    def variable_made(self, variable: Any) -> None:
+    def variable_made(self, variable: object) -> None:
         """Keep what is known of it."""
         before = self.variables.get(id(variable))
         if before is not None and len(self.gone) < MANY:
@@ -302,13 +307,13 @@ class Observation(Observer):
         """The variables of the program, in the order they were made."""
         return [*self.gone, *self.variables.values()]
 
-    def variable_read(self, variable: Any) -> None:
+    def variable_read(self, variable: object) -> None:
         """It is of use."""
         seen = self.variables.get(id(variable))
         if seen is not None:
             seen.read = True
 
-    def variable_written(self, variable: Any, adding: bool) -> None:
+    def variable_written(self, variable: object, adding: bool) -> None:
         """It changes; adding to it is a use."""
         seen = self.variables.get(id(variable))
         if seen is not None:
@@ -335,19 +340,19 @@ class Observation(Observer):
 
     # -- functions
 
-    def function_made(self, function: Any) -> None:
+    def function_made(self, function: object) -> None:
         """Keep where it was made."""
         frame = direct_user(sys._getframe(2))
         own = frame is not None and not self.inner[frame.f_code.co_filename]
         self._keep_function(function, Spot(frame.f_code, frame.f_lasti) if own else None)
 
-    def _keep_function(self, function: Any, spot: Spot | None) -> SeenFunction:
+    def _keep_function(self, function: object, spot: Spot | None) -> SeenFunction:
         seen = self._functions[id(function)] = SeenFunction(function, spot)
         if len(self.functions) < MANY:
             self.functions.append(seen)
         return seen
 
-    def function_traced(self, function: Any, concrete: Any, reason: str | None) -> None:
+    def function_traced(self, function: object, concrete: Any, reason: str | None) -> None:
         """Keep why, and how large the trace is."""
         seen = self._functions.get(id(function))
         if seen is None or seen.ref() is not function:
@@ -358,7 +363,7 @@ class Observation(Observer):
             seen.traces.append((reason, spot, concrete.graph.table.built))
         self.graphs.trace_made(concrete.body)
 
-    def function_called(self, concrete: Any) -> None:
+    def function_called(self, concrete: object) -> None:
         """A step of the program."""
         self.calls += 1
         self.steps += 1
@@ -366,11 +371,11 @@ class Observation(Observer):
 
     # -- graphs
 
-    def node_asked(self, node: Any, merged: bool) -> None:
+    def node_asked(self, node: object, merged: bool) -> None:
         """A graph was asked for a node."""
         self.graphs.asked(node, merged, sys._getframe(2))
 
-    def session_ran(self, session: Any, program: Any, fed: list, fetched: list) -> None:
+    def session_ran(self, session: Any, program: object, fed: list, fetched: list) -> None:
         """A run is over."""
         self.steps += 1
         frames = user_frames(sys._getframe(2), self.inner)
@@ -386,18 +391,18 @@ class Observation(Observer):
             self._used(handle)
         self._tick()
 
-    def session_made(self, session: Any) -> None:
+    def session_made(self, session: object) -> None:
         """Keep where it was opened."""
         frames = user_frames(sys._getframe(2), self.inner, 1)
         spot = Spot(frames[0].f_code, frames[0].f_lasti) if frames else None
         self.graphs.session_made(session, spot)
 
-    def _seen_by(self, handle: Any) -> SeenVariable | None:
+    def _seen_by(self, handle: Handle) -> SeenVariable | None:
         """What is known of the variable of a handle."""
         owner = handle.owner() if hasattr(handle, "owner") else None
         return None if owner is None else self.variables.get(id(owner))
 
-    def _used(self, handle: Any) -> None:
+    def _used(self, handle: Handle) -> None:
         """Something takes the value of a graph's variable."""
         seen = self._seen_by(handle)
         if seen is not None:
@@ -450,7 +455,7 @@ def fetched_reads(program: Any) -> list:
     return [variable for variable, slot in program.starts.items() if slot in outputs]
 
 
-def holder_of(value: Any) -> str:
+def holder_of(value: object) -> str:
     """What keeps a tensor alive, in words; "" if that cannot be said."""
     for holder in gc.get_referrers(value):
         if type(holder) is list and len(holder) > 10:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.provenance import Derived
 from talweg.core.value import Tensor
@@ -16,12 +16,19 @@ from talweg.passes.functionalize import bodies_of
 from talweg.passes.optimize.factor_products import factored
 from talweg.trace.gradients import GraphSweep
 
+if TYPE_CHECKING:
+    from talweg.core.spec import TensorSpec
+    from talweg.graph.graph import Graph
+    from talweg.graph.subgraph import Body
+    from talweg.trace.concrete import ConcreteFunction
+    from talweg.trace.function import Function
+
 ASKED = 10  # times the same operation was asked for
 COLLECTED = 100  # operations that were built and let go
 DOUBLES = 3  # operations in float64
 
 
-def report_on_graph(graph: Any, session: Any = None, loss: Any = None) -> Report:
+def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = None) -> Report:
     """The report of a graph of TensorFlow 1.
 
     session: a session of the graph, to see which variables have no value in it.
@@ -46,7 +53,7 @@ def report_on_graph(graph: Any, session: Any = None, loss: Any = None) -> Report
     return _report("graph", found, facts)
 
 
-def report_on_function(function: Any) -> Report:
+def report_on_function(function: Function) -> Report:
     """The report of a `tf.function`: its traces, and what is in them."""
     traces = list(function._traces.values())
     found: list[Finding] = []
@@ -78,12 +85,12 @@ def report_on_function(function: Any) -> Report:
     return _report(f"function {function.name}", _each_once(found), facts)
 
 
-def nodes_of(concrete: Any) -> list[Node]:
+def nodes_of(concrete: ConcreteFunction) -> list[Node]:
     """The nodes of a trace that run."""
     return _nodes_of_body(concrete.body)
 
 
-def _nodes_of_body(body: Any) -> list[Node]:
+def _nodes_of_body(body: Body) -> list[Node]:
     order: dict[Node, None] = {}
     postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
     return list(order)
@@ -100,13 +107,13 @@ def with_bodies(nodes: list[Node]) -> list[Node]:
     return found
 
 
-def _described(concrete: Any, nodes: list[Node]) -> str:
+def _described(concrete: ConcreteFunction, nodes: list[Node]) -> str:
     inner = sum(node.prim.name not in ("constant", "placeholder", "item") for node in nodes)
     names = ", ".join(f"{spec.dtype.name}{_sizes(spec)}" for spec in concrete.specs)
     return f"({names}): {inner:,} operations"
 
 
-def _sizes(spec: Any) -> str:
+def _sizes(spec: TensorSpec) -> str:
     return "" if spec.shape.rank is None else str(spec.shape.as_list()).replace("None", "?")
 
 
@@ -132,7 +139,7 @@ def _text(node: Node) -> str:
     return "" if origin is None else Spot(origin[0], origin[1]).text
 
 
-def _asked_again(graph: Any) -> Iterator[Finding]:
+def _asked_again(graph: Graph) -> Iterator[Finding]:
     """TW603."""
     asked = [
         (count, node)
@@ -174,7 +181,7 @@ def _arrays(nodes: list[Node], initial: set) -> Iterator[Finding]:
             yield large_array([Spot(origin[0], origin[1])], len(group), size)
 
 
-def _let_go(graph: Any) -> Iterator[Finding]:
+def _let_go(graph: Graph) -> Iterator[Finding]:
     """TW605."""
     stats = graph.stats()
     if stats["collected"] >= max(COLLECTED, stats["live"]):
@@ -241,7 +248,7 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
         )
 
 
-def _unreached(graph: Any, variables: list, loss: Any) -> Iterator[Finding]:
+def _unreached(graph: Graph, variables: list, loss: Tensor | None) -> Iterator[Finding]:
     """TW612."""
     if loss is None:
         return
@@ -313,7 +320,7 @@ def _written_out(nodes: list[Node], where: str) -> Iterator[Finding]:
             )
 
 
-def _retraced(function: Any, reasons: list[str], where: tuple) -> Finding:
+def _retraced(function: Function, reasons: list[str], where: tuple) -> Finding:
     """TW606."""
     return Finding(
         "TW606",

@@ -12,7 +12,7 @@ object further on in that list, and in lists within, have that value.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ from talweg.lower.ir.loops import (
     When,
     walk,
 )
+
+if TYPE_CHECKING:
+    from talweg.lower.ir.loops import Buffer
 
 
 def run(program: LoopProgram, arrays: dict, lanes: bool = True) -> dict[str, NDArray]:
@@ -74,7 +77,7 @@ class _Frame:
         self.tiles: dict[Tile, NDArray] = {}  # [lanes, *dims]
         self.values: dict[int, NDArray] = {}  # what was computed, by id of the expression
 
-    def find(self, table: str, key: Any) -> tuple[Any, Any]:
+    def find(self, table: str, key: Axis | Tile | int) -> tuple[Any, Any]:
         """What a frame or one around it holds, and the lane of that for each lane; or None."""
         frame: _Frame | None = self
         origin: Any = slice(None)
@@ -142,7 +145,7 @@ class _Machine:
             self.axes[block.axis] = np.full(1, i)
             self.blocks(block.body)
 
-    def flag(self, buffer: Any) -> bool:
+    def flag(self, buffer: Buffer) -> bool:
         return bool(self.memory.read(buffer, np.zeros(1, np.int64))[0])
 
     def kernel(self, kernel: Kernel) -> None:
@@ -237,7 +240,7 @@ class _Machine:
         for lane in range(frame.lanes):
             routine(self.memory, dtype, *[column[lane] for column in columns])
 
-    def argument(self, argument: Any, frame: _Frame) -> list:
+    def argument(self, argument: Index | Expr | Pointer, frame: _Frame) -> list:
         """An argument of a routine for each lane; a pointer as (buffer, index)."""
         if type(argument) is Pointer:
             places = self.index(argument.index, frame).tolist()
@@ -314,6 +317,6 @@ class _Machine:
         return value_of(op, args, expr.dtype)
 
 
-def number_of(value: Any, dtype: DType) -> Any:
+def number_of(value: float, dtype: DType) -> Any:
     """A constant of an expression as the number it is computed with."""
     return np.asarray(value).astype(dtype.numpy_dtype).astype(compute_dtype(dtype))

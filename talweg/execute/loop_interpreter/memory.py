@@ -129,7 +129,7 @@ def _arena(roots: list[Buffer]) -> NDArray | None:
     return _poisoned(max(buffer.offset + buffer.nbytes for buffer in temporaries))
 
 
-def _given(buffer: Buffer, given: Any) -> NDArray:
+def _given(buffer: Buffer, given: np.ndarray) -> NDArray:
     if given is None:
         raise InternalError(None, None, f"no array for {buffer.kind} {buffer.name}")
     array = np.asarray(given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +28,12 @@ def gemm(
     m: int,
     n: int,
     k: int,
-    alpha: Any,
+    alpha: np.generic,
     x: Place,
     x_step: int,
     y: Place,
     y_step: int,
-    beta: Any,
+    beta: np.generic,
     z: Place,
     z_step: int,
 ) -> None:

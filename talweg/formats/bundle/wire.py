@@ -15,7 +15,7 @@ def damaged(text: str) -> OpError:
     return DataLossError(None, None, compose("TW507", text))
 
 
-def read_varint(data: Any, place: int) -> tuple[int, int]:
+def read_varint(data: bytes, place: int) -> tuple[int, int]:
     """An unsigned number of at most 64 bits at `place`, and where it ends."""
     number = shift = 0
     while True:
@@ -45,7 +45,7 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def read_fields(data: Any) -> Iterator[tuple[int, Any]]:
+def read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """The fields of a message: number and value (an int, or bytes), in order."""
     place = 0
     while place < len(data):

@@ -183,7 +183,7 @@ def _jpeg(contents: bytes, channels: int, ratio: int, truncated: bool) -> np.nda
     return _loaded(image, "JPEG", mode)
 
 
-def _recovered(image: Any, mode: str) -> np.ndarray:
+def _recovered(image: np.ndarray, mode: str) -> np.ndarray:
     """The pixels of a JPEG file whose end may be missing; what is missing is grey."""
     from PIL import ImageFile
 

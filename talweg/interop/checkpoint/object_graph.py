@@ -105,19 +105,19 @@ def _texts(fields: Iterable[tuple[int, Any]]) -> dict[int, str]:
     return {number: _text(value) for number, value in fields if number in (1, 2, 3)}
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: bytes) -> bytes:
     if not isinstance(value, bytes):
         raise wire.damaged("the checkpoint's object graph has a field of the wrong type")
     return value
 
 
-def _number(value: Any) -> int:
+def _number(value: int) -> int:
     if not isinstance(value, int) or value >> 31:
         raise wire.damaged("the checkpoint's object graph has a field of the wrong type")
     return value
 
 
-def _text(value: Any) -> str:
+def _text(value: bytes) -> str:
     try:
         return _bytes(value).decode("utf-8")
     except UnicodeDecodeError:

@@ -18,7 +18,7 @@ from talweg.eager.variable import Variable, variable_of
 CONTAINERS = (list, tuple, dict)
 
 
-def has_state(value: Any, inside: tuple = ()) -> bool:
+def has_state(value: object, inside: tuple = ()) -> bool:
     """Whether a value is a trackable, or a container that leads to one."""
     if isinstance(value, Trackable):
         return True
@@ -49,7 +49,7 @@ def children(obj: Any) -> dict[str, Any]:
     return {**own, **found}
 
 
-def _may_be_child(obj: Any, name: str, value: Any) -> bool:
+def _may_be_child(obj: Any, name: str, value: object) -> bool:
     if not isinstance(value, CONTAINERS) or name.startswith("_self_"):
         return False
     if name == "_layers" and hasattr(obj, "_functional"):
@@ -68,7 +68,7 @@ def _parts(container: Any) -> dict[str, Any]:
     return {name: part for name, part in named.items() if has_state(part)}
 
 
-def child(obj: Any, name: str) -> Any:
+def child(obj: object, name: str) -> Any:
     """The child of a name, or None; containers count even while they are empty."""
     found = children(obj).get(name)
     if found is None and isinstance(obj, AutoTrackable) and EXPLICIT not in obj.__dict__:
@@ -99,7 +99,7 @@ class Survey:
 
 
 def survey(
-    root: Any,
+    root: object,
     beside: dict[str, Any] | None = None,
     children_of: Callable[[Any], dict[str, Any]] = children,
     same: Callable[[Any], Any] = lambda obj: obj,
@@ -154,7 +154,7 @@ def _all_reached(value: Any, reached: set[int]) -> bool:
     return all(_all_reached(part, reached) for part in parts)
 
 
-def variable_in(obj: Any) -> Variable | None:
+def variable_in(obj: object) -> Variable | None:
     """The variable that an object is or stands for, or None."""
     if isinstance(obj, Variable):
         return obj
@@ -170,7 +170,7 @@ def is_without_value(obj: Any) -> bool:
     return getattr(kind, "_should_act_as_resource_variable", False) and obj._value is None
 
 
-def tensors_of(obj: Any) -> dict[str, Any]:
+def tensors_of(obj: object) -> dict[str, Any]:
     """What an object that is no variable wants saved, by name."""
     serialize = getattr(obj, "_serialize_to_tensors", None)
     if serialize is None or not isinstance(obj, Trackable) or is_without_value(obj):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("train.CheckpointOptions", "compat.v1.train.CheckpointOptions")
@@ -30,7 +33,7 @@ class CheckpointOptions:
         experimental_write_callbacks: list[Callable[..., Any]] | None = None,
         enable_async: bool = False,
         experimental_skip_slot_variables: bool = False,
-        experimental_sharding_callback: Any = None,
+        experimental_sharding_callback: TensorLike | None = None,
     ):
         self.experimental_io_device = experimental_io_device
         self.enable_async = enable_async or experimental_enable_async_checkpoint

@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,11 @@ from talweg.interop.checkpoint.object_walk import (
 )
 from talweg.interop.checkpoint.watched_containers import is_unshared, watched
 
+if TYPE_CHECKING:
+    from talweg.compat_v1.session import Session
+    from talweg.core.annotations import TensorLike
+    from talweg.interop.checkpoint.watched_containers import WatchedDict, WatchedList
+
 VALUE = "VARIABLE_VALUE"
 
 
@@ -59,7 +64,7 @@ class Restoration:
     # -- walking
 
     def bind(
-        self, number: int, obj: Any, beside: dict[str, Any] | None = None, owner: Any = None
+        self, number: int, obj: object, beside: dict[str, Any] | None = None, owner: object = None
     ) -> None:
         """Give the saved object's values, and those below it, to `obj` and what is below that.
 
@@ -85,7 +90,9 @@ class Restoration:
         for lacking in missing:
             self._defer(*lacking)
 
-    def _meet(self, number: int, obj: Any, beside: dict[str, Any], owner: Any) -> tuple[dict, list]:
+    def _meet(
+        self, number: int, obj: object, beside: dict[str, Any], owner: object
+    ) -> tuple[dict, list]:
         """The objects of the program by number; the saved children that it has not."""
         found: dict[int, Any] = {}
         missing = []
@@ -106,7 +113,7 @@ class Restoration:
                     pending.append((below, part, owner))
         return found, missing
 
-    def _for_variable(self, number: int, variable: Any) -> list[tuple]:
+    def _for_variable(self, number: int, variable: TensorLike) -> list[tuple]:
         for attribute in self.nodes[number].attributes:
             if attribute.name == VALUE:
                 value = self._fitting(attribute.key, variable)
@@ -130,7 +137,7 @@ class Restoration:
             )
         return self.bundle.read(key)
 
-    def _for_other(self, number: int, obj: Any) -> list[tuple]:
+    def _for_other(self, number: int, obj: object) -> list[tuple]:
         attributes = {attribute.name: attribute for attribute in self.nodes[number].attributes}
         if not attributes or not hasattr(obj, "_restore_from_tensors"):
             return []
@@ -160,7 +167,7 @@ class Restoration:
         else:
             variable.load(value, session)
 
-    def run(self, session: Any) -> None:
+    def run(self, session: Session) -> None:
         """Give the variables of a graph their values in a session."""
         self.session = session
         with _all_or_nothing() as changed:
@@ -169,7 +176,7 @@ class Restoration:
 
     # -- what comes later
 
-    def _defer(self, parent: Any, owner: Any, name: str, number: int) -> None:
+    def _defer(self, parent: object, owner: object, name: str, number: int) -> None:
         if isinstance(parent, Trackable):
             if hasattr(parent, "__dict__"):
                 _deferred(parent).later[name] = (self, number)
@@ -192,7 +199,7 @@ class Restoration:
         for _, owner in containers:
             _deferred(owner).open.pop(id(self), None)
 
-    def _look_into(self, container: Any, owner: Any) -> None:
+    def _look_into(self, container: WatchedDict | WatchedList | list[Any], owner: object) -> None:
         numbers = [n for n, met in self.objects.items() if met is container]
         for place in numbers:
             for name, below in self.nodes[place].children:
@@ -262,7 +269,7 @@ class Deferred:
         self.later: dict[str, tuple[Restoration, int]] = {}
         self.open: dict[int, Restoration] = {}  # those that wait for elements of its containers
 
-    def arrived(self, parent: Any, name: str, value: Any) -> None:
+    def arrived(self, parent: object, name: str, value: object) -> None:
         """Give a new child its values, if there are some and it can have any."""
         if name not in self.later or not (has_state(value) or isinstance(value, CONTAINERS)):
             return
@@ -278,7 +285,7 @@ class Deferred:
         return Deferred, ()
 
 
-def _deferred(parent: Any) -> Deferred:
+def _deferred(parent: object) -> Deferred:
     return parent.__dict__.setdefault(DEFERRED, Deferred())
 
 

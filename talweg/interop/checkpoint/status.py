@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.core.tracking import Trackable, catch_up
 from talweg.interop.checkpoint.object_walk import Survey, tensors_of, variable_in
 from talweg.interop.checkpoint.restoring import Restoration
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.session import Session
+    from talweg.interop.checkpoint.checkpoint import Checkpoint
 
 SHOWN = 10  # objects that a message names
 
@@ -14,7 +18,7 @@ SHOWN = 10  # objects that a message names
 class CheckpointLoadStatus:
     """How a restore went; each method gives the status back, so that they can be chained."""
 
-    def __init__(self, checkpoint: Any, restoration: Restoration):
+    def __init__(self, checkpoint: Checkpoint, restoration: Restoration):
         self._checkpoint, self._restoration = checkpoint, restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
@@ -73,7 +77,7 @@ class CheckpointLoadStatus:
         self._restoration.quiet = True
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> CheckpointLoadStatus:
+    def initialize_or_restore(self, session: Session | None = None) -> CheckpointLoadStatus:
         """In a session: restore variables of the graph, initialize those that were not saved."""
         if session is not None:
             taken = {id(variable_in(obj)) for obj in self._restoration.objects.values()}
@@ -87,7 +91,7 @@ class CheckpointLoadStatus:
             )
         return self.run_restore_ops(session)
 
-    def run_restore_ops(self, session: Any = None) -> CheckpointLoadStatus:
+    def run_restore_ops(self, session: Session | None = None) -> CheckpointLoadStatus:
         """In a session: restore variables of the graph; else that was done."""
         if session is not None:
             self._restoration.run(session)
@@ -97,7 +101,7 @@ class CheckpointLoadStatus:
 class InitializationOnlyStatus:
     """The status of restoring no checkpoint at all, so that programs can begin with that."""
 
-    def __init__(self, checkpoint: Any):
+    def __init__(self, checkpoint: Checkpoint):
         self._checkpoint = checkpoint
 
     def _none(self) -> InitializationOnlyStatus:
@@ -115,7 +119,7 @@ class InitializationOnlyStatus:
         """AssertionError: nothing was restored."""
         return self._none()
 
-    def run_restore_ops(self, session: Any = None) -> InitializationOnlyStatus:
+    def run_restore_ops(self, session: Session | None = None) -> InitializationOnlyStatus:
         """AssertionError: nothing was restored."""
         return self._none()
 
@@ -123,7 +127,7 @@ class InitializationOnlyStatus:
         """Nothing changes."""
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> InitializationOnlyStatus:
+    def initialize_or_restore(self, session: Session | None = None) -> InitializationOnlyStatus:
         """In a session: initialize variables of the graph."""
         if session is not None:
             found = [variable_in(obj) for obj in _stateful(self._checkpoint.survey())]

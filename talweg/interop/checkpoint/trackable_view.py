@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.tracking import Trackable
 from talweg.interop.checkpoint.object_walk import children, has_state
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("train.TrackableView")
@@ -20,7 +23,7 @@ class TrackableView:
     ['v']
     """
 
-    def __init__(self, root: Any):
+    def __init__(self, root: TensorLike):
         self._root = root
 
     @property
@@ -29,7 +32,7 @@ class TrackableView:
         return self._root
 
     @classmethod
-    def children(cls, obj: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict:
+    def children(cls, obj: object, save_type: str = "checkpoint", **kwargs: object) -> dict:
         """The children of an object, by name; lists and dictionaries that lead to some, too."""
         if not isinstance(obj, Trackable) or (save_type == "checkpoint" and not kwargs):
             return children(obj)

@@ -37,7 +37,7 @@ class WatchedList(list):
     __iadd__ = _telling(list.__iadd__)
     __setitem__ = _telling(list.__setitem__)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple:
+    def __reduce_ex__(self, protocol: object) -> tuple:
         return list, (list(self),)
 
 
@@ -50,7 +50,7 @@ class WatchedDict(dict):
     __ior__ = _telling(dict.__ior__)
     __setitem__ = _telling(dict.__setitem__)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple:
+    def __reduce_ex__(self, protocol: object) -> tuple:
         return dict, (dict(self),)
 
 
@@ -61,7 +61,7 @@ def watched(value: Any, tell: Callable[[], None]) -> Any:
     return found
 
 
-def is_unshared(value: Any) -> bool:
+def is_unshared(value: object) -> bool:
     """Whether a new attribute is a list or dictionary that nothing else refers to.
 
     To be asked by `Deferred.arrived`, of its argument: references are counted, and those on the way
@@ -78,11 +78,11 @@ class _MutationCounter:
     def __init__(self) -> None:
         self.counts = []
 
-    def arrived(self, parent: Any, name: str, value: Any) -> None:
+    def arrived(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
         """Count."""
         self._count(value)
 
-    def _count(self, value: Any) -> None:
+    def _count(self, value: list[Any]) -> None:
         self.counts.append(sys.getrefcount(value))
 
 

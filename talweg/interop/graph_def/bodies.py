@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, float32, int32, resource, variant
 from talweg.graph.handle import Handle
@@ -14,6 +14,9 @@ from talweg.graph.subgraph import Body
 from talweg.interop.graph_def.messages import NameAttrList
 from talweg.interop.graph_def.tables import table_of
 from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write
+
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.exporting import Exporter
 
 WITH_BODIES = ("branch", "loop", "call", "again")
 STREAMS = frozenset(("reserve_stream", "seed_stream", "generator_stream"))  # part of drawing
@@ -156,7 +159,7 @@ def _is_history(node: Node) -> bool:
 class FunctionLibrary:
     """The functions of a GraphDef under construction."""
 
-    def __init__(self, message: Any, elements: Any, writer_of: Callable[[Any], Any]):
+    def __init__(self, message: Any, elements: _Classes, writer_of: Callable[[Any], Any]):
         self.message, self.elements = message, elements
         self.writer_of = writer_of  # what writes the nodes of a function into a message
         self.known: dict[tuple, str] = {}
@@ -251,7 +254,7 @@ class FunctionLibrary:
         note_results(message, results, effects)
 
     def _arguments(
-        self, message: Any, writer: Any, body: Body, handles: list, extra: tuple
+        self, message: Any, writer: Exporter, body: Body, handles: list, extra: tuple
     ) -> list[Output]:
         kinds = [node.aval.dtype for node in body.inputs] + [resource] * len(handles)
         kinds += [variant] * len(extra[0]) + [int32] * extra[1]
@@ -341,7 +344,7 @@ def name_in_body(node: Node) -> str:
     return names[0] if names else scope_of(node) + default_name(node)
 
 
-def write_nodes(writer: Any, body: Body, before: dict | None = None) -> list[str]:
+def write_nodes(writer: Exporter, body: Body, before: dict | None = None) -> list[str]:
     """Write the nodes of a body, effects in order; the names of those that must happen.
 
     `before` has the names of reads that are written already, by variable.
@@ -367,7 +370,7 @@ def write_nodes(writer: Any, body: Body, before: dict | None = None) -> list[str
     return effects
 
 
-def _inner_or_nothing(writer: Any, inner: Node, body: Body) -> Output:
+def _inner_or_nothing(writer: Exporter, inner: Node, body: Body) -> Output:
     """The value of an inner node; something of its dtype in a body that does not have it."""
     if inner in writer.values or inner in set(body.nodes):
         return writer.value(inner)

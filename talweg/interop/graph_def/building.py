@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from contextlib import nullcontext
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.core import dispatch
@@ -44,6 +44,11 @@ from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
 from talweg.trace.function import Function as TracedFunction
 from talweg.trace.kept_operations import keep
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
+
 INLINED = 1_000_000  # nodes of functions that one import may build
 SHORT = 500  # nodes of a function that is built wherever it is used
 NESTED = 100  # functions inside one another
@@ -69,7 +74,7 @@ class GraphBuilder:
 
     # -- regions
 
-    def region(self, planner: Planner, path: tuple, wanted: Any, scope: ImportScope) -> None:
+    def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
         """Build what `wanted` nodes need in a region."""
         for unit in planner.plan(path, wanted, scope.known):
             if isinstance(unit, NodeRecord):
@@ -178,7 +183,7 @@ class GraphBuilder:
             found.append(value)
         return found
 
-    def _outputs(self, item: NodeRecord, found: Any) -> tuple[list, Any]:
+    def _outputs(self, item: NodeRecord, found: object) -> tuple[list, Any]:
         wanted = [
             dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)
         ]
@@ -259,7 +264,7 @@ class GraphBuilder:
                 outputs = self.namer.name(merge, outputs, [], None)
             scope.set(merge.name, outputs, value)
 
-    def _branches(self, item: NodeRecord, index: Any, functions: list) -> list:
+    def _branches(self, item: NodeRecord, index: Symbol, functions: list) -> list:
         graphs = []
         for number, function in enumerate(functions):
             graph = BodyGraph(f"{item.op}_{number}")
@@ -309,7 +314,13 @@ class GraphBuilder:
                 outputs = self.namer.name(exit, outputs, [], None)
             scope.set(exit.name, outputs, value if type(value) is Symbol else None)
 
-    def loop(self, item: NodeRecord, condition: Any, body: Any, initial: list) -> list:
+    def loop(
+        self,
+        item: NodeRecord,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        initial: list,
+    ) -> list:
         """A loop over those of the values that are tensors; the others stay what they are."""
         moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
 
@@ -426,35 +437,35 @@ class GraphBuilder:
         finally:
             self.active.pop()
 
-    def branches(self, item: NodeRecord, index: Any, names: list, arguments: list) -> Any:
+    def branches(self, item: NodeRecord, index: Symbol, names: list, arguments: list) -> Any:
         """The results of one of several functions, by a number; without any, the operation."""
         functions = [lambda name=name: self.apply(name, arguments, item) for name in names]
         found = self._branches(item, index, functions)
         return found if item.output_count() else found[0].op
 
 
-def _differs(value: Any, dtype: Any) -> bool:
+def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
     """Whether a tensor is of another dtype; lists stand for what TensorFlow gives other dtypes."""
     return (
         type(value) is Symbol and value.dtype is not dtype and (variant not in (value.dtype, dtype))
     )
 
 
-def _widened(value: Any, dtype: Any) -> Any:
+def _widened(value: Any, dtype: DType) -> Any:
     """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
     if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
         return arithmetic.cast(value, dtype=dtype)
     return value
 
 
-def _waited(value: Any) -> Any:
+def _waited(value: Symbol | ResourceEdge) -> Any:
     """What to wait for to wait for an output; None if there is nothing."""
     if isinstance(value, ResourceEdge):
         return value.written
     return value if type(value) is Symbol else None
 
 
-def _known(value: Any) -> Any:
+def _known(value: object) -> Any:
     """A constant of the graph as a tensor with a value; anything else as it is."""
     content = constant_of(value.node) if type(value) is Symbol else None
     return value if content is None else wrap(content.array)

@@ -8,7 +8,7 @@ a GraphDef is written as a node of type `Talweg...`, which says what it is and c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import implement_hook
@@ -42,6 +42,9 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_rules import RULES
+
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
 
 CAPTURED = "_talweg_captured_bytes"
 
@@ -278,11 +281,11 @@ def _unknown_rank(node: Node) -> bool:
 @implement_hook("graph_def")
 @as_it_is
 def graph_def(
-    graph: Any,
+    graph: Graph,
     from_version: int | None = None,
     add_shapes: bool = False,
     include_captured: bool = False,
-    **unknown: Any,
+    **unknown: object,
 ) -> Any:
     """A graph as a GraphDef; see `Graph.as_graph_def`.
 
@@ -297,12 +300,12 @@ def graph_def(
     return message
 
 
-def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
+def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
     nodes, folded = nodes_to_write(list(graph.table.nodes.values()))
     graph.name_all()
     names = {node: graph.names_of(node) for node in nodes}
 
-    def writer_of(nodes: Any) -> Exporter:
+    def writer_of(nodes: object) -> Exporter:
         return Exporter(nodes, library, True, (), False, captured)
 
     library = FunctionLibrary(message, element_dtypes(list(graph.table.nodes.values())), writer_of)
@@ -331,7 +334,7 @@ def _write(graph: Any, message: Any, shapes: bool, captured: bool) -> tuple[list
     return nodes, writer
 
 
-def _captured_variables(graph: Any) -> dict[Node, Any]:
+def _captured_variables(graph: Graph) -> dict[Node, Any]:
     """The inputs of a function's graph that are values of variables outside."""
     found = {}
     for outside, inside in getattr(graph, "captured", {}).values():
@@ -380,7 +383,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
 
 @implement_hook("node_def")
 @as_it_is
-def node_def(node: Node, graph: Any) -> Any:
+def node_def(node: Node, graph: Graph) -> Any:
     """One operation as a NodeDef."""
     message = GraphDef()
     _write(graph, message, False, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_table import TABLE
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 
 @cache
@@ -69,7 +72,7 @@ class _Words(dict):
         return dims
 
 
-def _number(words: _Words, value: Any, like: Output) -> Literal:
+def _number(words: _Words, value: float, like: Output) -> Literal:
     return Literal(like.dtype.numpy_dtype.type(value))
 
 
@@ -90,7 +93,7 @@ def _hot(words: _Words, labels: Output, logits: Output) -> WrittenNode:
     return WrittenNode("OneHot", (labels, depth, Literal(kind.type(1)), Literal(kind.type(0))), {})
 
 
-def _smallest(words: _Words, x: Output, k: Any, dtype: Any) -> list:
+def _smallest(words: _Words, x: Output, k: int, dtype: DType) -> list:
     found = WrittenNode(
         "TopKV2", (WrittenNode("Neg", (x,), {}), words.writer.integers(k)), {"index_type": dtype}
     )
@@ -170,13 +173,13 @@ def _kept_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
     return WrittenNode("SelectV2", (there, rows, _number(words, 0, x)), {})
 
 
-def _between(words: _Words, start: Any, stop: Any, step: Any, dtype: Any = int64) -> WrittenNode:
+def _between(words: _Words, start: int, stop: int, step: int, dtype: DType = int64) -> WrittenNode:
     """start, start + step, ... before stop, which may be symbolic."""
     ints = words.writer.integers
     return WrittenNode("Range", tuple([ints(n, dtype) for n in (start, stop, step)]), {})
 
 
-def _mirrored(words: _Words, low: Any, size: Any, high: Any, edge: Any) -> WrittenNode:
+def _mirrored(words: _Words, low: int, size: int, high: int, edge: int) -> WrittenNode:
     last = size - 1 - edge
     front = WrittenNode(
         "ReverseV2", (_between(words, edge, edge + low, 1), words.writer.integers((0,))), {}
@@ -185,7 +188,7 @@ def _mirrored(words: _Words, low: Any, size: Any, high: Any, edge: Any) -> Writt
     return WrittenNode("ConcatV2", (parts, words.writer.integers(0)), {})
 
 
-def _turned(words: _Words, counts: Output, size: Any) -> WrittenNode:
+def _turned(words: _Words, counts: Output, size: int) -> WrittenNode:
     one = _number(words, 1, counts)
     steps = _between(words, 0, size, 1, counts.dtype)
     wide = WrittenNode("ExpandDims", (counts, words.writer.integers(1)), {})
@@ -194,7 +197,7 @@ def _turned(words: _Words, counts: Output, size: Any) -> WrittenNode:
     return WrittenNode("SelectV2", (inside, WrittenNode("Sub", (last, steps), {}), steps), {})
 
 
-def _repeated(words: _Words, counts: Output, size: Any) -> WrittenNode:
+def _repeated(words: _Words, counts: Output, size: int) -> WrittenNode:
     ints = words.writer.integers
     flat = WrittenNode("Reshape", (counts, ints((-1,))), {})
     whole = WrittenNode("BroadcastTo", (flat, ints((size,))), {})

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.formats.files import make_folder, write_file
 from talweg.interop.graph_def.messages import text_format
 
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
+
 
 @export(
     "io.write_graph", "compat.v1.io.write_graph", "compat.v1.train.write_graph", "train.write_graph"
 )
 @as_it_is
-def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
+def write_graph(graph_or_graph_def: Graph, logdir: Any, name: str, as_text: bool = True) -> str:
     """Write a graph or GraphDef to the file `name` in the folder `logdir`; its path.
 
     The folder is made if need be; the file is written whole or not at all.  As text unless

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -30,6 +30,12 @@ from talweg.interop.graph_def.messages import GraphDef
 from talweg.interop.graph_def.regions import Planner, Regions
 from talweg.interop.graph_def.scopes import ImportScope, Namer
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.graph import Graph
+
 RULES = (  # imported for what they register
     rules_basic,
     rules_calls,
@@ -51,12 +57,12 @@ RULES = (  # imported for what they register
 )
 @as_it_is
 def import_graph_def(
-    graph_def: Any,
-    input_map: Any = None,
-    return_elements: Any = None,
+    graph_def: TensorLike,
+    input_map: TensorLike | None = None,
+    return_elements: TensorLike | None = None,
     name: str | None = None,
-    op_dict: Any = None,
-    producer_op_list: Any = None,
+    op_dict: TensorLike | None = None,
+    producer_op_list: TensorLike | None = None,
 ) -> Any:
     """Add the nodes of `graph_def` to the default graph, their names under `name` ("import").
 
@@ -81,10 +87,10 @@ def import_graph_def(
 
 def import_into(
     graph_def: Any,
-    input_map: Any = None,
-    return_elements: Any = None,
+    input_map: object = None,
+    return_elements: object = None,
     name: str | None = None,
-    variables: Any = (),
+    variables: Sequence[Any] = (),
 ) -> tuple[Any, str]:
     """(what `import_graph_def` returns, the prefix of the names).
 
@@ -118,7 +124,7 @@ def import_into(
 
 
 @contextlib.contextmanager
-def _outside(graph: Any) -> Iterator[None]:
+def _outside(graph: Graph) -> Iterator[None]:
     """In no name scope: imported names are whole."""
     before, graph.scope = graph.scope, ""
     try:
@@ -141,7 +147,7 @@ def checked_message(graph_def: Any) -> Any:
     )
 
 
-def variables_of(graph: Any) -> dict[str, Any]:
+def variables_of(graph: Graph) -> dict[str, Any]:
     """The variables of a graph by name."""
     found = {}
     for members in list(graph.collections.values()):
@@ -151,7 +157,7 @@ def variables_of(graph: Any) -> dict[str, Any]:
     return found
 
 
-def _checked_names(names: Any) -> list | None:
+def _checked_names(names: object) -> list | None:
     if names is None:
         return None
     if not isinstance(names, (list, tuple)):
@@ -177,7 +183,7 @@ def _check_wanted(wanted: list | None, items: dict) -> None:
             )
 
 
-def _mapped(input_map: Any, items: dict) -> dict:
+def _mapped(input_map: object, items: dict) -> dict:
     """What stands in for tensors of the GraphDef; ValueError for names that it has not."""
     if not input_map:
         return {}
@@ -209,7 +215,7 @@ def _mapped(input_map: Any, items: dict) -> dict:
     return found
 
 
-def _element(graph: Any, text: str, items: dict, scope: ImportScope, prefix: str) -> Any:
+def _element(graph: Graph, text: str, items: dict, scope: ImportScope, prefix: str) -> Any:
     name, colon, number = text.partition(":")
     if name not in scope.done:
         raise value_error("TW506", f"return_element {text!r} lies inside a branch or a loop")

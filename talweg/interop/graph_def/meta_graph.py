@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export, look_up
@@ -26,6 +26,10 @@ from talweg.interop.graph_def.messages import (
     text_format,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.graph import Graph
+
 TENSORFLOW = "2.21.0"  # whose format is written
 
 
@@ -33,9 +37,9 @@ TENSORFLOW = "2.21.0"  # whose format is written
 @as_it_is
 def export_meta_graph(
     filename: str | None = None,
-    meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
+    meta_info_def: TensorLike | None = None,
+    graph_def: TensorLike | None = None,
+    saver_def: TensorLike | None = None,
     collection_list: Any = None,
     as_text: bool = False,
     graph: Any = None,
@@ -77,7 +81,7 @@ def export_meta_graph(
     return message
 
 
-def _write_collection(message: Any, graph: Any, name: str) -> None:
+def _write_collection(message: Any, graph: Graph, name: str) -> None:
     items = graph.get_collection(name)
     collection = message.collection_def[name]
     try:
@@ -105,7 +109,7 @@ def _write_collection(message: Any, graph: Any, name: str) -> None:
         del message.collection_def[name]
 
 
-def variable_def(variable: Any, graph_def: Any) -> Any:
+def variable_def(variable: GraphVariable, graph_def: Any) -> Any:
     """A variable as a message, with names of nodes of `graph_def`."""
     message = VariableDef()
     name = variable.name.partition(":")[0]
@@ -250,7 +254,7 @@ def _complete(graph: Any, variable: GraphVariable, definition: Any, prefix: str)
         node.holders += 1
 
 
-def _add_collection(graph: Any, name: str, collection: Any, made: dict, prefix: str) -> None:
+def _add_collection(graph: Graph, name: str, collection: Any, made: dict, prefix: str) -> None:
     kind = collection.WhichOneof("kind")
     if kind == "node_list":
         for element in collection.node_list.value:

@@ -82,7 +82,7 @@ def call_attributes(signature: Any) -> dict:
     }
 
 
-def items_of(graph_def: Any, functions: Any) -> dict[str, NodeRecord]:
+def items_of(graph_def: Any, functions: object) -> dict[str, NodeRecord]:
     """The nodes of a GraphDef by name, in its order; ValueError if they do not hold together."""
     found = _named(graph_def.node, functions)
     for item in found.values():
@@ -92,7 +92,7 @@ def items_of(graph_def: Any, functions: Any) -> dict[str, NodeRecord]:
     return found
 
 
-def _named(messages: Iterable, functions: Any) -> dict[str, NodeRecord]:
+def _named(messages: Iterable, functions: object) -> dict[str, NodeRecord]:
     found: dict[str, NodeRecord] = {}
     for message in messages:
         if not NAME.fullmatch(message.name):

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import OpError, UnimplementedError, compose, value_error
 from talweg.interop.graph_def.reading import NodeRecord, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Path = tuple
 SWITCH = frozenset(("Switch", "RefSwitch"))
@@ -290,7 +293,7 @@ class Planner:
             return regions.frame_of[name]
         return item
 
-    def plan(self, path: Path, wanted: Iterable[str], known: Any) -> list:
+    def plan(self, path: Path, wanted: Iterable[str], known: Callable[..., Any]) -> list:
         """The units of a region that `wanted` nodes need, in order; `known` says what is there."""
         done: dict[Any, None] = {}
         for name in wanted:
@@ -324,7 +327,7 @@ class Planner:
         )
         return not_recognised(item, "branches and loops depend on each other in a circle")
 
-    def _unit_at(self, name: str, path: Path, known: Any) -> Any:
+    def _unit_at(self, name: str, path: Path, known: Callable[..., Any]) -> Any:
         """The unit of a node in this region; None for what is built, or lies further out."""
         if name not in self.regions.items or known(name):
             return None
@@ -333,7 +336,7 @@ class Planner:
             return item  # passed through wherever it is used
         return self.unit(name) if self.regions.paths[name] == path else None
 
-    def _sources(self, unit: Any) -> list[str]:
+    def _sources(self, unit: NodeRecord | CondRegion) -> list[str]:
         if isinstance(unit, NodeRecord):
             if unit.op in MERGE:
                 return []  # a loop variable; it has a value inside the loop
@@ -344,7 +347,7 @@ class Planner:
             found = self._outside[unit] = self._outer_needs(unit)
         return found
 
-    def _outer_needs(self, unit: Any) -> list[str]:
+    def _outer_needs(self, unit: CondRegion) -> list[str]:
         """What a choice or loop uses from outside."""
         depth = len(unit.path)
         if isinstance(unit, LoopFrame):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.core.dtypes import int32
@@ -18,11 +18,16 @@ from talweg.prims.state import after, group
 from talweg.prims.state import placeholder_with_default as with_default
 from talweg.trace.opaque_calls import Hole, OpaqueCall
 
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
+
 SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that value
 
 
 @rule("Const")
-def const(builder: Any, item: Any, inputs: list) -> list:
+def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A constant; one value in a large shape is repeated when the graph runs."""
     values, dims = given_values(item.attributes["value"])
     dtype = item.attributes["dtype"]
@@ -42,7 +47,7 @@ def const(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("Placeholder", "PlaceholderV2")
-def placeholder(builder: Any, item: Any, inputs: list) -> list:
+def placeholder(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A value that is fed."""
     shape = item.attributes["shape"]
     dims = None if shape.rank is None else shape.as_tuple()
@@ -50,7 +55,7 @@ def placeholder(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("PlaceholderWithDefault")
-def placeholder_with_default(builder: Any, item: Any, inputs: list) -> list:
+def placeholder_with_default(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A value that may be fed; what is fed may have any shape that fits the attribute."""
     (x,) = inputs
     shape = item.attributes["shape"]
@@ -61,26 +66,26 @@ def placeholder_with_default(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("Identity", "RefIdentity", "Snapshot", "DeepCopy", "GuaranteeConst", "LoopCond")
-def identity(builder: Any, item: Any, inputs: list) -> list:
+def identity(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The value; what is read from a variable of the first generation is read where it is used."""
     return [passed_on(inputs[0])]
 
 
 @rule("StopGradient")
-def stop_gradient(builder: Any, item: Any, inputs: list) -> list:
+def stop_gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The value, as a constant for derivatives."""
     (x,) = inputs
     return [look_up("stop_gradient")(x) if x.dtype.is_numeric else passed_on(x)]
 
 
 @rule("IdentityN")
-def identity_n(builder: Any, item: Any, inputs: list) -> list:
+def identity_n(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The values."""
     return list(bundle(*inputs)) if all(type(x) is Symbol for x in inputs) else inputs
 
 
 @rule("NoOp", "ControlTrigger")
-def nothing(builder: Any, item: Any, inputs: list) -> Any:
+def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """An operation that only waits."""
     graph = base()
     if hasattr(graph, "outer"):
@@ -91,27 +96,27 @@ def nothing(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("Assert")
-def check(builder: Any, item: Any, inputs: list) -> Any:
+def check(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
     """An error when the graph runs unless a condition holds."""
     summarize = item.attributes["summarize"]
     return look_up("debugging.Assert")(inputs[0], list(inputs[1:]), summarize=summarize)
 
 
 @rule("Print", "PrintV2")
-def printed(builder: Any, item: Any, inputs: list) -> Any:
+def printed(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
     """The value passed on; nothing is printed by an imported graph."""
     return [passed_on(inputs[0])] if item.op == "Print" else None
 
 
 @rule("PyFunc", "PyFuncStateless", "EagerPyFunc")
-def python_function(builder: Any, item: Any, inputs: list) -> Any:
+def python_function(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """UnimplementedError: a GraphDef holds no code."""
     text = f"{item.described} calls a Python function, which a GraphDef does not hold"
     raise UnimplementedError(None, None, compose("TW506", text))
 
 
 @rule("Shape", "ShapeN", "Size", "Rank")
-def shape(builder: Any, item: Any, inputs: list) -> Any:
+def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Sizes, known or not."""
     dtype = item.attributes.get("out_type", int32)
     if item.op == "ShapeN":
@@ -122,7 +127,7 @@ def shape(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("FakeParam")
-def fake_parameter(builder: Any, item: Any, inputs: list) -> list:
+def fake_parameter(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Stands for a result that a branch does not have."""
     shape = item.attributes["shape"]
     dims = [size or 0 for size in (shape.as_list() if shape.rank is not None else ())]
@@ -130,7 +135,7 @@ def fake_parameter(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("Reverse")
-def reverse(builder: Any, item: Any, inputs: list) -> list:
+def reverse(builder: LoweringBuilder, item: object, inputs: list) -> list:
     """The order along the axes that are flagged reversed."""
     x, flags = inputs
     axes = [axis for axis, flag in enumerate(flags._array) if flag]
@@ -138,7 +143,7 @@ def reverse(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("SparseToDense")
-def dense(builder: Any, item: Any, inputs: list) -> list:
+def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Values at some places of a tensor, and a default elsewhere."""
     indices, shape, values, default = inputs
     rank = indices.shape.rank
@@ -164,11 +169,11 @@ class NodeCall(OpaqueCall):
     def __hash__(self) -> int:
         return super().__hash__()
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return super().__eq__(other)
 
 
-def kept_whole(item: Any, function: Any, operands: tuple, arguments: tuple, *avals: Any) -> Any:
+def kept_whole(item: Any, function: object, operands: tuple, arguments: tuple, *avals: Any) -> Any:
     """A function of arrays that is called when the graph runs; `avals` are known of its results.
 
     One result comes alone, several as a tuple.

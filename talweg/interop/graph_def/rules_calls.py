@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.interop.graph_def.values import base, constant, rule
 from talweg.prims import arithmetic
 from talweg.trace import control
 
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+
 
 @rule("If", "StatelessIf")
-def choice(builder: Any, item: Any, inputs: list) -> Any:
+def choice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """One of two functions."""
     predicate, *arguments = inputs
     index = arithmetic.cast(
@@ -22,7 +26,7 @@ def choice(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("Case", "StatelessCase")
-def case(builder: Any, item: Any, inputs: list) -> Any:
+def case(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """One of several functions, by a number."""
     index, *arguments = inputs
     names = [function.name for function in item.attributes["branches"]]
@@ -32,7 +36,7 @@ def case(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("While", "StatelessWhile")
-def loop(builder: Any, item: Any, inputs: list) -> list:
+def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A function again and again, while another one gives true."""
     names = [item.attributes[key].name for key in ("cond", "body")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,16 @@ from talweg.interop.graph_def.rules_basic import kept_whole
 from talweg.interop.graph_def.values import constant, rule
 from talweg.prims import arithmetic, rounding
 
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
+
 # -- images
 
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
-def resized(builder: Any, item: Any, inputs: list) -> list:
+def resized(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Images of another size."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]
@@ -35,7 +40,7 @@ def resized(builder: Any, item: Any, inputs: list) -> list:
     return [kept_whole(item, resize, (images, size), arguments, Aval(dims, dtype))]
 
 
-def resize(images: Any, size: Any, kind: str, corners: bool, centers: bool) -> Any:
+def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> Any:
     """Images [b, h, w, c] of the sizes `size`: each pixel from the nearest, or from four."""
     gather = look_up("gather")
     if kind == "bilinear":
@@ -68,7 +73,7 @@ def resize(images: Any, size: Any, kind: str, corners: bool, centers: bool) -> A
 
 
 @rule("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
-def quantized(builder: Any, item: Any, inputs: list) -> list:
+def quantized(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Numbers rounded to the steps of a quantization, limits moved so that 0 is a step."""
     attributes = item.attributes
     x, *limits = inputs
@@ -88,7 +93,7 @@ def quantized(builder: Any, item: Any, inputs: list) -> list:
 # -- files: a graph that was imported writes and reads none
 
 
-def _refuse(*tensors: Any) -> Any:
+def _refuse(*tensors: object) -> Any:
     raise UnimplementedError(
         None,
         None,
@@ -101,7 +106,7 @@ def _refuse(*tensors: Any) -> Any:
 
 
 @rule("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename")
-def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
+def checkpoint(builder: GraphBuilder, item: Any, inputs: list) -> Any:
     """An operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)]
     found = [
@@ -115,7 +120,7 @@ def checkpoint(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("RaggedTensorToTensor")
-def filled_up(builder: Any, item: Any, inputs: list) -> list:
+def filled_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The rows of a ragged tensor as a tensor."""
     shape, values, default, *rows = inputs
     kinds = [
@@ -148,13 +153,13 @@ def filled_up(builder: Any, item: Any, inputs: list) -> list:
     return [ragged.to_tensor(default_value=default, shape=wanted)]
 
 
-def _splits_of(rows: Any, count: Any) -> Any:
+def _splits_of(rows: Any, count: int) -> Any:
     """The splits of `count` rows, for the row of each value."""
     lengths = look_up("math.unsorted_segment_sum")(look_up("ones_like")(rows), rows, count)
     return look_up("concat")([look_up("zeros")([1], rows.dtype), look_up("cumsum")(lengths)], 0)
 
 
 @rule("ReadFile")
-def read_file(builder: Any, item: Any, inputs: list) -> list:
+def read_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The contents of a file, read when the graph runs."""
     return [look_up("io.read_file")(inputs[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.api.raw.optimizers import FORMULAS, PREFIXES, new_values
@@ -10,9 +10,12 @@ from talweg.interop.graph_def.rules_state import change
 from talweg.interop.graph_def.values import ResourceEdge, base, rule
 from talweg.prims.state import group
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 
 @rule(*[f"{prefix}{name}" for name in FORMULAS for prefix in PREFIXES])
-def optimized(builder: Any, item: Any, inputs: list) -> Any:
+def optimized(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
     """A step of an optimizer: the variable and its slots get their new values together."""
     given = [x.read() if isinstance(x, ResourceEdge) else x for x in inputs]
     places, values = new_values(item.op, given, item.attributes)

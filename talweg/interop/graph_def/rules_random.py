@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.api.random.arguments import shape_of
@@ -15,6 +15,12 @@ from talweg.graph.symbol import constant_of
 from talweg.interop.graph_def.values import base, constant, rule
 from talweg.prims.random import streams as prims
 from talweg.prims.state import update_variable
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
 
 
 @contextmanager
@@ -34,7 +40,7 @@ def _seeded(item: Any) -> Iterator[int | None]:
 
 
 @rule("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-def random_floats(builder: Any, item: Any, inputs: list) -> list:
+def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Floating-point numbers."""
     kinds = {"RandomUniform": "uniform", "RandomStandardNormal": "normal"}
     function = look_up(f"random.{kinds.get(item.op, 'truncated_normal')}")
@@ -43,7 +49,7 @@ def random_floats(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("RandomUniformInt")
-def random_integers(builder: Any, item: Any, inputs: list) -> list:
+def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Integers."""
     shape, low, high = inputs
     with _seeded(item) as seed:
@@ -51,14 +57,14 @@ def random_integers(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("RandomShuffle")
-def shuffled(builder: Any, item: Any, inputs: list) -> list:
+def shuffled(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Rows in another order."""
     with _seeded(item) as seed:
         return [look_up("random.shuffle")(inputs[0], seed)]
 
 
 @rule("Multinomial")
-def classes(builder: Any, item: Any, inputs: list) -> list:
+def classes(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Classes by their log-probabilities."""
     with _seeded(item) as seed:
         dtype = item.attributes["output_dtype"]
@@ -66,14 +72,14 @@ def classes(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("RandomGamma")
-def gamma(builder: Any, item: Any, inputs: list) -> list:
+def gamma(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Numbers of gamma distributions, in shape + alpha.shape."""
     with _seeded(item) as seed:
         return [look_up("random.gamma")(inputs[0], inputs[1], dtype=inputs[1].dtype, seed=seed)]
 
 
 @rule("RandomPoisson", "RandomPoissonV2")
-def poisson(builder: Any, item: Any, inputs: list) -> list:
+def poisson(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Numbers of Poisson distributions, in shape + rate.shape."""
     with _seeded(item) as seed:
         dtype = item.attributes["dtype"]
@@ -81,21 +87,21 @@ def poisson(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("StatelessMultinomial")
-def stateless_classes(builder: Any, item: Any, inputs: list) -> list:
+def stateless_classes(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Classes by their log-probabilities, from a seed."""
     dtype = item.attributes["output_dtype"]
     return [look_up("random.stateless_categorical")(*inputs, dtype=dtype)]
 
 
 @rule("StatelessRandomGetKeyCounter")
-def key_and_counter(builder: Any, item: Any, inputs: list) -> list:
+def key_and_counter(builder: LoweringBuilder, item: object, inputs: list) -> list:
     """The key and the counter of the stream of a seed."""
     stream = prims.seed_stream(inputs[0], algorithm=prims.PHILOX)
     return [stream[2:], stream[:2]]
 
 
 @rule("StatelessRandomGetAlg")
-def algorithm(builder: Any, item: Any, inputs: list) -> list:
+def algorithm(builder: LoweringBuilder, item: object, inputs: list) -> list:
     """The number of Philox."""
     return [constant(1, int32)]
 
@@ -107,7 +113,7 @@ _STATELESS = {
 }
 
 
-def _stream(key: Any, counter: Any, algorithm: Any) -> tuple[Any, int]:
+def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
     """(the stream of a key and a counter, the algorithm): Philox unless a constant says another."""
     content = constant_of(algorithm.node)
     concat = look_up("concat")
@@ -117,7 +123,7 @@ def _stream(key: Any, counter: Any, algorithm: Any) -> tuple[Any, int]:
 
 
 @rule("RngReadAndSkip")
-def skipped(builder: Any, item: Any, inputs: list) -> list:
+def skipped(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The state of a generator, which moves on by 256 for each of `delta` numbers."""
     resource, algorithm, delta = inputs
     content = constant_of(algorithm.node)
@@ -127,7 +133,7 @@ def skipped(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule(*_STATELESS)
-def stateless_floats(builder: Any, item: Any, inputs: list) -> list:
+def stateless_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Floating-point numbers of a key and a counter."""
     stream, algorithm = _stream(*inputs[1:4])
     dims = shape_of(inputs[0], item.op)
@@ -135,7 +141,7 @@ def stateless_floats(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("StatelessRandomUniformIntV2")
-def stateless_integers(builder: Any, item: Any, inputs: list) -> list:
+def stateless_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Integers of a key and a counter."""
     shape, *parts, low, high = inputs
     stream, algorithm = _stream(*parts)

@@ -6,7 +6,7 @@ A variable of a GraphDef is a handle that sessions have values for.  `VarHandleO
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.slicing import frozen_key, plan
 from talweg.api.export import look_up
@@ -15,6 +15,12 @@ from talweg.graph.handle import Handle
 from talweg.graph.symbol import constant_of
 from talweg.interop.graph_def.values import ResourceEdge, base, rule
 from talweg.prims.state import group, is_initialized, update_variable
+
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
 
 SCATTERS = ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
 
@@ -31,7 +37,7 @@ class Owner:
         return base().read_variable(self.handle)
 
 
-def outermost(graph: Any) -> Any:
+def outermost(graph: Graph) -> Any:
     """The graph around functions and bodies."""
     while getattr(graph, "outer", None) is not None:
         graph = graph.outer
@@ -39,7 +45,7 @@ def outermost(graph: Any) -> Any:
 
 
 @rule("VarHandleOp", "VariableV2", "Variable")
-def variable(builder: Any, item: Any, inputs: list) -> list:
+def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A variable; equal shared names are one variable."""
     attributes = item.attributes
     prefix = builder.namer.prefix if builder.namer is not None else ""
@@ -60,13 +66,13 @@ def variable(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("ReadVariableOp")
-def read(builder: Any, item: Any, inputs: list) -> list:
+def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A variable's value."""
     return [base().read_variable(inputs[0].handle)]
 
 
 @rule("VarIsInitializedOp", "IsVariableInitialized")
-def initialized(builder: Any, item: Any, inputs: list) -> list:
+def initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Whether a variable has a value."""
     graph = base()
     controls = [graph.symbol(node) for node in graph.controls]
@@ -74,13 +80,13 @@ def initialized(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("VariableShape")
-def shape(builder: Any, item: Any, inputs: list) -> list:
+def shape(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """The shape of a variable's value."""
     return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
 
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
-def destroyed(builder: Any, item: Any, inputs: list) -> Any:
+def destroyed(builder: LoweringBuilder, item: object, inputs: list) -> Any:
     """Nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
@@ -103,21 +109,21 @@ _KINDS = {
 
 
 @rule(*_KINDS)
-def assigned(builder: Any, item: Any, inputs: list) -> Any:
+def assigned(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A variable gets a value, or a sum or difference."""
     updated = change(inputs[0], _KINDS[item.op], inputs[1])
     return updated if item.op.endswith("Op") else [ResourceEdge(inputs[0].handle, True, updated)]
 
 
 @rule("CountUpTo")
-def counted(builder: Any, item: Any, inputs: list) -> list:
+def counted(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """A variable grows by 1 up to a limit; its value before."""
     limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
 
 
 @rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
-def scattered(builder: Any, item: Any, inputs: list) -> Any:
+def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Rows of a variable change."""
     resource, indices, updates = inputs
     kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
@@ -126,7 +132,7 @@ def scattered(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("ResourceGather")
-def gathered(builder: Any, item: Any, inputs: list) -> list:
+def gathered(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """Rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
@@ -134,7 +140,7 @@ def gathered(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("ResourceGatherNd")
-def gathered_nd(builder: Any, item: Any, inputs: list) -> list:
+def gathered_nd(builder: LoweringBuilder, item: object, inputs: list) -> list:
     """Slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
@@ -146,7 +152,7 @@ def gathered_nd(builder: Any, item: Any, inputs: list) -> list:
     "ResourceScatterNdMin",
     "ResourceScatterNdMax",
 )
-def scattered_nd(builder: Any, item: Any, inputs: list) -> Any:
+def scattered_nd(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Slices of a variable change."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
@@ -154,7 +160,7 @@ def scattered_nd(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("ResourceStridedSliceAssign", "StridedSliceAssign")
-def sliced(builder: Any, item: Any, inputs: list) -> Any:
+def sliced(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A part of a variable changes, which constants name."""
     resource, *bounds, value = inputs
     arrays = [constant_of(x.node) for x in bounds]

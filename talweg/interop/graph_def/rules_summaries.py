@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from talweg.core.errors import invalid
 from talweg.eager.tensor import wrap
 from talweg.interop.graph_def.rules_basic import kept_whole
 from talweg.interop.graph_def.values import rule
+
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
 
 
 def _text(tag: Any) -> str:
@@ -35,32 +40,32 @@ def _scalar(tags: Any, values: Any) -> Any:
     return serialized(messages_of.merged_message, (), *parts)
 
 
-def _histogram(tag: Any, values: Any) -> Any:
+def _histogram(tag: object, values: object) -> Any:
     return serialized(messages_of.histogram_message, (_text(tag),), values)
 
 
-def _image(tag: Any, images: Any, most: int) -> Any:
+def _image(tag: object, images: object, most: int) -> Any:
     return serialized(messages_of.image_message, (_text(tag), most), images)
 
 
-def _audio(tag: Any, sounds: Any, rate: Any, most: int) -> Any:
+def _audio(tag: object, sounds: object, rate: object, most: int) -> Any:
     return serialized(messages_of.audio_message, (_text(tag), most), sounds, rate)
 
 
-def _audio_at(tag: Any, sounds: Any, rate: float, most: int) -> Any:
+def _audio_at(tag: str, sounds: object, rate: float, most: int) -> Any:
     return _audio(tag, sounds, wrap(np.float32(rate)), most)
 
 
-def _tensor(tag: Any, tensor: Any, metadata: Any) -> Any:
+def _tensor(tag: object, tensor: object, metadata: Any) -> Any:
     data = bytes(np.asarray(metadata._array, object)[()])
     return serialized(messages_of.tensor_message_of, (_text(tag), data), tensor)
 
 
-def _named_tensor(tensor: Any, name: str) -> Any:
+def _named_tensor(tensor: object, name: str) -> Any:
     return serialized(messages_of.tensor_message_of, (name, b""), tensor)
 
 
-def _merged(*parts: Any) -> Any:
+def _merged(*parts: object) -> Any:
     return serialized(messages_of.merged_message, (), *parts)
 
 
@@ -76,7 +81,7 @@ _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
 
 
 @rule(*_FUNCTIONS)
-def summaries(builder: Any, item: Any, inputs: list) -> list:
+def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A string tensor, a message."""
     function, *names = _FUNCTIONS[item.op]
     operands = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs
@@ -85,6 +90,6 @@ def summaries(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("TensorSummary")
-def named_tensor(builder: Any, item: Any, inputs: list) -> list:
+def named_tensor(builder: LoweringBuilder, item: Any, inputs: list) -> list:
     """A summary whose tag is the name of its operation."""
     return [kept_whole(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]

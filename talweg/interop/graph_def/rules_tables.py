@@ -5,7 +5,7 @@ One graph has one table of a name; functions of a saved model get theirs as argu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from talweg.core.errors import FailedPreconditionError, compose
 from talweg.core.tracking import Trackable
 from talweg.interop.graph_def.rules_state import outermost
 from talweg.interop.graph_def.values import ResourceEdge, base, rule
+
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+    from talweg.lower.build import LoweringBuilder
 
 MAKERS = (
     "HashTable",
@@ -82,7 +87,7 @@ class Tables(Trackable):
     def __init__(self) -> None:
         self.known: dict[str, ImportedTable] = {}
 
-    def get(self, item: Any) -> ImportedTable:
+    def get(self, item: NodeRecord) -> ImportedTable:
         """The table that a node makes."""
         attributes = item.attributes
         name = attributes.get("shared_name") or item.name
@@ -93,7 +98,7 @@ class Tables(Trackable):
 
 
 @rule(*MAKERS)
-def made(builder: Any, item: Any, inputs: list) -> list:
+def made(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A table."""
     tables = builder.tables
     if tables is None:
@@ -102,44 +107,44 @@ def made(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("LookupTableFind", "LookupTableFindV2")
-def found(builder: Any, item: Any, inputs: list) -> list:
+def found(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The values of keys, with a default."""
     table, keys, default = inputs
     return [table.handle.lookup(keys, default)]
 
 
 @rule("LookupTableInsert", "LookupTableInsertV2")
-def inserted(builder: Any, item: Any, inputs: list) -> Any:
+def inserted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Keys get values."""
     return inputs[0].handle.insert(inputs[1], inputs[2])
 
 
 @rule("LookupTableRemoveV2")
-def removed(builder: Any, item: Any, inputs: list) -> Any:
+def removed(builder: LoweringBuilder, item: object, inputs: list) -> Any:
     """Keys are forgotten."""
     return inputs[0].handle.remove(inputs[1])
 
 
 @rule("LookupTableImport", "LookupTableImportV2", "InitializeTable", "InitializeTableV2")
-def filled(builder: Any, item: Any, inputs: list) -> Any:
+def filled(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A table gets its contents."""
     return numpy_function(inputs[0].handle.take, list(inputs[1:]), [])
 
 
 @rule("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
-def filled_from_file(builder: Any, item: Any, inputs: list) -> Any:
+def filled_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A table gets the contents that a file gives."""
     table, options = inputs[0].handle, dict(item.attributes)
     return numpy_function(lambda name: table.read_file(name, options), [inputs[1]], [])
 
 
 @rule("LookupTableSize", "LookupTableSizeV2")
-def sized(builder: Any, item: Any, inputs: list) -> list:
+def sized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The number of keys."""
     return [inputs[0].handle.size()]
 
 
 @rule("LookupTableExport", "LookupTableExportV2")
-def exported(builder: Any, item: Any, inputs: list) -> list:
+def exported(builder: LoweringBuilder, item: object, inputs: list) -> list:
     """All keys and values."""
     return list(inputs[0].handle.export())

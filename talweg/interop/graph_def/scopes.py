@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import value_error
 from talweg.graph.operation import Operation
@@ -10,6 +10,10 @@ from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.reading import NodeRecord, Reference
 from talweg.interop.graph_def.values import ResourceEdge, passed_on
 from talweg.prims.bundle import bundle
+
+if TYPE_CHECKING:
+    from talweg.graph.graph import Graph
+    from talweg.graph.node import Node
 
 
 class ImportScope:
@@ -47,7 +51,7 @@ class ImportScope:
             scope = scope.outer
         return None
 
-    def set(self, name: str, outputs: list, control: Any) -> None:
+    def set(self, name: str, outputs: list, control: Operation | Symbol | None) -> None:
         """Note what a node gave."""
         self.done[name] = control
         for number, value in enumerate(outputs):
@@ -57,10 +61,10 @@ class ImportScope:
 class Namer:
     """Gives the nodes of the graph that is imported into their names."""
 
-    def __init__(self, graph: Any, prefix: str):
+    def __init__(self, graph: Graph, prefix: str):
         self.graph, self.prefix = graph, prefix
 
-    def check(self, names: Any) -> None:
+    def check(self, names: dict[Any, Any]) -> None:
         """ValueError if a name is taken."""
         if self.prefix:
             return  # a scope that was just made
@@ -97,5 +101,5 @@ class Namer:
             self.graph.place(outputs[0].node, item.message.device)
         return outputs
 
-    def _label(self, node: Any, full: str) -> None:
+    def _label(self, node: Node, full: str) -> None:
         self.graph.add_name(node, full)

@@ -5,7 +5,7 @@ Each function writes a node under a name, and gives its outputs; None where it h
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.interop.graph_def.writing_lists import empty_list
 from talweg.prims.random.streams import PHILOX, THREEFRY
 from talweg.prims.state import UPDATE_TYPES
 
+if TYPE_CHECKING:
+    from talweg.graph.handle import Handle
+    from talweg.interop.graph_def.exporting import Exporter
+
 _ASSIGN = {"assign": "AssignVariableOp", "add": "AssignAddVariableOp", "sub": "AssignSubVariableOp"}
 
 
@@ -29,7 +33,7 @@ def _constant(writer: Any, node: Node, name: str, controls: list) -> list[Output
     return [found]
 
 
-def _placeholder(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _placeholder(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     variable = writer.captured_variables.get(node)
     if variable is not None:  # what a function's graph starts with
         return _read_of(writer, variable, node, "", controls)
@@ -37,11 +41,11 @@ def _placeholder(writer: Any, node: Node, name: str, controls: list) -> list[Out
     return writer.node("Placeholder", name, [], given, controls)
 
 
-def _group(writer: Any, node: Node, name: str, controls: list) -> None:
+def _group(writer: Exporter, node: Node, name: str, controls: list) -> None:
     writer.node("NoOp", name, [], {}, controls)
 
 
-def _after(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
+def _after(writer: Exporter, node: Node, name: str, controls: list) -> list[Output] | None:
     inner = node.inputs[0]
     if inner in writer.folded:
         writer.write(inner, name, controls)
@@ -49,11 +53,13 @@ def _after(writer: Any, node: Node, name: str, controls: list) -> list[Output] |
     return writer.node("Identity", name, [writer.operand(inner, f"{name}/input")], {}, controls)
 
 
-def _read(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _read(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     return _read_of(writer, node.params["variable"], node, name, controls)
 
 
-def _read_of(writer: Any, variable: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _read_of(
+    writer: Exporter, variable: Handle, node: Node, name: str, controls: list
+) -> list[Output]:
     given = {"dtype": variable.dtype}
     handle = writer.handle(variable)
     if name in ("", handle.node):
@@ -63,12 +69,12 @@ def _read_of(writer: Any, variable: Any, node: Node, name: str, controls: list) 
     return outputs
 
 
-def _initialized(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _initialized(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     handle = writer.handle(node.params["variable"])
     return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
 
 
-def _read_or_initial(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _read_or_initial(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     """The value of a variable that has one: a branch of the first generation, as in TensorFlow."""
     handle = writer.handle(node.params["variable"])
     label, given = writer.unique(f"{name}/IsInitialized"), {"dtype": node.params["variable"].dtype}
@@ -82,7 +88,7 @@ def _read_or_initial(writer: Any, node: Node, name: str, controls: list) -> list
     return writer.node("Merge", name, [[sides[1][0], read]], {}, ())
 
 
-def _update(writer: Any, node: Node, name: str, controls: list) -> list[Output] | None:
+def _update(writer: Exporter, node: Node, name: str, controls: list) -> list[Output] | None:
     variable, kind = node.params["variable"], node.params["rule"]
     handle = writer.handle(variable)
     values = [writer.operand(x, f"{name}/value") for x in node.operands]
@@ -125,7 +131,7 @@ def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:
     return [tuple(column) for column in zip(*bounds)] or [(), (), ()], masks
 
 
-def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     bodies, library = node.params["bodies"], writer.library
     handles = handles_of(bodies)
     kept = library.kept_of(node)
@@ -164,7 +170,7 @@ def _branch(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     return _with_history(writer, node, outputs, len(avals), kept)
 
 
-def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
+def _predicate(writer: Exporter, index: Node, label: str) -> tuple[Output, tuple]:
     """(a truth value, the numbers of the bodies for true and for false) of a number of a body."""
     if is_negated(index):
         return writer.operand(index.operands[0].operands[0], label), (0, 1)
@@ -172,7 +178,7 @@ def _predicate(writer: Any, index: Node, label: str) -> tuple[Output, tuple]:
     return writer.one(WrittenNode("NotEqual", (writer.value(index), zero), {}), label), (1, 0)
 
 
-def _act(writer: Any, node: Node, name: str, controls: list) -> None:
+def _act(writer: Exporter, node: Node, name: str, controls: list) -> None:
     if operation_of(node.params["call"]) is not None:
         _host_call(writer, node, name, controls)
         return
@@ -190,13 +196,13 @@ def _require(writer: Any, node: Node, name: str, controls: list) -> list[Output]
     return writer.node("Identity", name, [x], {}, [check])
 
 
-def _with_rule(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _with_rule(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     """The results of a function with a gradient of its own, which is not written."""
     own = [writer.operand(x, f"{name}/input") for x in node.operands[: node.params["count"]]]
     return writer.node("IdentityN", name, [own], {}, controls)
 
 
-def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _host_call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     call = node.params["call"]
     op = operation_of(call)
     if op is None:
@@ -213,14 +219,16 @@ def _host_call(writer: Any, node: Node, name: str, controls: list) -> list[Outpu
     )
 
 
-def _with_history(writer: Any, node: Node, outputs: list, count: int, kept: tuple) -> list[Output]:
+def _with_history(
+    writer: Exporter, node: Node, outputs: list, count: int, kept: tuple
+) -> list[Output]:
     """The results, and a history that stands for the inner values among the outputs."""
     inner = dict(zip(kept, outputs[count:]))
     writer.histories[node] = inner
     return [*outputs[:count], Output("", 0, "", variant)]
 
 
-def _loop(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     params, library = node.params, writer.library
     body, condition, count = params["body"], params["cond"], params["count"]
     handles = handles_of((condition, body))
@@ -249,7 +257,7 @@ def _loop(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
     return _with_history(writer, node, [*outputs[:count], *outputs[start:]], count, kept)
 
 
-def _call(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     body, library = node.params["body"], writer.library
     handles = handles_of((body,))
     kept = library.kept_of(node)
@@ -272,14 +280,14 @@ def _inner_value(writer: Any, node: Node, name: str, controls: list) -> list[Out
     return writer.node("Identity", name, [found], {}, controls)
 
 
-def _trips(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _trips(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
     if source not in writer.trips:
         raise cannot_write("the number of iterations of a loop inside another one")
     return writer.node("Identity", name, [writer.trips[source]], {}, controls)
 
 
-def _whole(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
+def _whole(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     operands = [writer.operand(x, f"{name}/Const") for x in node.operands]
     call = node.params["call"]
     made = form_of_call(call, operands, node.aval) if hasattr(call, "kwargs") else None

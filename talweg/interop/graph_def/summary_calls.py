@@ -35,5 +35,5 @@ def summary_node(call: SummaryCall, operands: list) -> WrittenNode:
     return WrittenNode(call.tf_type, tuple(inputs), given)
 
 
-def _text(value: Any) -> Literal:
+def _text(value: bytes | str) -> Literal:
     return Literal(np.array(value.encode() if isinstance(value, str) else value, object))

@@ -7,7 +7,7 @@ rest.  What it says is checked against what it holds before anything of that siz
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from talweg.core.shapes import TensorShape, as_shape
 from talweg.eager.convert import to_array
 from talweg.eager.tensor import EagerTensor
 from talweg.interop.graph_def.messages import TensorProto
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 _FIELDS = {
     "float32": "float_val",
@@ -131,7 +134,7 @@ def filled(values: np.ndarray, dims: tuple) -> np.ndarray:
 
 @export("make_ndarray", "compat.v1.make_ndarray")
 @as_it_is
-def make_ndarray(tensor: Any) -> np.ndarray:
+def make_ndarray(tensor: TensorLike) -> np.ndarray:
     """The array of a `TensorProto`.
 
     ValueError if what it holds does not fit its shape, TypeError for a dtype without values.
@@ -147,9 +150,9 @@ def make_ndarray(tensor: Any) -> np.ndarray:
 @export("make_tensor_proto", "compat.v1.make_tensor_proto")
 @as_it_is
 def make_tensor_proto(
-    values: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    values: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,15 @@ from talweg.interop.graph_def.writing import Literal, WrittenNode
 from talweg.interop.graph_def.writing_rules import written
 from talweg.trace.opaque_calls import Hole, Parts
 
+if TYPE_CHECKING:
+    from talweg.core.aval import Aval
+    from talweg.graph.node import Node
+    from talweg.interop.graph_def.exporting import Exporter
+    from talweg.kernels.strings.unicode import Policy
+    from talweg.trace.opaque_calls import OpaqueCall
 
-def form_of_call(call: Any, operands: list, avals: Any) -> Any:
+
+def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> Any:
     """What does what a kept call does: operations, one a result; None if it is none of these."""
     for function, form in FORMS.items():
         own = getattr(function, "in_eager_mode", function)
@@ -31,26 +38,26 @@ def form_of_call(call: Any, operands: list, avals: Any) -> Any:
     return None
 
 
-def _policy(policy: Any, controls: bool) -> dict:
+def _policy(policy: Policy, controls: bool) -> dict:
     """What TensorFlow's operations are told of errors in characters."""
     given = {"errors": policy.errors, "replacement_char": policy.replacement}
     return {**given, "replace_control_characters": policy.controls} if controls else given
 
 
 @written("unicode_decode")
-def _decoding(writer: Any, node: Any, operands: list, params: dict) -> Any:
+def _decoding(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     given = {"input_encoding": params["encoding"], **_policy(params["policy"], True)}
     return WrittenNode("UnicodeDecodeWithOffsets", tuple(operands), given)
 
 
 @written("unicode_encode")
-def _encoding(writer: Any, node: Any, operands: list, params: dict) -> Any:
+def _encoding(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     given = {"output_encoding": params["encoding"], **_policy(params["policy"], False)}
     return WrittenNode("UnicodeEncode", tuple(operands), given)
 
 
 @written("string_ngrams")
-def _ngrams(writer: Any, node: Any, operands: list, params: dict) -> Any:
+def _ngrams(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     left, right = params["pads"]
     given = {
         "separator": params["separator"],
@@ -64,7 +71,7 @@ def _ngrams(writer: Any, node: Any, operands: list, params: dict) -> Any:
 
 
 @written("string_format")
-def _format(writer: Any, node: Any, operands: list, params: dict) -> Any:
+def _format(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     if any(count > 1 for count in params["groups"]):
         return None
     given = {name: params[name] for name in ("template", "placeholder", "summarize")}
@@ -72,7 +79,7 @@ def _format(writer: Any, node: Any, operands: list, params: dict) -> Any:
 
 
 @written("unsorted_segment_join")
-def _segments(writer: Any, node: Any, operands: list, params: dict) -> Any:
+def _segments(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     count = writer.integers(params["num_segments"])
     given = {"separator": params["separator"]}
     return WrittenNode("UnsortedSegmentJoin", (*operands, count), given)
@@ -82,20 +89,20 @@ def _integers(*numbers: int) -> Literal:
     return Literal(np.array(numbers, np.int64))
 
 
-def _column(x: Any, place: int) -> WrittenNode:
+def _column(x: object, place: int) -> WrittenNode:
     """The column of a matrix."""
     bounds = [Literal(np.array(pair, np.int32)) for pair in ((0, place), (0, place + 1), (1, 1))]
     given = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
     return WrittenNode("StridedSlice", (x, *bounds), given)
 
 
-def _element(x: Any, place: int) -> WrittenNode:
+def _element(x: object, place: int) -> WrittenNode:
     """An element of a vector."""
     bounds = [Literal(np.array([n], np.int32)) for n in (place, place + 1, 1)]
     return WrittenNode("StridedSlice", (x, *bounds), {"shrink_axis_mask": 1})
 
 
-def _split(given: dict, operands: list, avals: Any) -> Any:
+def _split(given: dict, operands: list, avals: list[Any]) -> Any:
     """Words of strings: their values, and the splits of one row for each string."""
     x = given["input"]
     if type(x) is not Hole or len(avals) > 2:
@@ -113,7 +120,7 @@ def _split(given: dict, operands: list, avals: Any) -> Any:
     return [words[1], WrittenNode("ConcatV2", ([_integers(0), ends], Literal(np.int32(0))), {})]
 
 
-def _to_tensor(given: dict, operands: list, avals: Any) -> Any:
+def _to_tensor(given: dict, operands: list, avals: tuple[Aval, ...]) -> Any:
     """The rows of a ragged tensor, filled up."""
     parts = given["self"]
     if type(parts) is not Parts or len(parts.holes) < 2:
@@ -143,7 +150,7 @@ def _to_tensor(given: dict, operands: list, avals: Any) -> Any:
     )
 
 
-def _join(given: dict, operands: list, avals: Any) -> Any:
+def _join(given: dict, operands: list, avals: list[Any]) -> Any:
     """Texts put together element by element."""
     parts = given["inputs"]
     if not isinstance(parts, (list, tuple)):

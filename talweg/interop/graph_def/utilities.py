@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from talweg.core.errors import UnimplementedError, compose, type_error, value_er
 from talweg.interop.graph_def.importing import checked_message, variables_of
 from talweg.interop.graph_def.messages import GraphDef
 from talweg.interop.graph_def.tensor_protos import array_to_proto
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.graph.graph import Graph
 
 VARIABLES = frozenset(("VarHandleOp", "VariableV2", "Variable"))
 _READS = frozenset(("ReadVariableOp",))
@@ -138,7 +142,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 @export("compat.v1.graph_util.tensor_shape_from_node_def_name")
 @as_it_is
-def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
     """The shape of the tensor that an input of a NodeDef names; KeyError if there is none.
 
     >>> import talweg.compat.v1 as tf
@@ -157,9 +161,9 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
 @export("compat.v1.graph_util.convert_variables_to_constants")
 @as_it_is
 def convert_variables_to_constants(
-    sess: Any,
-    input_graph_def: Any,
-    output_node_names: Any,
+    sess: object,
+    input_graph_def: TensorLike,
+    output_node_names: TensorLike,
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
 ) -> Any:

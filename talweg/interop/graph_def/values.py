@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.eager.convert import convert_to_tensor
@@ -11,6 +11,11 @@ from talweg.graph.handle import Handle
 from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic
 from talweg.prims.state import after
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.core.dtypes import DType
 
 RULES: dict[str, Callable[..., Any]] = {}  # type of operation -> rule(builder, item, inputs)
 
@@ -22,7 +27,7 @@ def rule(*names: str) -> Callable[[Any], Any]:
     without outputs, what others wait for (a tensor or operation, or None).
     """
 
-    def register(function: Any) -> Any:
+    def register(function: Callable[..., Any]) -> Any:
         for name in names:
             RULES[name] = function
         return function
@@ -39,7 +44,7 @@ class ResourceEdge:
 
     __slots__ = ("handle", "reference", "written")
 
-    def __init__(self, handle: Any, reference: bool = False, written: Any = None):
+    def __init__(self, handle: object, reference: bool = False, written: Any = None):
         self.handle, self.reference, self.written = handle, reference, written
 
     @property
@@ -70,12 +75,12 @@ def base() -> Any:
     return dispatch.context.base
 
 
-def tensor(value: Any) -> Any:
+def tensor(value: Symbol | ResourceEdge) -> Any:
     """What flows as a tensor: a reference is read."""
     return value.read() if isinstance(value, ResourceEdge) and value.reference else value
 
 
-def passed_on(value: Any) -> Any:
+def passed_on(value: Symbol | ResourceEdge) -> Any:
     """`value` as the result of an operation of its own."""
     if type(value) is not Symbol:
         return value
@@ -84,7 +89,7 @@ def passed_on(value: Any) -> Any:
     return after(value)
 
 
-def constant(value: Any, dtype: Any = None) -> Symbol:
+def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
     """A constant of the graph in force."""
     found = convert_to_tensor(value, dtype)
     return found if type(found) is Symbol else base().bring_in(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from talweg.core.dtypes import DType, as_dtype
 from talweg.interop.graph_def.summary_calls import summary_node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode
 from talweg.trace.opaque_calls import Hole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.api.raw.operations import OpSignature
 
 MISSING: Any = object()
 
@@ -29,7 +34,7 @@ def _rows_by_target() -> dict[str, list[RawOp]]:
     return found
 
 
-def _names_of(function: Any) -> list[str]:
+def _names_of(function: Callable[..., Any]) -> list[str]:
     return [
         name
         for name, value in EXPORTS.items()
@@ -65,7 +70,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     return None
 
 
-def _matched(row: RawOp, function: Any, given: dict) -> dict | None:
+def _matched(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
     """The arguments of the operation, if the call is what its row says; else None."""
     names = list(inspect.signature(function).parameters)
     values: dict[str, Any] = dict(row.defaults)
@@ -87,11 +92,13 @@ def _matched(row: RawOp, function: Any, given: dict) -> dict | None:
     return values
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return type(a) is not Hole and (a is b or (type(a) is type(b) and bool(a == b)))
 
 
-def _made(writer: Writer, operation: Any, values: dict, operands: list) -> WrittenNode | None:
+def _made(
+    writer: Writer, operation: OpSignature, values: dict, operands: list
+) -> WrittenNode | None:
     """The operation with the tensors among `values` as inputs and the rest as attributes."""
     values = dict(values)
     for own, renamed in operation.renamed.items():
@@ -127,7 +134,7 @@ def _made_of_node(operation: Any, given: dict, operands: list) -> WrittenNode:
     return WrittenNode(operation.name, tuple(inputs), given)
 
 
-def _tensor(value: Any, operands: list) -> Any:
+def _tensor(value: Hole, operands: list) -> Any:
     if type(value) is Hole:
         return operands[value.number]
     if isinstance(value, DType) or value is None:

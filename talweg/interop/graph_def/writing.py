@@ -7,7 +7,7 @@ yet; `realise` writes it, with what it takes, and gives its outputs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from talweg.core.shapes import TensorShape, as_shape
 from talweg.graph.node import Node
 from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.tensor_protos import array_to_proto
+
+if TYPE_CHECKING:
+    from talweg.api.raw.operations import OpSignature
+    from talweg.core.dims import Atom, Size
 
 LARGEST = 2**31 - 1
 
@@ -113,7 +117,7 @@ class Writer:
             note_output_shapes(message, [_KNOWN_SHAPES[op](values)])
         return self._outputs(operation, name, {**_defaults(operation), **values})
 
-    def _outputs(self, operation: Any, name: str, values: dict) -> list[Output]:
+    def _outputs(self, operation: OpSignature, name: str, values: dict) -> list[Output]:
         found: list[Output] = []
         for part in operation.outputs:
             for place, dtype in enumerate(part.dtypes(values)):
@@ -125,7 +129,7 @@ class Writer:
         """One more attribute of the node written last."""
         self.nodes[-1].attr[key].CopyFrom(message)
 
-    def constant(self, array: Any, name: str) -> Output:
+    def constant(self, array: np.generic | np.ndarray, name: str) -> Output:
         """A Const of a new name."""
         array = np.asarray(array)
         given = {"value": array_to_proto(array), "dtype": as_dtype(array.dtype)}
@@ -133,7 +137,9 @@ class Writer:
 
     # -- descriptions
 
-    def realise(self, made: Any, name: str, controls: Iterable[str] = ()) -> list[Output]:
+    def realise(
+        self, made: Literal | Output | WrittenNode, name: str, controls: Iterable[str] = ()
+    ) -> list[Output]:
         """Write what is described, under exactly this name; its outputs."""
         if isinstance(made, Output):
             return self.node("Identity", name, [made], {}, controls)
@@ -159,7 +165,7 @@ class Writer:
         outputs = self.node(made.op, name, inputs, made.attributes, controls)
         return outputs if made.part is None else outputs[made.part : made.part + 1]
 
-    def one(self, made: Any, label: str) -> Output:
+    def one(self, made: Literal | Output | WrittenNode, label: str) -> Output:
         """What is described, written under a new name if it is not written yet: one output."""
         if isinstance(made, Output):
             return made
@@ -172,7 +178,7 @@ class Writer:
 
     # -- numbers and sizes
 
-    def integers(self, value: Any, dtype: DType | None = None) -> Any:
+    def integers(self, value: Size | tuple[Any, ...], dtype: DType | None = None) -> Any:
         """A number or (nested) tuple of numbers and symbolic sizes, as a tensor."""
         numbers = np.array(value, object)
         flat = list(numbers.reshape(-1))
@@ -192,7 +198,7 @@ class Writer:
             return packed
         return WrittenNode("Reshape", (packed, Literal(np.array(numbers.shape, np.int32))), {})
 
-    def size(self, size: Any, dtype: DType = int32) -> Any:
+    def size(self, size: Size, dtype: DType = int32) -> Any:
         """A symbolic size as a scalar."""
         if type(size) is not Dim:
             return Literal(dtype.numpy_dtype.type(size))
@@ -221,7 +227,7 @@ class Writer:
             total = WrittenNode("AddV2", (total, constant), {})
         return total
 
-    def _atom(self, atom: Any, dtype: DType) -> Any:
+    def _atom(self, atom: Atom, dtype: DType) -> Any:
         if atom.arguments:
             return self._function(atom.kind, [self.size(a, dtype) for a in atom.arguments], dtype)
         source = atom.source
@@ -282,7 +288,7 @@ def note_output_shapes(message: Any, shapes: list) -> None:
     message.attr["_output_shapes"].CopyFrom(attributes.write(shapes, "list(shape)"))
 
 
-def _defaults(operation: Any) -> dict:
+def _defaults(operation: OpSignature) -> dict:
     return {
         name: value
         for name, (_, value) in operation.attributes.items()
@@ -290,7 +296,7 @@ def _defaults(operation: Any) -> dict:
     }
 
 
-def _inferred(operation: Any, inputs: list, given: dict) -> dict:
+def _inferred(operation: OpSignature, inputs: list, given: dict) -> dict:
     """The attributes given, and those that follow from the dtypes and numbers of inputs."""
     values = dict(given)
     for part, value in zip(operation.inputs, inputs):
@@ -304,7 +310,7 @@ def _inferred(operation: Any, inputs: list, given: dict) -> dict:
     return {key: value for key, value in values.items() if key in operation.attributes}
 
 
-def static_shape(dims: Any) -> TensorShape:
+def static_shape(dims: tuple[Any, ...] | None) -> TensorShape:
     """Dimensions as a shape, None where they are symbolic."""
     if dims is None:
         return TensorShape(None)

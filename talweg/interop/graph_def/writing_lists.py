@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.graph.node import Node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode, cannot_write
 from talweg.interop.graph_def.writing_rules import written
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.interop.graph_def.exporting import Exporter
 
 
 def _any_shape() -> Literal:
@@ -22,13 +26,13 @@ def _shape(writer: Writer, dims: tuple | None) -> Any:
     return Literal(np.array([n if type(n) is int else -1 for n in dims], np.int32))
 
 
-def empty_list(dtype: Any) -> WrittenNode:
+def empty_list(dtype: DType) -> WrittenNode:
     """A list without elements."""
     return WrittenNode("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
 
 
 @written("list_clear")
-def cleared(writer: Any, node: Node, operands: list, params: dict) -> Any:
+def cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     """A list with zeros in place of an element, which is what an absent one counts as."""
     values, index = operands
     if node.operands[1].aval.dims != ():
@@ -59,7 +63,7 @@ def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     "list_scatter",
     "variant_sum",
 )
-def of_lists(writer: Any, node: Node, operands: list, params: dict) -> Any:
+def of_lists(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     """TensorLists."""
     name = node.prim.name
     first = operands[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from talweg.interop.graph_def.tables import looked_up
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode, cannot_write
 from talweg.prims.random.streams import THREEFRY
 
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.writing import Output
+
 RULES: dict[str, Callable[..., Any]] = {}  # primitive -> rule(writer, node, operands, params)
 
 
 def written(*names: str) -> Callable[[Any], Any]:
     """Register how these primitives are described."""
 
-    def register(function: Any) -> Any:
+    def register(function: Callable[..., Any]) -> Any:
         for name in names:
             RULES[name] = function
         return function
@@ -33,7 +36,7 @@ def vector(*numbers: int) -> Literal:
     return Literal(np.array(numbers, np.int32))
 
 
-def widened(x: Any, axis: int) -> WrittenNode:
+def widened(x: Output, axis: int) -> WrittenNode:
     """`x` with an axis of size 1."""
     return WrittenNode("ExpandDims", (x, Literal(np.int32(axis))), {})
 
@@ -139,7 +142,7 @@ def _in_groups(
     return WrittenNode("ConcatV2", (parts, writer.integers(last)), {})
 
 
-def _by_channel(writer: Writer, w: Any, dims: tuple, groups: int) -> WrittenNode:
+def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenNode:
     """Filters [*K, 1, C M] as [*K, C, M]."""
     window = (1,) if len(dims) == 3 else ()
     shape = (*window, *dims[:-2], groups, dims[-1] // groups)
@@ -204,7 +207,7 @@ def resolved_slice(writer: Writer, node: Node, operands: list, params: dict) -> 
     return _sliced(writer, node, operands[0], bounds, {"end_mask": mask})
 
 
-def _sliced(writer: Writer, node: Node, x: Any, bounds: tuple, masks: dict) -> WrittenNode:
+def _sliced(writer: Writer, node: Node, x: Output, bounds: tuple, masks: dict) -> WrittenNode:
     if "shape" in node.params:
         shape = writer.integers(node.params["shape"])
         return WrittenNode("StridedSliceGrad", (shape, *bounds, x), masks)
@@ -407,18 +410,18 @@ def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> Writt
 # -- generators
 
 
-def word(state: Any, place: int) -> WrittenNode:
+def word(state: Output, place: int) -> WrittenNode:
     """An element of a generator's state."""
     bounds = [vector(place), vector(place + 1), vector(1)]
     return WrittenNode("StridedSlice", (state, *bounds), {"shrink_axis_mask": 1})
 
 
-def _part(x: Any, first: int, last: int) -> WrittenNode:
+def _part(x: Output | WrittenNode, first: int, last: int) -> WrittenNode:
     """Some neighbours in a vector."""
     return WrittenNode("StridedSlice", (x, vector(first), vector(last), vector(1)), {})
 
 
-def _key_and_counter(state: Any, algorithm: int) -> tuple:
+def _key_and_counter(state: Output, algorithm: int) -> tuple:
     """The key, the counter and the number of the algorithm of a generator's state."""
     bits = WrittenNode("Bitcast", (state,), {"type": uint64})
     if algorithm != THREEFRY:

@@ -80,7 +80,7 @@ class Fingerprint:
         """The numbers but the first in one text."""
         return "/".join(str(number) for number in self._numbers()[1:])
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Fingerprint) and self._numbers() == other._numbers()
 
     def __hash__(self) -> int:

@@ -7,7 +7,7 @@ values of the checkpoint.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.resources import Asset
 from talweg.core.errors import value_error
@@ -40,6 +40,11 @@ from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.trace.concrete import TraceGraph
 from talweg.trace.signature import Container
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.interop.graph_def.reading import NodeRecord
+
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 ASSIGNMENTS = ("Assign", "AssignVariableOp")
 PASSING = ("Identity", "Cast")
@@ -58,7 +63,7 @@ class FirstGeneration(AutoTrackable):
         self.asset_paths = [asset.asset_path for asset in graph.assets.values()]
         self.signatures = SignatureMap({})
 
-    def prune(self, feeds: Any, fetches: Any, name: str = "pruned") -> Any:
+    def prune(self, feeds: dict[Any, Any], fetches: dict[Any, Any], name: str = "pruned") -> Any:
         """The function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
         names = [_tensor_name(x) for x in structure.flatten(feeds)]
         labels = [text.partition(":")[0] for text in names]
@@ -71,7 +76,7 @@ def _tensor_name(value: Any) -> str:
     return text if ":" in text else f"{text}:0"
 
 
-def load_first_generation(model: Any, folder: str, tags: Any) -> FirstGeneration:
+def load_first_generation(model: object, folder: str, tags: object) -> FirstGeneration:
     """The signatures of the meta graph with these tags; ValueError if several graphs fit."""
     meta_graph = chosen(model, folder, tags)
     graph = ImportedGraph(meta_graph, folder)
@@ -146,7 +151,7 @@ def saved_names(items: dict, functions: dict) -> dict[str, str]:
     return found
 
 
-def _restored_by(item: Any, functions: dict) -> dict[str, str]:
+def _restored_by(item: NodeRecord, functions: dict) -> dict[str, str]:
     """The names of the variables that a function restores, which a node calls."""
     called = item.attributes["f"]
     message = functions.get(getattr(called, "name", called))
@@ -222,7 +227,7 @@ class ImportedGraph:
             value = None if bundle is None or key not in bundle.entries else bundle.read(key)
             self.variables[item.name] = self._variable(item, value, item.name in trainable)
 
-    def _variable(self, item: Any, value: Any, trainable: bool) -> Variable:
+    def _variable(self, item: NodeRecord, value: np.ndarray | None, trainable: bool) -> Variable:
         dtype, shape = item.attributes["dtype"], item.attributes["shape"]
         if value is None:  # set by an operation that initializes it, or never read
             value = zeros_like(shape, dtype)
@@ -252,7 +257,7 @@ class ImportedGraph:
         self,
         name: str,
         feeds: dict[str, str],
-        fetches: Any,
+        fetches: dict[Any, Any] | list[Any],
         effects: tuple = (),
         positional: bool = False,
     ) -> Any:

@@ -31,7 +31,7 @@ REASON = "_talweg_reason"
 class Traces:
     """Writes traces into the library of a GraphDef; `captures` says what each uses from outside."""
 
-    def __init__(self, graph_def: Any, traces: list[ConcreteFunction]):
+    def __init__(self, graph_def: object, traces: list[ConcreteFunction]):
         self.message = graph_def
         self.names: dict[int, str] = {}  # id of a trace -> name of its function
         self.captures: dict[str, list] = {}  # function -> tensors, handles, tables

@@ -6,7 +6,7 @@ they restore variables, initialize tables, and then call signatures.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from talweg.interop.saved_model.constants import (
 from talweg.interop.saved_model.functions import Traces
 from talweg.trace.concrete import ConcreteFunction
 
+if TYPE_CHECKING:
+    from talweg.eager.variable import Variable
+    from talweg.interop.saved_model.tables import SavedTable
+
 
 class OuterGraph:
     """Writes the nodes of a saved model's graph."""
@@ -34,7 +38,7 @@ class OuterGraph:
 
     # -- things
 
-    def variable(self, variable: Any) -> Output:
+    def variable(self, variable: Variable) -> Output:
         """The resource of a variable."""
         name = self.writer.unique(_scoped(variable._shared_name))
         given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
@@ -54,7 +58,7 @@ class OuterGraph:
         definition.tensor_info.name, definition.filename = f"{name}:0", filename
         return self.writer.node("Placeholder", name, [], given)[0]
 
-    def table(self, table: Any) -> Output:
+    def table(self, table: SavedTable) -> Output:
         """The resource of a table."""
         op, given = table.creation()
         return self.writer.node(op, self.writer.unique("hash_table"), [], given)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core import dispatch
@@ -14,9 +14,16 @@ from talweg.interop.saved_model.messages import read_saved_model
 from talweg.interop.saved_model.options import LoadOptions
 from talweg.interop.saved_model.reviving import Reviver
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import PathLike
+
 
 @export("saved_model.load", "compat.v1.saved_model.load_v2")
-def load(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
+def load(
+    export_dir: PathLike, tags: Sequence[str] | None = None, options: LoadOptions | None = None
+) -> Any:
     """The object that `tf.saved_model.save` wrote, here or in TensorFlow.
 
     Its attributes are there by name, variables with their values; its functions run the traces

@@ -119,7 +119,7 @@ class ObjectWriter:
         message.canonicalized_input_signature.CopyFrom(written(input_signature(trace)))
         message.output_signature.CopyFrom(written(output_signature(trace)))
 
-    def _bound(self, captured: Any, trace: ConcreteFunction, graph: OuterGraph) -> int:
+    def _bound(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
         """The number of the object that a trace uses from outside; tensors become objects."""
         thing = captured.variable if isinstance(captured, Handle) else captured
         number = self.numbers.get(id(thing))
@@ -174,7 +174,7 @@ def _describe_variable(variable: Variable, message: Any) -> None:
     message.name = variable._shared_name
 
 
-def _identifier(obj: Any) -> str:
+def _identifier(obj: object) -> str:
     """The name of a kind of object, by which TensorFlow knows what to make of it."""
     if isinstance(obj, SignatureMap):
         return "signature_map"

@@ -46,7 +46,7 @@ class Origin:
         return value_error("TW509", f"{self.described}: {text}")
 
 
-def numbered(nest: Any, specs: list[TensorSpec]) -> Any:
+def numbered(nest: object, specs: list[TensorSpec]) -> Any:
     """A nest of specs and values as a tree of numbered places; the specs of tensors are noted."""
     if isinstance(nest, TensorSpec):
         specs.append(nest)
@@ -110,7 +110,7 @@ def plain_name(name: str) -> str:
     return name if found is None else found[1]
 
 
-def entering(thing: Any) -> Any:
+def entering(thing: object) -> Any:
     """What stands inside a function for something it uses from outside."""
     if isinstance(thing, Variable):
         return ResourceEdge(thing.handle)
@@ -168,7 +168,7 @@ class RestoredFunction(Function):
         for trace in traces:
             trace.parameters = self._signature
 
-    def _never(self, *args: Any, **kwargs: Any) -> Any:
+    def _never(self, *args: object, **kwargs: object) -> Any:
         return self(*args, **kwargs)
 
     @property
@@ -180,7 +180,7 @@ class RestoredFunction(Function):
         """The traces."""
         return self.concrete_functions
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         trace, tensors = self._find(args, kwargs)
         return trace.call_flat(tensors)
 
@@ -199,7 +199,7 @@ class RestoredFunction(Function):
                     return saved.trace, tensors
         raise value_error("TW509", self._no_match(args, kwargs))
 
-    def _no_match(self, args: Any, kwargs: Any) -> str:
+    def _no_match(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
         lines = [
             "Could not find matching concrete function to call loaded from the SavedModel. "
             f"Got:\n{_listed(args, kwargs)}\n Expected these arguments to match one of the "
@@ -210,13 +210,13 @@ class RestoredFunction(Function):
         return "\n\n".join(lines)
 
 
-def _listed(args: Any, kwargs: Any) -> str:
+def _listed(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
     lines = [f"  Positional arguments ({len(args)} total):"]
     lines += [f"    * {value!r}" for value in args]
     return "\n".join([*lines, f"  Keyword arguments: {kwargs}"])
 
 
-def matched(expected: Any, given: Any, convert: bool) -> list | None:
+def matched(expected: object, given: Any, convert: bool) -> list | None:
     """The tensors among `given`, if it fits what a trace is for; else None.
 
     Numbers, arrays and lists become tensors only if `convert` says so.
@@ -241,7 +241,7 @@ def matched(expected: Any, given: Any, convert: bool) -> list | None:
         return None
 
 
-def _matched_tensor(spec: TensorSpec, given: Any, convert: bool) -> list | None:
+def _matched_tensor(spec: TensorSpec, given: object, convert: bool) -> list | None:
     if isinstance(given, TensorSpec):
         return [given] if spec.is_compatible_with(given) else None
     if not is_tensor_like(given):
@@ -287,7 +287,7 @@ class RestoredSignature(ConcreteFunction):
             for key, spec in sorted(self.output_specs.items())
         }
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         names = self._argument_names
         if len(args) > min(1, len(names)):
             raise type_error(

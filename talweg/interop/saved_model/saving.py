@@ -146,7 +146,7 @@ def _values(found: Survey) -> tuple[list, dict[str, Any]]:
     return nodes, tensors
 
 
-def _note_versions(meta_graph: Any, options: SaveOptions) -> None:
+def _note_versions(meta_graph: Any, options: Any) -> None:
     info = meta_graph.meta_info_def
     extra = options.extra_tags or ()
     info.tags.extend(dict.fromkeys([SERVING, *([extra] if isinstance(extra, str) else extra)]))

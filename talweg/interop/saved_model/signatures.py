@@ -69,7 +69,7 @@ def _can_be_signature(concrete: ConcreteFunction) -> bool:
     return True
 
 
-def canonical(signatures: Any) -> dict[str, ConcreteFunction]:
+def canonical(signatures: object) -> dict[str, ConcreteFunction]:
     """Signatures as given by the user, as functions of keywords that return dictionaries.
 
     ValueError for what is no function with known arguments.
@@ -90,7 +90,7 @@ def canonical(signatures: Any) -> dict[str, ConcreteFunction]:
     return found
 
 
-def _concrete(function: Any, name: str) -> ConcreteFunction:
+def _concrete(function: object, name: str) -> ConcreteFunction:
     if isinstance(function, BoundFunction):
         function = function.__wrapped__
     if isinstance(function, Function):
@@ -117,7 +117,7 @@ def _wrapped(concrete: ConcreteFunction) -> ConcreteFunction:
     """The function as a signature: keywords in, a dictionary out."""
     names = _checked_names(concrete)
 
-    def signature_wrapper(**arguments: Any) -> dict[str, Any]:
+    def signature_wrapper(**arguments: object) -> dict[str, Any]:
         results = concrete.call_flat([arguments[name] for name in names])
         return _named_results(results, concrete.name)
 
@@ -142,7 +142,7 @@ def _checked_names(concrete: ConcreteFunction) -> list[str]:
     return concrete._argument_names
 
 
-def _named_results(results: Any, name: str) -> dict[str, Any]:
+def _named_results(results: object, name: str) -> dict[str, Any]:
     """Results by name: `output_0`, ... where they have none."""
     if isinstance(results, Mapping):
         for key, value in results.items():

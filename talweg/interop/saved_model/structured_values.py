@@ -35,7 +35,7 @@ CLASSES = {
 }
 
 
-def written(value: Any) -> Any:
+def written(value: object) -> Any:
     """A value as a message; ValueError for what has no form."""
     message = StructuredValue()
     _write(value, message)

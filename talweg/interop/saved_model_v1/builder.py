@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from talweg.interop.saved_model.graph import OuterGraph
 from talweg.interop.saved_model.messages import AssetFileDef, SavedModel
 from talweg.interop.saved_model.saving import write_folder
 from talweg.interop.saved_model_v1.signatures import predict_signature_def
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.compat_v1.session import Session
+    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.graph.graph import Graph
 
 
 @export("compat.v1.saved_model.Builder", "compat.v1.saved_model.builder.SavedModelBuilder")
@@ -56,15 +63,15 @@ class Builder:
 
     def add_meta_graph_and_variables(
         self,
-        sess: Any,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
+        sess: Session,
+        tags: Sequence[str],
+        signature_def_map: dict[Any, Any] | None = None,
+        assets_collection: TensorLike | None = None,
+        legacy_init_op: TensorLike | None = None,
         clear_devices: bool = False,
-        main_op: Any = None,
+        main_op: TensorLike | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: TensorLike | None = None,
     ) -> None:
         """Add the default graph, and the values its variables have in a session."""
         if self.tensors is not None:
@@ -87,14 +94,14 @@ class Builder:
 
     def add_meta_graph(
         self,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
+        tags: Sequence[str],
+        signature_def_map: TensorLike | None = None,
+        assets_collection: TensorLike | None = None,
+        legacy_init_op: TensorLike | None = None,
         clear_devices: bool = False,
-        main_op: Any = None,
+        main_op: TensorLike | None = None,
         strip_default_attrs: bool = False,
-        saver: Any = None,
+        saver: TensorLike | None = None,
     ) -> None:
         """Add the default graph, for the variables that were added with the first one."""
         if self.tensors is None:
@@ -112,7 +119,7 @@ class Builder:
         )
 
     def _add(
-        self, graph: Any, tags: Any, signatures: Any, assets: Any, main_op: Any, clear: bool
+        self, graph: Graph, tags: Any, signatures: Any, assets: Any, main_op: Any, clear: bool
     ) -> None:
         graph_def = graph.as_graph_def(include_captured=True)
         message = export_meta_graph(graph=graph, clear_devices=clear, graph_def=graph_def)
@@ -171,7 +178,7 @@ class Builder:
         return path.encode()
 
 
-def _fill_tables(outer: OuterGraph, graph: Any, message: Any) -> None:
+def _fill_tables(outer: OuterGraph, graph: Graph, message: Any) -> None:
     """Operations that give the tables of a graph their contents, before anything else."""
     nodes = {
         node.attr["shared_name"].s.decode(): node.name
@@ -198,7 +205,11 @@ def _fill_tables(outer: OuterGraph, graph: Any, message: Any) -> None:
 @export("compat.v1.saved_model.simple_save")
 @as_it_is
 def simple_save(
-    session: Any, export_dir: Any, inputs: Any, outputs: Any, legacy_init_op: Any = None
+    session: Session,
+    export_dir: PathLike,
+    inputs: dict[Any, Any],
+    outputs: dict[Any, Any],
+    legacy_init_op: TensorLike | None = None,
 ) -> None:
     """Save the graph of a session with one signature, from dictionaries of tensors.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -25,11 +25,18 @@ from talweg.interop.saved_model.first_generation import (
 )
 from talweg.interop.saved_model.messages import read_saved_model
 
+if TYPE_CHECKING:
+    from talweg.compat_v1.session import Session
+
 
 @export("compat.v1.saved_model.load", "compat.v1.saved_model.loader.load")
 @as_it_is
 def load(
-    sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any
+    sess: Session,
+    tags: object,
+    export_dir: Any,
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
 ) -> Any:
     """Add the graph with exactly these tags to the graph of a session; its MetaGraphDef.
 

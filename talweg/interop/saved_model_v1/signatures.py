@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -16,6 +16,9 @@ from talweg.interop.saved_model.constants import (
     REGRESS_METHOD_NAME,
 )
 from talweg.interop.saved_model.messages import SignatureDef, TensorInfo
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 @export("compat.v1.saved_model.build_tensor_info", "compat.v1.saved_model.utils.build_tensor_info")
@@ -67,7 +70,10 @@ def get_tensor_from_tensor_info(
 )
 @as_it_is
 def build_signature_def(
-    inputs: Any = None, outputs: Any = None, method_name: str | None = None, defaults: Any = None
+    inputs: dict[Any, Any] | None = None,
+    outputs: dict[Any, Any] | None = None,
+    method_name: str | None = None,
+    defaults: TensorLike | None = None,
 ) -> Any:
     """A signature of dictionaries of `build_tensor_info`s.
 
@@ -85,7 +91,7 @@ def build_signature_def(
     return message
 
 
-def _infos(tensors: Any, what: str) -> dict[str, Any]:
+def _infos(tensors: dict[Any, Any], what: str) -> dict[str, Any]:
     if not tensors:
         raise value_error("TW509", f"Prediction {what} cannot be None or empty.")
     return {key: build_tensor_info(tensor) for key, tensor in tensors.items()}
@@ -96,7 +102,7 @@ def _infos(tensors: Any, what: str) -> dict[str, Any]:
     "compat.v1.saved_model.signature_def_utils.predict_signature_def",
 )
 @as_it_is
-def predict_signature_def(inputs: Any, outputs: Any) -> Any:
+def predict_signature_def(inputs: dict[Any, Any], outputs: dict[Any, Any]) -> Any:
     """A signature for predictions, of dictionaries of tensors; ValueError if one is empty.
 
     >>> import talweg.compat.v1 as tf
@@ -110,7 +116,7 @@ def predict_signature_def(inputs: Any, outputs: Any) -> Any:
     )
 
 
-def _checked(tensor: Any, dtype: Any, what: str) -> Any:
+def _checked(tensor: object, dtype: Any, what: str) -> Any:
     info = build_tensor_info(tensor)
     if as_dtype(info.dtype) is not dtype:
         raise value_error(
@@ -124,7 +130,9 @@ def _checked(tensor: Any, dtype: Any, what: str) -> Any:
     "compat.v1.saved_model.signature_def_utils.classification_signature_def",
 )
 @as_it_is
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(
+    examples: TensorLike, classes: TensorLike, scores: TensorLike
+) -> Any:
     """A signature from examples (strings) to classes (strings), scores (float32), or both.
 
     >>> import talweg.compat.v1 as tf
@@ -151,7 +159,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     "compat.v1.saved_model.signature_def_utils.regression_signature_def",
 )
 @as_it_is
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> Any:
     """A signature from examples (strings) to predictions (float32).
 
     >>> import talweg.compat.v1 as tf

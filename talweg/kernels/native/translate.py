@@ -153,7 +153,7 @@ class _Translation:
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             self._value(node.value)  # a call for its effect; a docstring is nothing
 
-    def _assign(self, target: Any, value: Any) -> None:
+    def _assign(self, target: Any, value: object) -> None:
         if isinstance(target, ast.Name):
             self._store(target.id, self._value(value))
             return
@@ -170,7 +170,7 @@ class _Translation:
         self._name(name)
         self.lines.append(f"store i64 {value}, ptr %v.{name}")
 
-    def _return(self, value: Any) -> None:
+    def _return(self, value: object) -> None:
         kind = _kind(self.results)
         if isinstance(value, ast.Tuple):
             whole = "undef"
@@ -198,7 +198,7 @@ class _Translation:
         self._block(node.body)
         self.lines += [f"br label %{test}", f"{after}:"]
 
-    def _jump(self, node: Any, yes: str, no: str) -> None:
+    def _jump(self, node: object, yes: str, no: str) -> None:
         """Go on at one of two labels; what `and` and `or` do not need is not computed."""
         if not isinstance(node, ast.BoolOp):
             self.lines.append(f"br i1 {self._truth(node)}, label %{yes}, label %{no}")
@@ -212,7 +212,7 @@ class _Translation:
             self.lines.append(f"{following}:")
         self._jump(node.values[-1], yes, no)
 
-    def _truth(self, node: Any) -> str:
+    def _truth(self, node: object) -> str:
         """A condition, one bit; `and` and `or` inside of an expression compute all their parts."""
         if isinstance(node, ast.BoolOp):
             word = "and" if isinstance(node.op, ast.And) else "or"

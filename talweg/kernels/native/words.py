@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def _none(*given: Any) -> Any:
+def _none(*given: object) -> Any:
     raise NotImplementedError("this is a word of machine code")
 
 

@@ -112,7 +112,7 @@ def _by_differences(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     step = _STEP * np.sqrt(alpha)
     lower = gammainc(alpha, x) < 0.5
 
-    def log_tail(a):
+    def log_tail(a: np.ndarray):
         return np.log(np.where(lower, gammainc(a, x), gammaincc(a, x)))
 
     slope = (

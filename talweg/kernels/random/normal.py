@@ -180,7 +180,7 @@ def truncated_normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
     return found.reshape(-1)[:size].astype(dtype, copy=False)
 
 
-def _refill(stream: Stream, place, normals, kept, transform) -> np.ndarray:
+def _refill(stream: Stream, place, normals: np.ndarray, kept: np.ndarray, transform) -> np.ndarray:
     """For each group the first numbers within the bounds, drawing blocks until there are enough.
 
     `normals`, `kept` [n, group] are the groups' first blocks, which start at `place`.

@@ -154,7 +154,14 @@ def blocks(stream: Stream, start: int, count: int) -> np.ndarray:
     return blocks_at(stream.skip(start), np.arange(count, dtype=np.uint64))
 
 
-def words_at(low: Any, high: Any, key: Any, block: Any, word: Any, dtype: Any) -> np.ndarray:
+def words_at(
+    low: np.ndarray,
+    high: np.ndarray,
+    key: np.ndarray,
+    block: np.ndarray,
+    word: np.ndarray,
+    dtype: type,
+) -> np.ndarray:
     """Words of `dtype` (uint32, or uint64, of which a block has two): for each element its own.
 
     `block` counts from the 128-bit number high 2⁶⁴ + low of a stream's next block; all operands are

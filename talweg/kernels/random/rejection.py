@@ -12,7 +12,6 @@ Uniform and normal numbers come in pairs, of which the second is used first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -160,11 +159,11 @@ class _PoissonHat:
         self.scale = 1.1239 + 1.1328 / (self.b - 3.4)
         self.squeeze = 0.9277 - 3.6224 / (self.b - 2)
 
-    def outside(self, rows, k, us, v) -> np.ndarray:
+    def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Which candidates are refused at once."""
         return (k < 0) | (k > self.largest) | ((us < 0.013) & (v > us))
 
-    def log_density(self, rows, k) -> np.ndarray:
+    def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
         """log of rateᵏ exp(-rate) / k!"""
         from scipy.special import gammaln
 
@@ -186,7 +185,9 @@ def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.n
     return _each(_binomial, stream, count, probability)
 
 
-def _binomial(stream: Stream, number: np.ndarray, count: np.ndarray, probability) -> np.ndarray:
+def _binomial(
+    stream: Stream, number: np.ndarray, count: np.ndarray, probability: np.ndarray
+) -> np.ndarray:
     found = np.zeros(len(count))
     found[np.isnan(count) | np.isnan(probability)] = np.nan
     mirrored = probability > 0.5
@@ -232,11 +233,11 @@ class _BinomialHat:
         self.scale = (2.83 + 5.1 / self.b) * deviation
         self.mode = np.floor((count + 1) * p)
 
-    def outside(self, rows, k, us, v) -> np.ndarray:
+    def outside(self, rows: np.ndarray, k: np.ndarray, us: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Which candidates are refused at once."""
         return (k < 0) | (k > self.count[rows])
 
-    def log_density(self, rows, k) -> np.ndarray:
+    def log_density(self, rows: np.ndarray, k: np.ndarray) -> np.ndarray:
         """log of the probability of k over that of the mode."""
         n, m, r = self.count[rows], self.mode[rows], self.odds[rows]
         return (
@@ -277,7 +278,9 @@ def _stirling_rest(k: np.ndarray) -> np.ndarray:
 # -- the step both transformed rejections share
 
 
-def _transformed_rejection(stream: Stream, place: np.ndarray, hat: Any) -> np.ndarray:
+def _transformed_rejection(
+    stream: Stream, place: np.ndarray, hat: _BinomialHat | _PoissonHat
+) -> np.ndarray:
     """k = ⌊(2a / us + b) u + centre + shift⌋ with u, v uniform, us = 1/2 - |u|, till accepted."""
     found = np.empty(len(place))
     rows = np.arange(len(place))

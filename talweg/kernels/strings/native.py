@@ -150,5 +150,5 @@ class Numbering:
         return self._run("looked_up", x) if self.works else None
 
 
-def _unknown(element: Any) -> int:
+def _unknown(element: str) -> int:
     return -1

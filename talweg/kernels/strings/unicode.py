@@ -139,7 +139,9 @@ def _controlled(found: np.ndarray, places: np.ndarray, policy: Policy) -> tuple:
     return np.where(found < CONTROLS, np.int32(policy.replacement), found), places
 
 
-def decode_all(x: Any, encoding: str, policy: Policy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def decode_all(
+    x: object, encoding: str, policy: Policy
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The characters of all strings of a vector, where each string's begin and end, and offsets."""
     texts = items(x)
     rows = _of_ascii(texts, encoding, policy)

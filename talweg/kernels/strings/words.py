@@ -13,7 +13,7 @@ from talweg.kernels.strings.arrays import items, of_list
 _LETTERS = [bytes([code]) for code in range(256)]
 
 
-def words(x: Any, separator: bytes, limit: int) -> list[list[bytes]]:
+def words(x: object, separator: bytes, limit: int) -> list[list[bytes]]:
     """Words between a separator, or blanks if it is empty; after `limit` cuts the rest is one.
 
     Unlike Python's, the rest is there even if it is empty.
@@ -32,7 +32,7 @@ def words(x: Any, separator: bytes, limit: int) -> list[list[bytes]]:
     return found
 
 
-def parts(x: Any, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
+def parts(x: object, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
     """What stands between any of the bytes of a delimiter; all bytes, if it is empty."""
     texts = items(x)
     if not delimiter:
@@ -51,7 +51,7 @@ def of_rows(rows: list[list[bytes]]) -> tuple[np.ndarray, np.ndarray]:
     return of_list([word for row in rows for word in row]), counts
 
 
-def words_of(x: Any, separator: bytes, limit: int) -> tuple[np.ndarray, np.ndarray]:
+def words_of(x: object, separator: bytes, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """As `words`, one after the other, and how many each string has."""
     found = None
     if limit < 0:
@@ -60,13 +60,13 @@ def words_of(x: Any, separator: bytes, limit: int) -> tuple[np.ndarray, np.ndarr
     return of_rows(words(x, separator, limit)) if found is None else found
 
 
-def parts_of(x: Any, delimiter: bytes, skip_empty: bool) -> tuple[np.ndarray, np.ndarray]:
+def parts_of(x: object, delimiter: bytes, skip_empty: bool) -> tuple[np.ndarray, np.ndarray]:
     """As `parts`, one after the other, and how many each string has."""
     found = None if delimiter else _cut(x, "sizes_of", (), "bytes_cut", ())
     return of_rows(parts(x, delimiter, skip_empty)) if found is None else found
 
 
-def _cut(x: Any, counting: str, how: tuple, cutting: str, where: tuple) -> tuple | None:
+def _cut(x: object, counting: str, how: tuple, cutting: str, where: tuple) -> tuple | None:
     """Strings cut in machine code; None where Python is to do it."""
     try:
         counts = native.run(counting, x, np.int64, _refuse, *how)
@@ -83,7 +83,7 @@ def _cut(x: Any, counting: str, how: tuple, cutting: str, where: tuple) -> tuple
     return None if found is None else (values, counts)
 
 
-def _refuse(element: Any) -> Any:
+def _refuse(element: str) -> Any:
     raise TypeError(f"{element!r} is not bytes")
 
 

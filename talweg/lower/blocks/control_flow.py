@@ -8,7 +8,7 @@ the body reads the stack.  The row that a trip reads is a window into the stack.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, started, written_last
@@ -25,8 +25,11 @@ from talweg.passes.specialize.stack_primitives import is_endless, row, with_row
 from talweg.passes.specialize.stacks import is_appended, passed_on
 from talweg.prims import arithmetic
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
-def repeat(builder: Any, equation: Equation, name: str) -> list:
+
+def repeat(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks of a loop."""
     return _LoopBuilder(builder, equation, name).blocks()
 
@@ -37,7 +40,7 @@ class _CarriedSlot:
     def __init__(self, body: _LoopBuilder, value: Value):
         self.reads: set[Value] = set()  # the carried values, and rows of such
 
-        def resolve(other: Value, index: tuple, guard: Any) -> Any:
+        def resolve(other: Value, index: tuple, guard: object) -> Any:
             buffer = body.inner_buffers.get(other)
             if other.content is not None:
                 buffer = body.builder.constant(other)

@@ -8,7 +8,7 @@ look whether there is memory for it.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int64
 from talweg.lower.fusion.inline import Inliner
@@ -20,6 +20,9 @@ from talweg.lower.ir.visitors import refuse
 from talweg.lower.ir.windows import BufferWindow
 from talweg.passes.specialize.program import Equation, Value
 from talweg.passes.specialize.stack_primitives import is_endless, is_zero
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 
 def kind_of(value: Value) -> str:
@@ -90,7 +93,7 @@ def stack_put(builder: Any, equation: Equation, name: str) -> list:
     return [*before, *written_last(builder, target, held, row)]
 
 
-def exported(builder: Any, equation: Equation, name: str) -> list:
+def exported(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The call that hands the rows of a stack over."""
     function = partial(equation.params["exports"].hand_over, equation.params["place"])
     return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]

@@ -17,7 +17,7 @@ floats and empty arrays are left to the NumPy kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.lower.convolution.depthwise import Depthwise, DepthwiseFilters, is_depthwise
 from talweg.lower.convolution.direct import DirectConvolution
@@ -33,8 +33,11 @@ from talweg.lower.ir.loops import Expr, Repeat
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
-def convolution(builder: Any, equation: Equation, name: str) -> list | None:
+
+def convolution(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """The blocks of one of the three primitives; None for what the NumPy kernel does."""
     value = equation.output
     if value.dtype.name not in ("float32", "float64") or not value.size:
@@ -47,7 +50,7 @@ def convolution(builder: Any, equation: Equation, name: str) -> list | None:
     return kernels
 
 
-def _note(blocks: list, node: Any) -> None:
+def _note(blocks: list, node: object) -> None:
     """Let kernels know where they come from."""
     for block in blocks:
         if type(block) is Repeat:
@@ -61,14 +64,16 @@ def lanes_of(value: Value) -> int:
     return registers().lanes(value.dtype.size)
 
 
-def _forward(builder: Any, equation: Equation, name: str) -> list:
+def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """z, tile by tile."""
     x, w = equation.inputs
     geometry = geometry_of(equation)
     windows = geometry.forward()
     filters = builder.buffer_of(w)
 
-    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+    def weight(
+        taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
+    ) -> Expr:
         place = flat((*taps, channel, group * geometry.width + result), w.dims)
         return guarded(filters, place, guard)
 
@@ -84,14 +89,16 @@ def _forward(builder: Any, equation: Equation, name: str) -> list:
     return _products(builder, windows, x, equation.output, weight, name)
 
 
-def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
+def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """x̄: windows over g, with the filters turned round, for each residue of the strides."""
     g, w = equation.inputs
     geometry = geometry_of(equation)
     filters = builder.buffer_of(w)
     blocks, rank = [], len(w.dims) - 2
 
-    def weight(taps: tuple, channel: Index, group: Index, result: Index, guard: Any) -> Expr:
+    def weight(
+        taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
+    ) -> Expr:
         place = flat((*taps, result, group * geometry.width + channel), w.dims)
         return guarded(filters, place, guard)
 
@@ -117,7 +124,7 @@ def _input_gradient(builder: Any, equation: Equation, name: str) -> list:
 
 
 def _products(
-    builder: Any, windows: Windows, x: Value, value: Value, weight: Callable, name: str
+    builder: LoweringBuilder, windows: Windows, x: Value, value: Value, weight: Callable, name: str
 ) -> list:
     """Sums of products over all channels, by the way that is faster."""
     source, dtype = builder.buffer_of(x), value.dtype
@@ -129,7 +136,7 @@ def _products(
     return [copying, *found] if windows.reduced else found  # without taps it is zero
 
 
-def _filter_gradient(builder: Any, equation: Equation, name: str) -> list:
+def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """w̄: sums over places."""
     x, g = [builder.buffer_of(value) for value in equation.inputs]
     windows = geometry_of(equation).forward()

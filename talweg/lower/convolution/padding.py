@@ -168,7 +168,7 @@ def padded_copy(
     return wrapped(axes, body, kind)
 
 
-def zeros(target: Buffer, start: Any, count: int) -> list:
+def zeros(target: Buffer, start: Index, count: int) -> list:
     """Stores of `count` zeros."""
     if not count:
         return []

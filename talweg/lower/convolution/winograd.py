@@ -48,7 +48,7 @@ class Filters:
         shape = (form.products, self.step)
         self.buffer: Buffer = builder.new("filters", dtype, shape, "temporary")
 
-    def place(self, one: TilePanels, panel: Index, point: Any, channel: Any) -> Index:
+    def place(self, one: TilePanels, panel: Index, point: Axis | Index, channel: Index) -> Index:
         """Where a panel has its filters for a point and a channel."""
         depth = self.windows.depth
         found = Index.of(point) * self.step + one.first * depth + panel * (depth * one.width)
@@ -77,7 +77,11 @@ class Filters:
             ]
 
             def place(
-                i: Any, j: Any, part: Axis = part, lane: Axis = lane, shape: Any = shape
+                i: Axis | int,
+                j: Axis | int,
+                part: Axis = part,
+                lane: Axis = lane,
+                shape: tuple = shape,
             ) -> Index:
                 return flat(tuple(map(Index.of, (i, j, part, lane))), shape)
 
@@ -110,7 +114,7 @@ class Filters:
         tap, shape = Axis("a", TAPS), (TAPS, TAPS, part.extent, lane.extent)
         turned = self.builder.new("turned", self.dtype, shape, "scratch")
 
-        def place(i: Any) -> Index:
+        def place(i: Axis | int) -> Index:
             return flat(tuple(map(Index.of, (i, column, part, lane))), shape)
 
         value = weight(self.taps(Index.of(tap), Index.of(column)), channel, ZERO, *rest)

@@ -82,7 +82,7 @@ def both_axes(
     shape = (len(made), size, lane.extent)
     between: Buffer = builder.new("columns", made[0].dtype, shape, "scratch")
 
-    def place(i: Any, j: Any) -> Index:
+    def place(i: Axis | int, j: Axis | int) -> Index:
         return flat((Index.of(i), Index.of(j), Index.of(lane)), shape)
 
     first = [Store(between, place(i, column), value) for i, value in enumerate(made)]
@@ -202,12 +202,12 @@ class TransformedTiles:
             found += wrapped([panel], body, "serial")
         return wrapped(self.block.axes, found, kind)
 
-    def place(self, one: TilePanels, panel: Index, tile: Index, point: Any = 0) -> Index:
+    def place(self, one: TilePanels, panel: Index, tile: Index, point: Axis | int = 0) -> Index:
         """Where a panel of a tile begins."""
         first = (panel * one.width + one.first) * self.block.blocks.tiles
         return Index.of(point) * self.step + first + tile * one.width
 
-    def read(self, i: Any, j: Any) -> Index:
+    def read(self, i: Index | int, j: Index) -> Index:
         """Where the numbers at (i, j) of a tile are."""
         first, second = self.windows.lines
         block, results = self.block, self.form.results

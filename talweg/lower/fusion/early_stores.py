@@ -6,7 +6,7 @@ same nest only the own element, by members that come first.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.final_writes import order_members
 from talweg.lower.fusion.groups import Block, Nest
@@ -15,10 +15,14 @@ from talweg.lower.fusion.materialize import is_fold
 from talweg.lower.fusion.views import base_of, operands_of
 from talweg.passes.specialize.program import Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+    from talweg.passes.specialize.loop_equation import CarriedValue
+
 WITH_RESULTS = frozenset(("matmul",))  # blocks that can put a result into several buffers
 
 
-def write_early(builder: Any) -> None:
+def write_early(builder: LoweringBuilder) -> None:
     """Let the units of a body write carried values, as many as possible."""
     grouping, straight = builder.grouping, builder.straight
     wanted = [
@@ -45,7 +49,7 @@ def write_early(builder: Any) -> None:
     ]
 
 
-def _is_made_here(builder: Any, base: Value) -> bool:
+def _is_made_here(builder: LoweringBuilder, base: Value) -> bool:
     """Whether a value is computed by a nest, or by a block that can."""
     if base.content is not None or base in builder.grouping.given or not is_plain(base.dtype):
         return False
@@ -56,7 +60,7 @@ def _is_made_here(builder: Any, base: Value) -> bool:
     return base.maker.prim.lowering.get("call") in WITH_RESULTS or base not in builder.buffers
 
 
-def _try(builder: Any, variable: Any, base: Value) -> bool:
+def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) -> bool:
     """Let the unit that makes a value write it where the carried one is, if nobody minds."""
     grouping, target = builder.grouping, builder.state[variable]
     unit = grouping.units[grouping.unit_of[base]]
@@ -102,7 +106,7 @@ def _try(builder: Any, variable: Any, base: Value) -> bool:
     return True
 
 
-def copied_first(builder: Any, value: Value, lost: set[Value]) -> Value:
+def copied_first(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Value:
     """A value, or its copy if it is among those that are lost, made before everything else."""
     if base_of(value) not in lost:
         return value
@@ -112,7 +116,7 @@ def copied_first(builder: Any, value: Value, lost: set[Value]) -> Value:
     return copy
 
 
-def _copies(builder: Any, unit: Any) -> bool:
+def _copies(builder: LoweringBuilder, unit: Nest) -> bool:
     """Whether a unit only copies what the body is given and nobody has written yet."""
     if type(unit) is not Nest or any(value in builder.written for value in unit.loads):
         return False
@@ -122,7 +126,7 @@ def _copies(builder: Any, unit: Any) -> bool:
     return all(names) and unit.loads <= builder.grouping.given and not unit.targets
 
 
-def _to_front(builder: Any, unit: Any) -> None:
+def _to_front(builder: LoweringBuilder, unit: Nest) -> None:
     """Let a unit run before all others."""
     grouping = builder.grouping
     order = [unit, *[other for other in grouping.units if other is not unit]]
@@ -135,7 +139,7 @@ def _to_front(builder: Any, unit: Any) -> None:
     grouping.units[:] = order
 
 
-def _reads(unit: Any) -> set[Value] | None:
+def _reads(unit: Nest) -> set[Value] | None:
     """The values that a unit reads from memory; None if that is not known."""
     if unit.space[0] == "general":
         return None

@@ -46,7 +46,7 @@ class Fold:
         self.equation = equation
         x = equation.inputs[0]
         self.op, start = equation.prim.lowering["fold"]
-        self.start = start(x.dtype) if callable(start) else start
+        self.start: Any = start(x.dtype) if callable(start) else start
         axes = equation.params["axes"]
         self.pattern = pattern_of(x.dims, range(len(x.dims)) if axes is None else axes)
 
@@ -98,7 +98,7 @@ class Nest:
         "targets",
     )
 
-    def __init__(self, number: int, space: tuple, final: Any = False):
+    def __init__(self, number: int, space: tuple, final: bool = False):
         self.number, self.space, self.final = number, space, final
         self.members: list[Value] = []
         self.levels: dict[Value, int] = {}
@@ -232,7 +232,7 @@ class FusionPlan:
         self.ensure(copy)
         return copy
 
-    def add(self, value: Value, final: Any = False, target: Any = None) -> Nest:
+    def add(self, value: Value, final: bool = False, target: Any = None) -> Nest:
         """Find or make the nest of a stored value; final nests join those of equal `final`."""
         if not final and value in self.unit_of:
             return self.units[self.unit_of[value]]
@@ -259,7 +259,7 @@ class FusionPlan:
             self.join(nest, value, space, fold is not None, target, alone=True)
         return nest
 
-    def _candidates(self, final: Any) -> list[Nest]:
+    def _candidates(self, final: bool) -> list[Nest]:
         found = [
             u
             for u in self.units[-CANDIDATES * 2 :]
@@ -268,7 +268,13 @@ class FusionPlan:
         return found[::-1][:CANDIDATES]
 
     def join(
-        self, nest: Nest, value: Value, space: tuple, fold: bool, target: Any, alone: bool = False
+        self,
+        nest: Nest,
+        value: Value,
+        space: tuple,
+        fold: bool,
+        target: object,
+        alone: bool = False,
     ) -> None:
         """Make `value` a member of `nest`; RefusedError if that cannot be."""
         before = nest.space

@@ -45,7 +45,7 @@ class InlineOperand:
     def __call__(self, *index: Any) -> Expr:
         return self._pull.at(self._value, tuple(map(Index.of, index)))
 
-    def only(self, condition: Expr | None, *index: Any) -> Expr:
+    def only(self, condition: Expr | None, *index: object) -> Expr:
         """The element where the condition holds; anything where the index is out of range."""
         if condition is None:
             return self(*index)
@@ -57,7 +57,7 @@ class InlineOperand:
         finally:
             pull.guard = before
 
-    def where(self, condition: Expr | None, other: Any, *index: Any) -> Expr:
+    def where(self, condition: Expr | None, other: Expr | int, *index: object) -> Expr:
         """The element where the condition holds, `other` where the index is out of range."""
         found = self.only(condition, *index)
         return found if condition is None else s.select(condition, found, other)

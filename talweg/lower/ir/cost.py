@@ -241,7 +241,7 @@ class _CostCounter:
         found[root] = min(held, root.nbytes)
 
 
-def _most(argument: Any) -> int:
+def _most(argument: Index) -> int:
     """The largest value of a size given to a routine; 1 where nothing is known."""
     if type(argument) in (Pointer, Expr):
         return 1

@@ -8,7 +8,10 @@ not held within limits, so `(4 i + j) // 4` is `i` where j runs over 0..3.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class Axis:
@@ -179,10 +182,10 @@ class Index:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Index:
+    def __sub__(self, other: object) -> Index:
         return self + Index.of(other) * -1
 
-    def __rsub__(self, other: Any) -> Index:
+    def __rsub__(self, other: TensorLike) -> Index:
         return Index.of(other) - self
 
     def __mul__(self, factor: int) -> Index:
@@ -322,7 +325,7 @@ def axes_of(atom: Any) -> set[Axis]:
     return atom.index.axes()
 
 
-def depends(atom: Any, axis: Axis) -> bool:
+def depends(atom: object, axis: Axis) -> bool:
     """Whether an atom's value changes with `axis`."""
     return axis in axes_of(atom)
 

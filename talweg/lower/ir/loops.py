@@ -33,10 +33,13 @@ Everything prints (`printer.py`), parses back, and is checked (`verifier.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, bool_, int64
 from talweg.lower.ir.index import Axis, Index
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
 LOOPS = ("serial", "parallel", "vector", "unroll")
@@ -132,22 +135,22 @@ class Expr:
     def __radd__(self, other: Any) -> Expr:
         return binary("add", other, self)
 
-    def __sub__(self, other: Any) -> Expr:
+    def __sub__(self, other: object) -> Expr:
         return binary("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Expr:
+    def __rsub__(self, other: TensorLike) -> Expr:
         return binary("sub", other, self)
 
-    def __mul__(self, other: Any) -> Expr:
+    def __mul__(self, other: TensorLike) -> Expr:
         return binary("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Expr:
+    def __rmul__(self, other: TensorLike) -> Expr:
         return binary("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Expr:
+    def __truediv__(self, other: TensorLike) -> Expr:
         return binary("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Expr:
+    def __rtruediv__(self, other: TensorLike) -> Expr:
         return binary("div", other, self)
 
     def __neg__(self) -> Expr:
@@ -222,18 +225,20 @@ def replaced(expr: Expr, values: dict, done: dict) -> Expr:
     return found
 
 
-def const(value: Any, dtype: DType) -> Expr:
+def const(value: object, dtype: DType) -> Expr:
     """A number."""
     return Expr("const", (), dtype, value)
 
 
-def load(buffer: Buffer, index: Any, guard: Expr | None = None, other: Expr | None = None) -> Expr:
+def load(
+    buffer: Buffer, index: Axis | Index | int, guard: Expr | None = None, other: Expr | None = None
+) -> Expr:
     """An element of a buffer; `other` where `guard` is false, and nothing is read there."""
     args = () if guard is None else (guard, other)
     return Expr("load", args, buffer.dtype, (buffer, Index.of(index)))
 
 
-def number(index: Any, dtype: DType = int64) -> Expr:
+def number(index: Index | None, dtype: DType = int64) -> Expr:
     """An index as a number."""
     return Expr("index", (), dtype, Index.of(index))
 
@@ -277,7 +282,9 @@ class Tile:
 
     __slots__ = ("dims", "dtype", "name", "start")
 
-    def __init__(self, name: str, dtype: DType, dims: tuple[int, ...] = (), start: Any = 0):
+    def __init__(
+        self, name: str, dtype: DType, dims: tuple[int, ...] = (), start: Expr | float = 0
+    ):
         self.name, self.dtype, self.dims = name, dtype, dims
         self.start = start if isinstance(start, Expr) else const(start, dtype)
 
@@ -385,7 +392,7 @@ class Grow:
 
     __slots__ = ("buffer", "row")
 
-    def __init__(self, buffer: Buffer, row: Any):
+    def __init__(self, buffer: Buffer, row: Index | int):
         self.buffer, self.row = buffer, Index.of(row)
 
 
@@ -397,7 +404,9 @@ class Fill:
 
     __slots__ = ("buffer", "rows", "source", "start")
 
-    def __init__(self, buffer: Buffer, source: Buffer | None, start: Any = 0, rows: Any = None):
+    def __init__(
+        self, buffer: Buffer, source: Buffer | None, start: Index | int = 0, rows: object = None
+    ):
         self.buffer, self.source, self.start = buffer, source, Index.of(start)
         self.rows = None if rows is None else Index.of(rows)
 

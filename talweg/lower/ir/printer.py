@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import BY_NAME, DType
 from talweg.core.errors import InternalError
@@ -48,6 +48,11 @@ from talweg.lower.ir.loops import (
     When,
 )
 from talweg.lower.ir.parser import KEYWORDS, parse
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from talweg.lower.ir.loops import Buffer
 
 __all__ = ["parse", "to_text"]
 
@@ -105,14 +110,14 @@ class _ProgramPrinter:
         self.taken.add(found)
         return found
 
-    def enter(self, thing: Any) -> str:
+    def enter(self, thing: Axis | Tile) -> str:
         """The name of an axis or tile, which is in scope from here on."""
         name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
         name = self._new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
         self.known[thing] = name
         return name
 
-    def leave(self, thing: Any) -> None:
+    def leave(self, thing: Axis | Tile) -> None:
         """An axis or tile is not in scope any more."""
         self.taken.discard(self.known.pop(thing))
 
@@ -236,7 +241,7 @@ class _KernelWriter:
         """A line of text; the parts that are new in it have this row's number already."""
         self.rows.append((indent, form, parts))
 
-    def _name(self, thing: Any) -> str:
+    def _name(self, thing: Axis | Buffer | Tile) -> str:
         found = self.known.get(thing)
         if found is None:
             raise InternalError(None, None, f"{thing.name} is used where it is not known")
@@ -395,7 +400,7 @@ def type_text(dtype: DType, shape: tuple) -> str:
     return f"{dtype.name}[{', '.join(map(str, shape))}]"
 
 
-def constant_text(value: Any, dtype: DType) -> str:
+def constant_text(value: float | np.generic, dtype: DType) -> str:
     """A constant; floats in full."""
     if dtype.is_bool:
         return "true" if value else "false"

@@ -58,7 +58,7 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
     return result
 
 
-def _argument(argument: Any, values: dict, done: dict) -> Any:
+def _argument(argument: str, values: dict, done: dict) -> Any:
     """An argument of a routine."""
     if type(argument) is Expr:
         return replaced(argument, values, done)

@@ -11,7 +11,7 @@ a read of what only one body of an `If` has written, or a `Repeat` that perhaps 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.core.dtypes import bool_, int32
 from talweg.lower.ir.index import Axis, Element, Index
@@ -38,6 +38,9 @@ from talweg.lower.ir.loops import (
 from talweg.lower.ir.verify_races import check_races
 from talweg.lower.ir.verify_scalars import check_expressions
 from talweg.lower.ir.visitors import all_statements, bodies, brief, refuse, root_of, roots, written
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 _BORN = frozenset(("input", "state", "constant"))  # kinds that hold something at the start
 _FIXED = frozenset(("input", "constant"))  # kinds that are never written
@@ -151,7 +154,7 @@ class _Blocks:
                 self.place(index, full, "fill")
         return {block.buffer}
 
-    def _single(self, buffer: Buffer, dtype: Any, place: str) -> None:
+    def _single(self, buffer: Buffer, dtype: DType, place: str) -> None:
         if buffer.size != 1 or buffer.dtype is not dtype:
             raise refuse(place, f"{buffer} is {buffer.dtype.name} {buffer.shape}")
 
@@ -196,7 +199,7 @@ class _Blocks:
         check_races(kernel, self.axes)
         return {buffer for buffer in full if buffer.kind != "scratch"}
 
-    def _form(self, statement: Any, place: str) -> None:
+    def _form(self, statement: object, place: str) -> None:
         if type(statement) is For:
             axis, kind = statement.axis, statement.kind
             if kind not in LOOPS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from talweg.lower.ir.loops import (
 from talweg.lower.ir.ranges import inner_axes, leaves
 from talweg.lower.ir.scalars import SCALARS
 from talweg.lower.ir.visitors import bodies, brief, indices, refuse, roots
+
+if TYPE_CHECKING:
+    from talweg.lower.ir.scalars import Scalar
 
 _SIDE_BY_SIDE = frozenset(("vector", "unroll"))
 
@@ -240,7 +243,7 @@ class _Checker:
         if dtype is not wanted:
             raise refuse(self.where, f"{dtype.name} where there should be {wanted.name}")
 
-    def _constant(self, value: Any, dtype: DType) -> None:
+    def _constant(self, value: float, dtype: DType) -> None:
         logical = isinstance(value, (bool, np.bool_))
         number = isinstance(value, (int, float, complex, np.number, np.bool_))
         number = number or np.asarray(value).dtype == dtype.numpy_dtype
@@ -253,7 +256,7 @@ class _Checker:
 _counts: dict[Any, int] = {}
 
 
-def _operands(scalar: Any) -> int:
+def _operands(scalar: Scalar) -> int:
     """How many operands a scalar function has."""
     found = _counts.get(scalar)
     if found is None:

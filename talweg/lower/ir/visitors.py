@@ -21,7 +21,7 @@ from talweg.lower.ir.loops import (
 )
 
 
-def bodies(statement: Any) -> tuple[list, ...]:
+def bodies(statement: object) -> tuple[list, ...]:
     """The lists of statements in a statement."""
     if type(statement) is For:
         return (statement.body,)
@@ -36,7 +36,7 @@ def all_statements(body: list) -> Iterator[Any]:
             yield from all_statements(inner)
 
 
-def indices(statement: Any) -> tuple[Index, ...]:
+def indices(statement: object) -> tuple[Index, ...]:
     """The indices that stand in a statement itself."""
     if type(statement) is Store:
         return (statement.index,)
@@ -62,7 +62,7 @@ def values(statement: Any) -> tuple[Expr, ...]:
     return ()
 
 
-def roots(statement: Any) -> list[Expr]:
+def roots(statement: object) -> list[Expr]:
     """All expressions that stand in a statement itself, those that its indices need first."""
     found = [atom.value for index in indices(statement) for atom in elements(index)]
     found += values(statement)

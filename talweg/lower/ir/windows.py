@@ -146,7 +146,7 @@ class _Resolver:
             return Call(statement.routine, arguments, *buffers)
         return statement
 
-    def argument(self, argument: Any) -> Any:
+    def argument(self, argument: Index | Expr | Pointer) -> Any:
         """An argument of a routine."""
         if type(argument) is Pointer:
             return Pointer(*self.place(argument.buffer, argument.index))

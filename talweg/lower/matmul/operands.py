@@ -60,7 +60,7 @@ class Product:
     Matrices of x that lie below each other, with one y, are one tall matrix.
     """
 
-    def __init__(self, builder: Any, equation: Equation):
+    def __init__(self, builder: object, equation: Equation):
         self.value = value = equation.output
         self.node = equation.node
         self.x, self.y = [MatrixOperand(builder, x, value) for x in equation.inputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.loop_nests import nested, wrapped
 from talweg.lower.fusion.views import is_product
@@ -13,6 +13,9 @@ from talweg.lower.matmul.operands import Product
 from talweg.lower.matmul.register_tiles import TiledProduct
 from talweg.passes.specialize.program import Equation
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
 BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
 LARGEST = 7 << 20  # bytes of y in products by loops
@@ -20,7 +23,7 @@ CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
 CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
 
-def matmul(builder: Any, equation: Equation, name: str) -> list | None:
+def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """Products, by the way that is faster; None if there is nothing to multiply."""
     if not is_product(equation):
         return None
@@ -30,7 +33,7 @@ def matmul(builder: Any, equation: Equation, name: str) -> list | None:
     return [by_library(builder, product, name)]
 
 
-def by_library(builder: Any, product: Product, name: str) -> Kernel:
+def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
     """The kernel that calls BLAS."""
     value, x, y = product.value, product.x, product.y
     rows, n, k, batch = product.rows, product.n, product.k, product.batch

@@ -8,7 +8,7 @@ memory, and every element of the result is made once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import Line, residues
 from talweg.lower.handler import s
@@ -16,6 +16,9 @@ from talweg.lower.ir.index import flat
 from talweg.lower.ir.loops import Expr, Store, const, load, within
 from talweg.lower.pooling.windows import WRITTEN_OUT, PoolingWindows, counts_of, divided
 from talweg.passes.specialize.program import Equation
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 
 def _is_first(x: Expr, y: Expr) -> Expr:
@@ -45,7 +48,7 @@ class _Choice(PoolingWindows):
         return found
 
 
-def gather(builder: Any, equation: Equation, name: str) -> list:
+def gather(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     made = _Choice(builder, equation)
 
     def body(index: tuple) -> list:
@@ -56,7 +59,7 @@ def gather(builder: Any, equation: Equation, name: str) -> list:
     return [made.kernel(name, made.loops(body))]
 
 
-def scatter(builder: Any, equation: Equation, name: str) -> list | None:
+def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     made = _Choice(builder, equation)
     if all((line.taps - 1) * line.step < line.scale for line in made.lines):
         return [made.kernel(name, _apart(made))]
@@ -207,7 +210,7 @@ def spread(
     return loops
 
 
-def avg_pool_transpose(builder: Any, equation: Equation, name: str) -> list:
+def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """Each g, divided by the number of elements of its window, for all of them."""
     (g,) = equation.inputs
     made = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
@@ -225,7 +228,7 @@ def avg_pool_transpose(builder: Any, equation: Equation, name: str) -> list:
     return [made.kernel(name, spread(made, part, finished))]
 
 
-def patches_transpose(builder: Any, equation: Equation, name: str) -> list:
+def patches_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """Each element of a patch added where it came from."""
     (g,) = equation.inputs
     made = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])

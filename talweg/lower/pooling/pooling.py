@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.inline import is_plain
 from talweg.lower.pooling import gradients
 from talweg.lower.pooling.windows import reduction
 from talweg.passes.specialize.program import Equation
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
-def pooling(builder: Any, equation: Equation, name: str) -> list | None:
+
+def pooling(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """The blocks of a primitive of pooling; None for what the NumPy kernel does."""
     values = (*equation.inputs, *equation.outputs)
     if not all(x.size and is_plain(x.dtype) for x in values):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Tile, Update, When, const, load, within
 from talweg.passes.specialize.program import Equation
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.lower.build import LoweringBuilder
 
 WRITTEN_OUT = 16  # taps of a window up to which it is written out
 NARROW = 4  # channels below which the lanes are columns
@@ -69,7 +73,7 @@ class PoolingWindows:
             for i, k, line in zip(index[1:-1], tap, self.lines)
         ]
 
-    def element(self, buffer: Buffer, index: tuple, at: list, other: Any) -> Expr:
+    def element(self, buffer: Buffer, index: tuple, at: list, other: float) -> Expr:
         """The element of an array like x, for the image and channel of `index`."""
         place = flat((index[0], *at, index[-1]), (0, *self.sizes, self.channels))
         guard = self.inside(at)
@@ -104,7 +108,7 @@ def _touches(line: Line, tap: int) -> bool:
     return any(0 <= o * line.scale + tap * line.step + line.origin < line.size for o in places)
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: DType) -> Any:
     return -math.inf if dtype.is_floating else int(np.iinfo(dtype.numpy_dtype).min)
 
 
@@ -167,7 +171,7 @@ class WindowReduction(PoolingWindows):
         return wrapped([image, block, *axes], body, "parallel")
 
 
-def reduction(builder: Any, equation: Equation, name: str) -> list:
+def reduction(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """max_pool and avg_pool, written out or in loops."""
     made = WindowReduction(builder, equation)
     small = math.prod(made.window) <= WRITTEN_OUT

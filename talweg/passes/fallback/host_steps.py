@@ -83,7 +83,7 @@ class StreamAt:
 
     __slots__ = ("blocks", "state")
 
-    def __init__(self, state: Value, blocks: Any):
+    def __init__(self, state: Value, blocks: Value):
         self.state, self.blocks = state, blocks
 
 
@@ -139,7 +139,7 @@ class Hosts:
         """Those of the whole program."""
         return self if self.outer is None else self.outer.whole
 
-    def constant(self, slot: int, array: Any) -> HostFallback:
+    def constant(self, slot: int, array: np.ndarray) -> HostFallback:
         """What stands for a constant that is not compiled."""
         array = np.asarray(array)
         found = HostFallback(None, slot, Aval(array.shape, of_numpy(array.dtype)))
@@ -195,7 +195,7 @@ class Hosts:
             levels[equation] = max(levels[equation], self.least.get(equation, 0))
         return levels[maker]
 
-    def region_of(self, tree: Any) -> int:
+    def region_of(self, tree: object) -> int:
         """The number of the first region that may use what this is."""
         found = 0
         for part in parts_of(tree):
@@ -250,7 +250,7 @@ class Hosts:
         """The number of a region."""
         return self.levels[draft.equation] - 1
 
-    def _check(self, tree: Any) -> None:
+    def _check(self, tree: object) -> None:
         """Whether a region can be given this in the interpreter's form."""
         if can_be_given(tree, self.straight):
             return
@@ -304,14 +304,14 @@ def acts_on_world(step: Step) -> bool:
     return any(map(acts_on_world, inner))
 
 
-def is_plain(aval: Any) -> bool:
+def is_plain(aval: object) -> bool:
     """Whether shape and dtype are those of a value."""
     if type(aval) is not Aval or aval.dims is None or aval.dtype.name not in KINDS:
         return False
     return all(type(size) is int for size in aval.dims)
 
 
-def parts_of(tree: Any) -> list:
+def parts_of(tree: object) -> list:
     """The values, and what is hosted, in anything that a slot may hold."""
     if type(tree) in (Value, HostFallback):
         return [tree]
@@ -326,7 +326,7 @@ def parts_of(tree: Any) -> list:
     return []
 
 
-def can_be_given(tree: Any, straight: StaticProgram) -> bool:
+def can_be_given(tree: object, straight: StaticProgram) -> bool:
     """Whether the interpreter's form of something can be made when it is needed."""
     if tree is None or type(tree) in (HostFallback, ListRange, StreamAt):
         return True

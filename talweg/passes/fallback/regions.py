@@ -88,7 +88,7 @@ class Region:
         self.guarded = False
         self.copies = False  # whether something may keep a part of what it is given
 
-    def __call__(self, *arrays: Any) -> tuple:
+    def __call__(self, *arrays: object) -> tuple:
         """Run all steps; the results that are wanted as arrays."""
         if self.guarded:
             if not arrays[0]:
@@ -131,7 +131,7 @@ class Region:
         return found
 
 
-def _apart(value: Any, arrays: tuple) -> Any:
+def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
     """A value that does not lie in memory that will be written to."""
     if type(value) is UpdateRule:
         value.operands = tuple([_apart(x, arrays) for x in value.operands])
@@ -357,7 +357,7 @@ class _ChunkMaker:
         self.chunk.sources.append(self._source(tree))
         return slot
 
-    def _source(self, tree: Any) -> Callable[[tuple, dict], Any]:
+    def _source(self, tree: object) -> Callable[[tuple, dict], Any]:
         """What makes an operand in the interpreter's form, of arrays and what is kept aside."""
         if tree is None:
             return lambda arrays, kept: None

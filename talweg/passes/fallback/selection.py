@@ -9,7 +9,7 @@ division.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
@@ -31,6 +31,10 @@ from talweg.passes.specialize.program import SpecializationError, Value
 from talweg.passes.specialize.side_outputs import exports_of
 from talweg.passes.specialize.stack_primitives import is_endless
 from talweg.passes.specialize.trees import mapped
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+    from talweg.core.dtypes import DType
 
 FEW = 64  # elements of what may stay with the interpreter where it need not
 PASSING = frozenset(
@@ -92,7 +96,7 @@ def _why(parts: list[HostFallback]) -> str:
     return f"values of dtype {given[0]} are not compiled" if given else ""
 
 
-def _slots_read(maker: Any, step: Step) -> list[int]:
+def _slots_read(maker: object, step: Step) -> list[int]:
     found = [slot for slot in step.inputs if slot >= 0]
     if step.kind == "body":
         found += [before for _, before, _ in step.states]
@@ -117,7 +121,7 @@ def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
     return max(map(hosts.region_of, trees)) == own
 
 
-def settled(hosts: Hosts, tree: Any) -> Any:
+def settled(hosts: Hosts, tree: object) -> Any:
     """A tree with values in the place of what is hosted; SpecializationError if there are none."""
     if type(tree) is tuple:
         return tuple([settled(hosts, part) for part in tree])
@@ -215,7 +219,7 @@ def _aval(maker: Any, step: Step, params: dict) -> Any:
     return inferred if is_plain(inferred) else found
 
 
-def _is_stack(tree: Any) -> bool:
+def _is_stack(tree: HostFallback | Value | None) -> bool:
     return type(tree) is Value and is_endless(tree)
 
 
@@ -226,7 +230,7 @@ class _Sizes:
         self.maker = maker
         self.missing: set[Atom] = set()
 
-    def known(self, value: Any) -> Any:
+    def known(self, value: Size | DType | tuple | None) -> Any:
         """Something with sizes in it."""
         if type(value) is Dim:
             try:
@@ -279,7 +283,7 @@ def _learn(maker: Any, step: Step) -> None:
                 maker.sizes.setdefault(atoms[0], number)
 
 
-def note_maker(maker: Any, tree: Any, step: Step) -> None:
+def note_maker(maker: Any, tree: object, step: Step) -> None:
     """Remember which step gave a list or history."""
     makers = maker.straight.hosts.makers
     for each in (tree, *(tree if type(tree) is tuple else ())):

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from talweg.core.dtypes import float32, float64
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
@@ -68,7 +67,7 @@ class _Product:
         z = _turned(straight, z, _ranks(axes), node)
         return _shaped(straight, z, equation.output.dims, node)
 
-    def _matrices(self, straight: StaticProgram, x: Value, order: tuple, node: Any) -> Value:
+    def _matrices(self, straight: StaticProgram, x: Value, order: tuple, node: object) -> Value:
         """An operand with one axis for each class, in this order; without a batch of nothing."""
         own = [axis for axis, kind in enumerate(self.classes) if kind in order]
         runs: list[list[int]] = []  # neighbours of one class are one axis
@@ -134,12 +133,12 @@ def _ranks(axes: list[int]) -> list[int]:
     return sorted(range(len(axes)), key=lambda place: axes[place])
 
 
-def _shaped(straight: StaticProgram, x: Value, dims: Iterable[int], node: Any) -> Value:
+def _shaped(straight: StaticProgram, x: Value, dims: Iterable[int], node: object) -> Value:
     shape = tuple(dims)
     return x if x.dims == shape else straight.apply(layout.reshape, [x], {"shape": shape}, node)
 
 
-def _turned(straight: StaticProgram, x: Value, perm: list[int], node: Any) -> Value:
+def _turned(straight: StaticProgram, x: Value, perm: list[int], node: object) -> Value:
     if perm == sorted(perm):
         return x
     return straight.apply(layout.transpose, [x], {"perm": tuple(perm)}, node)

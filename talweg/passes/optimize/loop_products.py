@@ -7,11 +7,14 @@ operands.  `Rows`: a stack of products with a matrix that does not change, likew
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_zero
 from talweg.prims import arithmetic, layout
+
+if TYPE_CHECKING:
+    from talweg.passes.optimize.loop_invariants import LoopSimplifier
 
 
 class TripSum:
@@ -20,7 +23,9 @@ class TripSum:
     `operands` are (stack, the first row of it, None for all rows); `views` what is done to a term.
     """
 
-    def __init__(self, rounds: Any, place: int, maker: Equation, operands: list, views: list):
+    def __init__(
+        self, rounds: LoopSimplifier, place: int, maker: Equation, operands: list, views: list
+    ):
         self.start, self.output = rounds.starts[place], rounds.outputs[place]
         self.maker, self.operands, self.views = maker, operands, views
 
@@ -69,11 +74,11 @@ class TripSum:
 class TripRows:
     """A stack whose rows are products with one matrix: one product after the loop."""
 
-    def __init__(self, rounds: Any, place: int, maker: Equation, stack: Value):
+    def __init__(self, rounds: LoopSimplifier, place: int, maker: Equation, stack: Value):
         self.output, self.maker, self.stack = rounds.outputs[place], maker, stack
         self.matrix = rounds.inner.twin(maker.inputs[1])
 
-    def made(self, rounds: Any) -> Value:
+    def made(self, rounds: LoopSimplifier) -> Value:
         """The stack after the loop."""
         outer, maker = rounds.outer, self.maker
         stack = rounds.merged.get(self.stack, self.stack)

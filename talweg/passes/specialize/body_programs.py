@@ -9,7 +9,7 @@ trip: where it is an integer that grows evenly it becomes a `round_number`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ from talweg.passes.specialize.stack_primitives import (
     row,
     with_row,
 )
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.graph.node import Node
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
 MOST = 1 << 24  # trips of a loop of which all numbers are looked at
@@ -78,7 +82,7 @@ class BodyProgram(StaticProgram):
             self.inputs.append(found)
         return found
 
-    def stream(self, operation: Any, seeds: Any) -> Value:
+    def stream(self, operation: Node, seeds: tuple) -> Value:
         """The state that a random operation's stream has before the whole program runs."""
         return self.bring_in(self.outer.stream(operation, seeds))
 
@@ -112,7 +116,7 @@ class BodyProgram(StaticProgram):
             return self.outer.limits(self.twins[value])
         return super().limits(value)
 
-    def round(self, start: int, step: int, dtype: Any) -> Value:
+    def round(self, start: int, step: int, dtype: DType) -> Value:
         """start + step * (number of the trip)."""
         assert self.loop is not None
         params = {"loop": self.loop, "start": start, "step": step, "dtype": dtype}
@@ -124,7 +128,7 @@ class BodyProgram(StaticProgram):
             self.known_numbers[found] = numbers.astype(dtype.numpy_dtype)
         return found
 
-    def by_trip(self, numbers: NDArray, dtype: Any) -> Value:
+    def by_trip(self, numbers: NDArray, dtype: DType) -> Value:
         """The value that is `numbers[k]` in trip k."""
         if not len(numbers):  # a loop without trips: nobody will see it
             return constant(np.zeros((), dtype.numpy_dtype))
@@ -141,7 +145,7 @@ class BodyProgram(StaticProgram):
             self.known_numbers[found] = numbers
         return found
 
-    def _new(self, prim: Any, inputs: Sequence, params: dict, node: Any) -> Any:
+    def _new(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
         pure = prim.effect is None
         if self.loop is None:
             known = [self.numbers(x) for x in inputs if not x.dims]
@@ -179,7 +183,7 @@ class BodyProgram(StaticProgram):
                 return found
         return super()._new(prim, inputs, params, node)
 
-    def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: Any) -> Any:
+    def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
         """The same by means of rows.
 
         One gathered row; the sum of x and an array that is zero but for a row: x with another row.

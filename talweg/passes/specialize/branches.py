@@ -7,7 +7,7 @@ body reads it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,12 @@ from talweg.passes.specialize.stack_primitives import (
 from talweg.passes.specialize.trees import Sparse, UniformList, leaves, mapped
 from talweg.prims import arithmetic, reduce
 
+if TYPE_CHECKING:
+    from talweg.graph.node import Node
+    from talweg.graph.subgraph import Body
+    from talweg.passes.functionalize import Step
+    from talweg.passes.specialize.trees import Stack
+
 SMALL = 24  # equations of a body that is run whether it is chosen or not
 LARGEST = 1 << 14  # elements that it may compute
 
@@ -51,7 +57,7 @@ class BranchEquation:
 
 
 def add_choice(
-    outer: StaticProgram, index: Value, body: BranchEquation, node: Any
+    outer: StaticProgram, index: Value, body: BranchEquation, node: Node
 ) -> tuple[Value, ...]:
     """The equation of a branch, at the end of a program; its results."""
     for inner in body.bodies:
@@ -68,7 +74,7 @@ def add_choice(
     return equation.outputs
 
 
-def branch(maker: Any, step: Any, params: dict) -> tuple:
+def branch(maker: object, step: Step, params: dict) -> tuple:
     """A branch specialized: its results, history last."""
     return BranchMaker(maker, step, params).make()
 
@@ -88,12 +94,12 @@ class BranchBody:
         self.results, self.kept = found[:count], found[count:]
         self.results += [written.get(v, states[v]) for v in parent.written]
 
-    def _here(self, tree: Any) -> Any:
+    def _here(self, tree: History | Value | Stack) -> Any:
         inner = self.straight
         if not self.apart:
             return tree
 
-        def brought(leaf: Any) -> Any:
+        def brought(leaf: Value) -> Any:
             return (
                 UniformList(inner.bring_in(leaf.value))
                 if type(leaf) is UniformList
@@ -144,7 +150,7 @@ class BranchMaker:
         places = [constant(np.int32(once.index(body))) for body in self.bodies]
         self.index, self.bodies = self._select(places), once
 
-    def in_place(self, body: Any) -> tuple:
+    def in_place(self, body: Body) -> tuple:
         """The results of the one body that runs."""
         found = BranchBody(self, body, self.outer)
         return self._finished(found.results, dict(zip(found.kept_nodes, found.kept)))
@@ -260,7 +266,9 @@ class BranchMaker:
         history = {node: _filled(tree, found, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
 
-    def _results(self, found: tuple, tree: Any, start: int, changed: list) -> Any:
+    def _results(
+        self, found: tuple, tree: History | Value | Stack, start: int, changed: list
+    ) -> Any:
         """A tree with results, from number `start`; of stacks only a row that may be changed."""
         values = iter(found[start:])
         made = [
@@ -330,11 +338,11 @@ def _known_outside(inner: Any, value: Value) -> Value | None:
     return value if value.content is not None else inner.twins.get(value)
 
 
-def _filled(tree: Any, found: tuple, start: int, known: Any = None) -> Any:
+def _filled(tree: History | Value | Stack, found: tuple, start: int, known: Any = None) -> Any:
     """A tree with results, from number `start`, as its arrays, but for those that are known."""
     values, others = iter(found[start:]), iter(known or ())
 
-    def fill(leaf: Any) -> Any:
+    def fill(leaf: Value) -> Any:
         value = None if known is None else next(others)
         value = next(values) if value is None else value
         return UniformList(value) if type(leaf) is UniformList else value
@@ -352,7 +360,7 @@ def _absent(value: Value) -> Value | None:
     return Value(value.dims, value.dtype, np.zeros((), value.dtype.numpy_dtype))
 
 
-def _plain(leaf: Any) -> Value:
+def _plain(leaf: Value) -> Value:
     return leaf.value if type(leaf) is UniformList else leaf
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from talweg.passes.specialize.program import SpecializationError, Value, constan
 from talweg.passes.specialize.stack_primitives import Construct, is_one, is_zero
 from talweg.passes.specialize.trees import ListRange
 from talweg.prims import arithmetic, layout, rounding
+
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+    from talweg.passes.functionalize import Step
 
 
 def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
@@ -80,7 +84,7 @@ class SliceSizes:
         self.maker = maker
         self.lists = Lists(maker.straight, step.node)
 
-    def known(self, size: Any) -> Any:
+    def known(self, size: Size) -> Any:
         """A size with what is known put in."""
         try:
             return substitute(size, self._atom)
@@ -96,7 +100,7 @@ class SliceSizes:
             return of_atom(atom)
         return int(np.broadcast_to(value.content, value.dims).reshape(-1)[place])
 
-    def value(self, size: Any) -> Value:
+    def value(self, size: Size) -> Value:
         """A size as an integer that is computed."""
         apply = self.lists.apply
         if type(size) is int:
@@ -128,7 +132,7 @@ class SliceSizes:
             value = self.lists.row(flat, constant(np.int64(place)))
         return self.lists.apply(arithmetic.cast, value, dtype=int64)
 
-    def part(self, key: Any, size: int) -> SlicePart:
+    def part(self, key: Size | tuple, size: int) -> SlicePart:
         """What a key says of an axis of this size."""
         if type(key) is not tuple:
             key = self.known(key)
@@ -146,7 +150,7 @@ class SliceSizes:
         start, stop = 0 if start is None else start, size if stop is None else stop
         return self.run(start, stop - start, size)
 
-    def run(self, start: Any, count: Any, size: int) -> SlicePart:
+    def run(self, start: Size, count: Size, size: int) -> SlicePart:
         """`count` elements of an axis, from `start` on."""
         if type(count) is not int or not 0 <= count <= size:
             raise SpecializationError(Reason.SIZE_OF_VALUE)
@@ -275,7 +279,7 @@ def _pad(maker: Any, step: Any) -> Value:
     return _unsliced(sizes.lists, x, parts, tuple(dims))
 
 
-def _sequence(maker: Any, step: Any, params: Any = None) -> Any:
+def _sequence(maker: Any, step: Any, params: dict | None = None) -> Any:
     """A range of unknown length, of which a loop takes one number after the other."""
     start, limit, delta = [maker.plain(slot) for slot in step.inputs]
     if params is not None and params["count"] is not None:
@@ -331,7 +335,7 @@ WAYS: dict[str, Callable[[Any, Any], Value]] = {
 }
 
 
-def _decided(way: Callable[[Any, Any], Value], maker: Any, step: Any) -> Value:
+def _decided(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
     """What a way gives; where it depends on more than it asks for, the interpreter's."""
     try:
         return way(maker, step)

@@ -60,7 +60,7 @@ def as_stack(t: Lists, values: Any) -> Stack:
 class Lists:
     """Operations on lists and histories, for one node of a program."""
 
-    def __init__(self, straight: StaticProgram, node: Any):
+    def __init__(self, straight: StaticProgram, node: object):
         self.straight, self.node = straight, node
 
     # -- arrays
@@ -75,7 +75,7 @@ class Lists:
             raise SpecializationError(Reason.LIST_ABSENT_SHAPE)
         return Value(tuple(dims), dtype, np.zeros((), dtype.numpy_dtype))
 
-    def zero_like(self, x: Any) -> Any:
+    def zero_like(self, x: Value) -> Any:
         """Zeros in the place of an array of a tree."""
         return (
             UniformList(self.zero_like(x.value))
@@ -146,7 +146,7 @@ class Lists:
     def _part(self, rows: Value) -> Value:
         return Value(rows.dims[1:], rows.dtype, rows.content.reshape(()))
 
-    def put_row(self, rows: Any, size: int, index: Value, value: Any) -> Value:
+    def put_row(self, rows: Value, size: int, index: Value, value: Value) -> Value:
         """An array with another row."""
         value = value.value if type(value) is UniformList else value
         rows = self.whole(rows, size)
@@ -278,7 +278,7 @@ class Lists:
             return Sparse([*cleared.entries, (index, x)])
         return self._put_row(values, index, x, limited)
 
-    def _put_row(self, values: Stack, index: Value, x: Any, limited: bool) -> Stack:
+    def _put_row(self, values: Stack, index: Value, x: object, limited: bool) -> Stack:
         size, growing, length = values.size, values.growing, values.length
         if not limited:
             limits = self.limits(index)
@@ -304,7 +304,7 @@ class Lists:
         rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows, True)
         return Stack(size, rows, values.loose, growing, length)
 
-    def rows_for(self, values: Stack, size: int, x: Any) -> Any:
+    def rows_for(self, values: Stack, size: int, x: object) -> Any:
         """The rows of a list that is to have `size` elements like x."""
         if values.rows is None:
             return mapped(lambda part: self._zero_rows(part, size), x)
@@ -312,11 +312,11 @@ class Lists:
             raise SpecializationError(Reason.LIST_DIFFERS)
         return values.rows if size == values.size else self.resized(values, size).rows
 
-    def _zero_rows(self, part: Any, size: int) -> Value:
+    def _zero_rows(self, part: Value, size: int) -> Value:
         part = part.value if type(part) is UniformList else part
         return self.zero((size, *part.dims), part.dtype)
 
-    def _zero_row(self, rows: Any) -> Value:
+    def _zero_row(self, rows: Value) -> Value:
         if type(rows) is UniformList:
             return rows.value
         if type(rows) in (ListSegment, SegmentedList):
@@ -327,7 +327,7 @@ class Lists:
         """A stack with more elements, which are zero."""
         more = size - values.size
 
-        def longer(rows: Any) -> Value:
+        def longer(rows: Value | UniformList) -> Value:
             whole = self.whole(rows, values.size)
             if is_zero(whole):
                 return self.zero((size, *whole.dims[1:]), whole.dtype)
@@ -339,7 +339,7 @@ class Lists:
         rows = values.rows if not more else mapped(longer, values.rows, True)
         return Stack(size, rows, values.loose, values.growing, values.length)
 
-    def clear(self, values: Any, index: Value) -> Any:
+    def clear(self, values: object, index: Value) -> Any:
         """The list without element `index`."""
         if values is None:
             return None
@@ -357,12 +357,12 @@ class Lists:
         rows = mapped(lambda own: self._cleared(own, values.size, index), values.rows, True)
         return values.having(rows)
 
-    def _cleared(self, rows: Any, size: int, index: Value) -> Value:
+    def _cleared(self, rows: Value, size: int, index: Value) -> Value:
         return self.put_row(rows, size, index, self._zero_row(rows))
 
     # -- sums
 
-    def total(self, a: Any, b: Any) -> Any:
+    def total(self, a: object, b: Any) -> Any:
         """The sum of two trees."""
         if a is None or b is None:
             return b if a is None else a
@@ -393,7 +393,7 @@ class Lists:
         rows = self._total_rows(a.rows, b.rows)
         return Stack(size, rows, a.loose and b.loose, False, length)
 
-    def _total_rows(self, a: Any, b: Any) -> Any:
+    def _total_rows(self, a: object, b: object) -> Any:
         """The sum of what two lists of the same size have as rows."""
         if a is None or b is None:
             return b if a is None else a
@@ -410,7 +410,7 @@ class Lists:
             raise SpecializationError(Reason.LIST_SUM_DIFFERS)
         return self.add(a, b)
 
-    def _add_entries(self, values: Any, more: Sparse) -> Any:
+    def _add_entries(self, values: object, more: Sparse) -> Any:
         """A list with elements added to some of its own."""
         for index, x in more.entries:
             values = self._roomy(values, index)
@@ -418,7 +418,7 @@ class Lists:
             values = self.put(values, index, self.total(own, x), limited=False)
         return values
 
-    def _roomy(self, values: Any, index: Value) -> Any:
+    def _roomy(self, values: object, index: Value) -> Any:
         """A cotangent that has room for an element, whose place is not known."""
         if self.number(index) is not None or type(values) not in (List, Stack):
             return values

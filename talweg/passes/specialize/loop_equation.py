@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from talweg.passes.specialize.trees import (
     mapped,
     template,
 )
+
+if TYPE_CHECKING:
+    from talweg.graph.node import Node
 
 ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
@@ -74,7 +77,7 @@ class LoopEquation:
 
 
 def add_repeat(
-    outer: StaticProgram, body: LoopEquation, starts: list[Value], node: Any
+    outer: StaticProgram, body: LoopEquation, starts: list[Value], node: Node
 ) -> tuple[Value, ...]:
     """The equation of a loop, at the end of a program; its results."""
     inner = body.straight
@@ -139,7 +142,7 @@ def body_values(
     return found[:count], dict(zip(program.writes, found[count:]))
 
 
-def join(t: Lists, known: Any, after: Any) -> Any:
+def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
     """What a variable is made of, which was thought to be as `known` and is `after` a trip."""
     if type(after) is Sparse:
         after = t.settled(after)
@@ -169,7 +172,7 @@ def join(t: Lists, known: Any, after: Any) -> Any:
     return known
 
 
-def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
+def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
     """The rows of two stacks as one form, of `size` rows."""
     first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
     if form(first) != form(second):
@@ -177,7 +180,7 @@ def _joined_rows(t: Lists, known: Any, after: Any, size: int) -> Any:
     return first
 
 
-def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
+def coerced(t: Lists, tree: List | Value | Stack | None, wanted: Value | Stack) -> Any:
     """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
     found = arranged(_coerced(t, tree, wanted), wanted)
     if wanted is not None and _kinds(found) != _kinds(wanted):
@@ -185,7 +188,7 @@ def coerced(t: Lists, tree: Any, wanted: Any) -> Any:
     return found
 
 
-def _kinds(tree: Any) -> list:
+def _kinds(tree: Value | Stack) -> list:
     """Shapes and dtypes of the arrays of a tree."""
     values = [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
     return [(value.dims, value.dtype) for value in values]

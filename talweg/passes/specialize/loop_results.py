@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +24,14 @@ from talweg.passes.specialize.trees import (
 )
 from talweg.prims import arithmetic, reduce
 
+if TYPE_CHECKING:
+    from talweg.passes.specialize.loops import LoopMaker, Trial
+
 
 class Finish:
     """Makes the equation of a loop from the trial that went as expected."""
 
-    def __init__(self, parent: Any, trial: Any):
+    def __init__(self, parent: LoopMaker, trial: Trial):
         self.parent, self.trial, self.inner = parent, trial, trial.inner
         self.outer_lists = Lists(parent.outer, parent.node)
         self.carried: list[CarriedValue] = []
@@ -37,7 +40,7 @@ class Finish:
         self.ends: dict[Value, tuple] = {}  # length of a stack -> where its rows go; see Runs
         self.trips: Any = None  # how many there were
 
-    def carry(self, before: Value, after: Value, start: Value | None) -> int:
+    def carry(self, before: Any, after: Any, start: Value | None) -> int:
         """One more carried value; its place among the results."""
         blank = start is None
         if start is None:
@@ -155,14 +158,14 @@ class Finish:
 
     # -- history
 
-    def _history(self, tree: Any) -> Any:
+    def _history(self, tree: object) -> Any:
         """Where the values of an inner node are kept."""
         lists = self.trial.lists
         if type(tree) is Sparse:
             tree = lists.settled(tree)
         return self._kept_tree(_with_whole_rows(lists, tree))
 
-    def _kept_tree(self, tree: Any) -> Any:
+    def _kept_tree(self, tree: object) -> Any:
         """Where all arrays of a tree are kept."""
         if type(tree) is History:
             trips = tree.trips if type(tree.trips) is int else self._kept(tree.trips)
@@ -221,17 +224,17 @@ class Finish:
             self.limits[place] = limits
         return _ResultSlot(place)
 
-    def _stacks(self, tree: Any, found: tuple) -> Any:
+    def _stacks(self, tree: object, found: tuple) -> Any:
         """The values of an inner node in all trips, as a list."""
 
-        def end(leaf: Any) -> Any:
+        def end(leaf: _ResultSlot | Value | UniformList) -> Any:
             return found[leaf.number] if type(leaf) is _ResultSlot else leaf
 
         size = self.trial.loop.trips
         return Stack(size, mapped(end, tree), length=self.trips if size == ENDLESS else None)
 
 
-def _with_whole_rows(t: Lists, tree: Any) -> Any:
+def _with_whole_rows(t: Lists, tree: object) -> Any:
     """A tree in which no row is given once for all."""
     if type(tree) is Stack and tree.rows is not None:
         if tree.length is not None:
@@ -255,13 +258,13 @@ class _ResultSlot:
         self.number = number
 
 
-def _whole(leaf: Any) -> Value:
+def _whole(leaf: Value) -> Value:
     if type(leaf) is UniformList:
         raise SpecializationError(Reason.LOOP_ROWS_SAME)
     return leaf
 
 
-def _grown(tree: Any, exact: bool) -> Any:
+def _grown(tree: Value | Stack, exact: bool) -> Any:
     """A list after the loop that has made it longer."""
     if type(tree) is Stack and tree.growing:
         if not exact:

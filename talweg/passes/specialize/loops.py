@@ -13,7 +13,7 @@ there are few.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,8 +48,12 @@ from talweg.passes.specialize.trees import (
 from talweg.passes.specialize.trip_counts import MOST, TripCount, counted, followed
 from talweg.prims import arithmetic
 
+if TYPE_CHECKING:
+    from talweg.passes.functionalize import Step
+    from talweg.passes.specialize.loop_equation import Unknown
 
-def loop(maker: Any, step: Any, params: dict) -> tuple:
+
+def loop(maker: Any, step: Step, params: dict) -> tuple:
     """A loop specialized: its results, history last."""
     made = LoopMaker(maker, step, params)
     try:
@@ -108,7 +112,7 @@ class LoopMaker:
         )
         return going, {**own, **changed}
 
-    def entered(self, tree: Any) -> Any:
+    def entered(self, tree: List | Value | Stack | None) -> Any:
         """A variable's start, lists as stacks."""
         if type(tree) is List:
             tree = as_stack(Lists(self.outer, self.node), tree)
@@ -257,7 +261,7 @@ class LoopMaker:
                 self.lines.setdefault(number, step)
         return len(self.lines) > known
 
-    def _endless(self, number: int, counter: Value, after: Any) -> TripCount | None:
+    def _endless(self, number: int, counter: Value, after: Value) -> TripCount | None:
         """The count of a loop that runs as often as one of unknown length did, upwards."""
         start = self.starts[number].content.reshape(-1)[0]
         if _step(counter, after) != 1 or start != 0:
@@ -348,7 +352,7 @@ class Trial:
         """The variables that the loop changes."""
         return {v: values[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
 
-    def _outside(self, tree: Any) -> Any:
+    def _outside(self, tree: List | Value | Stack) -> Any:
         """A tree of values outside, here."""
         inner = self.inner
 
@@ -388,7 +392,7 @@ def _most(limits: tuple, value: Value) -> Value:
     return constant(np.asarray(limits[1], value.dtype.numpy_dtype))
 
 
-def _step(before: Value, after: Any) -> int | None:
+def _step(before: Value, after: Unknown | Value) -> int | None:
     """What is added to a variable in each trip, if that is a number."""
     maker = getattr(after, "maker", None)
     if maker is None or maker.prim.name not in ("add", "sub") or maker.inputs[0] is not before:
@@ -400,17 +404,17 @@ def _step(before: Value, after: Any) -> int | None:
     return step if maker.prim.name == "add" else -step
 
 
-def _grows(before: Any, after: Any) -> bool:
+def _grows(before: Value | Stack | None, after: object) -> bool:
     """Whether a variable is a list of which more is known in the next trial."""
     return after is UNKNOWN or (type(before) is Stack and form(before) != form(after))
 
 
-def _fresh(leaf: Any) -> Any:
+def _fresh(leaf: Value) -> Any:
     value = leaf.value if type(leaf) is UniformList else leaf
     return Value(value.dims, value.dtype)
 
 
-def _unchanged(before: Any, after: Any) -> bool:
+def _unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -> bool:
     """Whether a variable is what it was."""
     if form(before) != form(after):
         return False

@@ -40,6 +40,6 @@ def to_text(straight: StaticProgram) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

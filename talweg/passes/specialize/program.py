@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from talweg.passes.reasons import Reason, SpecializationError
 from talweg.passes.specialize.stack_primitives import is_endless
 from talweg.prims import layout
 from talweg.prims.sequences import counting
+
+if TYPE_CHECKING:
+    from talweg.graph.node import Node
 
 ROWS = frozenset(
     ("row", "with_row", "append", "widen", "head")
@@ -199,7 +202,7 @@ class StaticProgram:
         self.guards = [renamed.get(x, x) for x in self.guards]
         self.states = [(v, b, renamed.get(a, a)) for v, b, a in self.states]
 
-    def stream(self, operation: Any, seeds: Any) -> Value:
+    def stream(self, operation: Node, seeds: tuple) -> Value:
         """The state that a random operation's stream has before the program runs."""
         found = self.known.get(("stream", operation))
         if found is None:
@@ -252,7 +255,7 @@ class StaticProgram:
                     Expansion(self, node).require_finite(value)
         return result
 
-    def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
+    def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
         """What the `requires` and `expand` rules of an operation say, which accepts its operands.
 
         They may not apply another one that does not: that is their fault.
@@ -269,7 +272,7 @@ class StaticProgram:
             raise
         return NotImplemented
 
-    def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: Any) -> Any:
+    def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
         if prim.name not in ROWS and any(map(is_endless, inputs)):
             raise SpecializationError(Reason.STACK_USED)
         equation = Equation(prim, inputs, params, node)
@@ -355,12 +358,12 @@ class Expansion:
         """0, 1, ..., size - 1."""
         return self.apply(counting, size=size, dtype=dtype)
 
-    def array(self, content: Any) -> Value:
+    def array(self, content: np.generic | np.ndarray) -> Value:
         """A constant."""
         return constant(content)
 
 
-def constant(array: Any) -> Value:
+def constant(array: np.generic | np.ndarray) -> Value:
     """A constant value."""
     array = np.asarray(array)
     return Value(array.shape, of_numpy(array.dtype), array)

@@ -48,7 +48,7 @@ class ResidualSpec:
 
     __slots__ = ("key", "limits", "own", "tree")
 
-    def __init__(self, tree: Any, limits: Callable[[Value], tuple | None]):
+    def __init__(self, tree: History, limits: Callable[[Value], tuple | None]):
         made: dict[Value, Value] = {}
 
         def own(leaf: Any) -> Any:
@@ -75,7 +75,7 @@ class ResidualSpec:
         """The list or history that these arrays stand for."""
         known = dict(zip(self.own, arrays))
 
-        def array(leaf: Any) -> Any:
+        def array(leaf: Value) -> Any:
             if type(leaf) is UniformList:
                 return UniformList(array(leaf.value))
             return known[leaf] if leaf.content is None else leaf.content
@@ -124,7 +124,7 @@ def _unpacked(tree: Any) -> Any:
     return tree
 
 
-def _row(rows: Any, place: int) -> Any:
+def _row(rows: object, place: int) -> Any:
     """One row of all arrays of a tree."""
     if type(rows) is UniformList:
         return rows.value
@@ -196,7 +196,7 @@ def _source(
     return key
 
 
-def _note_lengths(tree: Any, length: Any, found: dict) -> None:
+def _note_lengths(tree: object, length: object, found: dict) -> None:
     """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
     if type(tree) is Stack:
         if tree.growing:
@@ -221,7 +221,7 @@ def _note_lengths(tree: Any, length: Any, found: dict) -> None:
         found[tree] = length
 
 
-def _note_rows(rows: SegmentedList, length: Any, found: dict) -> None:
+def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
     """The same for stacks that lie one after the other."""
     one_by_one = rows.count is None or type(rows.rows) is SegmentedList
     _note_lengths(rows.rows, length if one_by_one else rows.count, found)
@@ -251,7 +251,7 @@ def taken(straight: StaticProgram, given: ResidualSpec, place: int) -> Any:
         straight.made.append(own)
         straight.equations.append(equation)
 
-    def inside(leaf: Any) -> Any:
+    def inside(leaf: Value) -> Any:
         if type(leaf) is UniformList:
             return UniformList(inside(leaf.value))
         return leaf if leaf.content is not None else made[leaf]

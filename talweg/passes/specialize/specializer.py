@@ -214,7 +214,7 @@ class _Specializer:
         for slot, array in program.constants:
             self.values[slot] = self._constant(slot, array)
 
-    def _constant(self, slot: int, array: Any) -> Any:
+    def _constant(self, slot: int, array: np.ndarray) -> Any:
         hosts = self.straight.hosts
         if hosts is None or of_numpy(np.asarray(array).dtype).name in KINDS:
             return constant(array)
@@ -427,7 +427,7 @@ _SPECIAL = {
 }
 
 
-def _on_lists(way: Callable[..., Any], maker: Any, step: Step, params: dict) -> Any:
+def _on_lists(way: Callable[..., Any], maker: _Specializer, step: Step, params: dict) -> Any:
     inputs = [maker.values.get(slot) for slot in step.inputs]
     if any([type(x) is ListRange for x in inputs]):
         raise SpecializationError(Reason.LIST_OF_RANGE)

@@ -53,7 +53,9 @@ class Construct:
         "numpy",
     )
 
-    def __init__(self, name: str, lowering: dict, multiple: bool = False, effect: Any = None):
+    def __init__(
+        self, name: str, lowering: dict, multiple: bool = False, effect: str | None = None
+    ):
         refuse_unknown(name, lowering.keys() - LOWERINGS, LOWERINGS)
         self.name, self.lowering, self.multiple, self.effect = name, lowering, multiple, effect
         self.memory, self.elementwise = "none", False
@@ -76,7 +78,7 @@ def _with_row_at(s: Any, index: tuple, x: Any, i: Any, y: Any) -> Any:
     return s.select(s.equal(s.index(first), s.index(here)), y(*rest), x(*index))
 
 
-def _put(x: Any, i: Any, y: Any) -> Any:
+def _put(x: Any, i: Any, y: object) -> Any:
     result = np.array(x)
     if i >= 0:
         result[i] = y

@@ -7,19 +7,23 @@ asks the same questions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.passes.specialize.stack_primitives import append, is_endless, with_row
 
+if TYPE_CHECKING:
+    from talweg.passes.specialize.loop_equation import LoopEquation
+    from talweg.passes.specialize.program import StaticProgram, Value
 
-def is_appended(before: Any, after: Any, used: dict) -> bool:
+
+def is_appended(before: Value, after: Value, used: dict) -> bool:
     """Whether rows are put behind those of a carried stack, and nothing else is done with it."""
     maker = after.maker
     alone = maker is not None and maker.prim is append and maker.inputs[0] is before
     return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
 
 
-def passed_on(before: Any, after: Any) -> list | None:
+def passed_on(before: Value, after: Value) -> list | None:
     """A stack after each of the loops that it goes through; None where there is anything else."""
     found = []
     while after is not before:
@@ -32,7 +36,7 @@ def passed_on(before: Any, after: Any) -> list | None:
     return found
 
 
-def are_carried_by_rows(straight: Any) -> bool:
+def are_carried_by_rows(straight: StaticProgram) -> bool:
     """Whether all loops in a program, of which nothing is unused, change their stacks by rows."""
     for equation in straight.equations:
         inners = []
@@ -48,7 +52,7 @@ def are_carried_by_rows(straight: Any) -> bool:
     return True
 
 
-def _changes_rows(body: Any) -> bool:
+def _changes_rows(body: LoopEquation) -> bool:
     stacks = [(c.before, c.after) for c in body.carried if c.after is not c.before]
     stacks = [(before, after) for before, after in stacks if is_endless(before)]
     if not stacks:
@@ -62,7 +66,7 @@ def _changes_rows(body: Any) -> bool:
     return all(_changes_by_rows(before, after, used) for before, after in stacks)
 
 
-def _changes_by_rows(before: Any, after: Any, used: dict) -> bool:
+def _changes_by_rows(before: Value, after: Value, used: dict) -> bool:
     if is_appended(before, after, used):
         return True
     loops = passed_on(before, after)

@@ -39,7 +39,7 @@ class Stack:
         self.size, self.rows, self.loose, self.growing = size, rows, loose, growing
         self.length = length
 
-    def having(self, rows: Any) -> Stack:
+    def having(self, rows: object) -> Stack:
         """The same with other rows."""
         return Stack(self.size, rows, self.loose, self.growing, self.length)
 
@@ -61,7 +61,7 @@ class UniformList:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Value):
+    def __init__(self, value: Any):
         self.value = value
 
 
@@ -73,14 +73,14 @@ class ListSegment:
 
     __slots__ = ("rows", "start", "step")
 
-    def __init__(self, rows: Any, start: Value, step: int):
+    def __init__(self, rows: object, start: Value, step: int):
         self.rows, self.start, self.step = rows, start, step
 
     def parts(self) -> tuple:
         """The arrays it has."""
         return self.rows, self.start
 
-    def of(self, rows: Any, start: Any) -> ListSegment:
+    def of(self, rows: Value | ListSegment, start: Value) -> ListSegment:
         """The same with other arrays."""
         return ListSegment(rows, start, self.step)
 
@@ -94,7 +94,7 @@ class SegmentedList:
 
     __slots__ = ("count", "depth", "rows", "starts", "step")
 
-    def __init__(self, rows: Any, starts: Any, step: int, count: Any = None, depth: int = 1):
+    def __init__(self, rows: Any, starts: object, step: int, count: object = None, depth: int = 1):
         self.rows, self.starts, self.step = rows, starts, step
         self.count, self.depth = count, depth
 
@@ -142,7 +142,7 @@ def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> An
     return function(tree)
 
 
-def leaves(tree: Any) -> list:
+def leaves(tree: object) -> list:
     """The arrays of a tree, in order."""
     found: list = []
     mapped(found.append, tree)
@@ -173,7 +173,7 @@ def form(tree: Any) -> Any:
     return (tree.dims, tree.dtype)
 
 
-def template(tree: Any) -> Any:
+def template(tree: object) -> Any:
     """A tree of which only the form counts, with whole arrays as the rows of stacks."""
     if type(tree) is History:
         return History(tree.trips, {node: template(x) for node, x in tree.values.items()})
@@ -191,7 +191,7 @@ def template(tree: Any) -> Any:
     return tree.having(mapped(whole, tree.rows, True))
 
 
-def arranged(tree: Any, like: Any) -> Any:
+def arranged(tree: object, like: object) -> Any:
     """A tree with the parts of histories in the order they have in `like`."""
     if type(tree) is History and type(like) is History:
         if set(tree.values) != set(like.values):

@@ -12,7 +12,7 @@ import glob
 import math
 import os
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from talweg.core.system_errors import from_system
 from talweg.formats import files, wav
 from talweg.formats.images import codecs, png
 from talweg.prims.host import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXT = NoGradient("files and strings have no derivative")
 PIXELS = NoGradient("pixels of files are integers")
@@ -42,7 +45,7 @@ def data_of(x: Any) -> bytes:
     return x if isinstance(x, bytes) else x[()]
 
 
-def each(function, x):
+def each(function: Callable, x):
     """The function of each string of an array, as an array of objects."""
     found = np.empty(np.shape(x), object)
     found.reshape(-1)[:] = [function(data) for data in np.asarray(x, object).reshape(-1).tolist()]
@@ -230,7 +233,7 @@ class begins_with:
         return each(lambda data: data.startswith(beginning), x).astype(bool)
 
 
-def _encodings(x, encode):
+def _encodings(x, encode: Callable):
     """The encodings of images [..., height, width, channels]."""
     flat = x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
     found = np.empty(len(flat), object)
@@ -399,7 +402,7 @@ class decode_raw:
         return found.reshape(*array.shape, count // kind.itemsize)
 
 
-def _from_base64(data):
+def _from_base64(data: bytes):
     stripped = data.rstrip(b"=")
     if len(stripped) % 4 == 1:
         raise invalid("TW209", "Base64 string length cannot be 1 modulo 4.")
@@ -412,7 +415,7 @@ def _from_base64(data):
         raise invalid("TW209", "Invalid character found in base64.") from None
 
 
-def _to_base64(data):
+def _to_base64(data: bytes):
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 

@@ -10,6 +10,7 @@ Each feature asked for is a plan: (kind, name, dtype, shape), and gives one or m
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from talweg.core.dtypes import float32, int64, string
 from talweg.core.errors import InvalidArgumentError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.formats import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
 
 FIXED, SEQUENCE, VALUES = "fixed", "sequence", "values"
 _KINDS = {string: examples.BYTES, float32: examples.FLOATS, int64: examples.INTEGERS}
@@ -38,7 +44,7 @@ def _infer(serialized, plans):
     return found
 
 
-def _values(name, dtype, data):
+def _values(name: str, dtype: DType, data: bytes):
     """The values of a feature; None if there are none. InvalidArgumentError for another dtype."""
     kind, values = (0, []) if data is None else examples.feature(data)
     if not kind:
@@ -53,13 +59,13 @@ def _values(name, dtype, data):
     return values
 
 
-def _array(values, dtype, shape):
+def _array(values, dtype, shape: tuple):
     found = np.empty(len(values), dtype.numpy_dtype)
     found[:] = values
     return found.reshape(shape)
 
 
-def _fixed(plan, records, default):
+def _fixed(plan: tuple, records: list, default: np.ndarray | None):
     _, name, dtype, shape = plan
     size, found = math.prod(shape), []
     for record in records:
@@ -84,7 +90,7 @@ def _fixed(plan, records, default):
     return found
 
 
-def _sequence(plan, records, default):
+def _sequence(plan, records: list, default: np.ndarray | None):
     """Of each record an array [n, *shape]."""
     _, name, dtype, shape = plan
     size, found = math.prod(shape), []
@@ -106,7 +112,7 @@ def _sequence(plan, records, default):
     return filled
 
 
-def _several(plan, records):
+def _several(plan: tuple, records: list):
     """All values, and the number of each record's."""
     _, name, dtype, _ = plan
     found = [_values(name, dtype, record.get(name)) for record in records]
@@ -119,7 +125,7 @@ def _several(plan, records):
     return whole, np.array([len(part) for part in parts], np.int64)
 
 
-def parsed(records, plans, defaults, single):
+def parsed(records: list, plans: tuple, defaults: tuple, single: bool):
     """The results of the plans for records, dictionaries of features."""
     given, results = iter(defaults), []
     for plan in plans:
@@ -139,7 +145,7 @@ def parsed(records, plans, defaults, single):
     return results
 
 
-def records_of(serialized, read):
+def records_of(serialized: object, read: Callable):
     """Each string read; InvalidArgumentError for what is no such message."""
     found = []
     for data in np.asarray(serialized, object).reshape(-1).tolist():

@@ -32,13 +32,13 @@ def check_rank(name, operand, x, rank, hint=""):
         )
 
 
-def longest(rows, columns, low, high):
+def longest(rows: int, columns: int, low: int, high: int):
     """The length of the longest of the diagonals low..high."""
     return largest(0, smallest(rows + smallest(high, 0), columns - largest(low, 0)))
 
 
 @lru_cache(maxsize=256)
-def places(rows, columns, low, high, align):
+def places(rows: int, columns: int, low: int, high: int, align: str):
     """For each entry of the compact form [high-low+1, l]: row, column, whether it exists."""
     length = longest(rows, columns, low, high)
     upper, lower = align.split("_")
@@ -57,7 +57,7 @@ def places(rows, columns, low, high, align):
 
 
 @lru_cache(maxsize=256)
-def _entries(rows, columns, low, high, align):
+def _entries(rows: int, columns: int, low: int, high: int, align: str):
     """For each entry of the matrix: its place in the flat compact form, whether it is there."""
     row, column, there = places(rows, columns, low, high, align)
     place, on = np.zeros((rows, columns), np.int64), np.zeros((rows, columns), bool)
@@ -66,14 +66,14 @@ def _entries(rows, columns, low, high, align):
     return place, on
 
 
-def _taken(t, flat, place, there):
+def _taken(t, flat, place: object, there):
     """flat[..., place], and zeros where there is nothing, for `expand` rules."""
     rank = len(flat.dims) - 1
     found = t.apply(gather, flat, t.array(place), axis=rank, batch_dims=0)
     return found if there.all() else t.select(t.array(there), found, t.zeros_of(found))
 
 
-def diagonal_dims(name, dims, low, high):
+def diagonal_dims(name: str, dims: tuple, low: int, high: int):
     """The shape of the diagonals low..high of a matrix of shape `dims`."""
     rows, columns = dims[-2:]
     for value in (low, high):

@@ -35,7 +35,7 @@ from talweg.prims.linalg.systems import (
 CHOICE = NoGradient("the order of rows is piecewise constant")
 
 
-def _rows(x, start, stop):
+def _rows(x, start: int, stop: object):
     """x[..., start:stop, :]."""
     lead = x.dims[:-2]
     return strided_slice(
@@ -46,7 +46,7 @@ def _rows(x, start, stop):
     )
 
 
-def _columns(x, start, stop):
+def _columns(x, start: object, stop: object):
     """x[..., start:stop]."""
     lead = x.dims[:-1]
     return strided_slice(
@@ -54,23 +54,23 @@ def _columns(x, start, stop):
     )
 
 
-def upper_of(x):
+def upper_of(x: object):
     """The upper triangle of x, diagonal halved."""
     return adjoint(half_lower(adjoint(x)))
 
 
-def hermitian_from_upper(x):
+def hermitian_from_upper(x: object):
     """The Hermitian matrix with the upper triangle of x and the real part of its diagonal."""
     half = upper_of(x)
     return half + adjoint(half)
 
 
-def over_upper(x, r):
+def over_upper(x: object, r: object):
     """x r⁻¹ for upper triangular r."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=True))
 
 
-def over_upper_adjoint(x, r):
+def over_upper_adjoint(x: object, r: object):
     """x r⁻ᴴ for upper triangular r."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
@@ -137,7 +137,7 @@ class qr:
     )
 
 
-def _thin(g, z, x):
+def _thin(g: tuple, z: tuple, x):
     """q̄, r̄, q, r without what only full matrices have, and the further column of q (or None)."""
     (gq, gr), (q, r) = g, z
     m, n = x.dims[-2:]
@@ -196,14 +196,14 @@ class permute_rows:
     rejects = (Reject([3, 2], np.array([0, 1]), inverse=False, code="TW204"),)
 
 
-def unit_lower(x):
+def unit_lower(x: object):
     """The strictly lower triangle of x with ones on the diagonal."""
     ones = zeros_of(diagonal(x)) + 1
     low = band_part(x, lower=-1, upper=0)
     return matrix_set_diag(low, ones, low=0, high=0, align="RIGHT_LEFT")
 
 
-def strict_lower(x):
+def strict_lower(x: object):
     """The strictly lower triangle of x."""
     return x - band_part(x, lower=0, upper=-1)
 

@@ -7,6 +7,8 @@ Matrices", theorem 3.6).  The adjoint of L(x, .) is L(xᴴ, .), so rules of all 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.declare import LEADING, check_dtype, primitive
@@ -31,10 +33,13 @@ from talweg.prims.linalg.systems import (
 )
 from talweg.prims.reduce import reduce_max, reduce_sum
 
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 DIAGONALS = np.array([[1.0, -0.5, 0.3, 9], [4.0, 3, 5, 4], [9, 0.7, 1.2, -1.0]], np.float32)
 
 
-def _block(x, rows, columns):
+def _block(x, rows: tuple, columns: tuple):
     """x[..., rows, columns] for slices given as pairs."""
     lead = x.dims[:-2]
     return strided_slice(
@@ -56,7 +61,7 @@ def _size(e):
     return stop_gradient(cast(found, dtype=e.dtype))
 
 
-def frechet(function, x, e):
+def frechet(function: Primitive, x, e):
     """L(x, e): the derivative of `function` at x in the direction e.
 
     L is linear in e: a direction of size 1 is used, so that it does not change the scaling.
@@ -209,7 +214,7 @@ def _down(x):
     return concat(zeros_of(last), rest, axis=len(x.dims) - 2)
 
 
-def _split(x, at):
+def _split(x, at: int):
     rows, every = x.dims[-2], (0, x.dims[-1])
     return _block(x, (0, at), every), _block(x, (at, rows), every)
 
@@ -223,7 +228,7 @@ def diagonals_of(d):
     return _up(_down(upper)), middle, _down(_up(lower))
 
 
-def compact(upper, middle, lower):
+def compact(upper: object, middle, lower: object):
     """Three columns [..., m, 1] as the rows of [..., 3, m]."""
     shape = (*middle.dims[:-2], 1, middle.dims[-2])
     rows = [reshape(x, shape=shape) for x in (upper, middle, lower)]

@@ -43,7 +43,7 @@ from talweg.prims.linalg.systems import (
 TALL = np.array([[1.0, 0.3], [-0.4, 2.0], [0.7, 0.2]], np.float32)
 
 
-def diagonal(x):
+def diagonal(x: object):
     """The diagonal of the last two axes."""
     return matrix_diag_part(x, low=0, high=0, align="RIGHT_LEFT")
 
@@ -69,23 +69,23 @@ def real_part(x):
     return cast(real(x), dtype=x.dtype) if x.dtype.is_complex else x
 
 
-def inverse_or_zero(x):
+def inverse_or_zero(x: object):
     """1 / x, and 0 where x = 0."""
     return div_no_nan(zeros_of(x) + 1, x)
 
 
-def inverse_differences(w):
+def inverse_differences(w: object):
     """f[i, j] = 1 / (w[j] - w[i]), and 0 where they are equal."""
     return inverse_or_zero(row(w) - column(w))
 
 
-def lower_as_hermitian(t):
+def lower_as_hermitian(t: object):
     """The Hermitian matrix with the lower triangle of t and the real part of its diagonal."""
     half = half_lower(t)
     return half + adjoint(half)
 
 
-def hermitian_as_lower(g):
+def hermitian_as_lower(g: object):
     """The adjoint of `lower_as_hermitian`."""
     both = band_part(g + adjoint(g), lower=-1, upper=0)
     return matrix_set_diag(both, real_part(diagonal(g)), low=0, high=0, align="RIGHT_LEFT")
@@ -209,13 +209,13 @@ class eig:
     rejects = RECTANGLE
 
 
-def _svd_dims(x, full):
+def _svd_dims(x, full: bool):
     m, n = x.dims[-2:]
     lead, count = x.dims[:-2], smallest(m, n)
     return ((*lead, count), (*lead, m, m if full else count), (*lead, n, n if full else count))
 
 
-def _columns(x, start, stop):
+def _columns(x, start: object, stop: object):
     """x[..., start:stop]."""
     lead = x.dims[:-1]
     return strided_slice(
@@ -223,7 +223,7 @@ def _columns(x, start, stop):
     )
 
 
-def _thin(z, x):
+def _thin(z: tuple, x):
     """s, u, v without the columns that only full matrices have, and these columns (or None)."""
     s, u, v = z
     m, n = x.dims[-2:]
@@ -249,12 +249,12 @@ def _is_tall(x):
     return x.dims[-2] > x.dims[-1]
 
 
-def _gaps(s):
+def _gaps(s: object):
     """e[i, j] = 1 / (s[j]² - s[i]²), and 0 where they are equal."""
     return inverse_or_zero((row(s) - column(s)) * (row(s) + column(s)))
 
 
-def _off(x, basis):
+def _off(x: object, basis: object):
     """The part of the columns of x that is orthogonal to the columns of `basis`."""
     return x - matmul(basis, matmul(adjoint(basis), x))
 
@@ -342,7 +342,7 @@ class svd:
     )
 
 
-def _with_extra(moved, basis, extra):
+def _with_extra(moved, basis: object, extra: object):
     """The tangent of [basis, extra], where extra stays orthogonal to basis."""
     if extra is None:
         return moved

@@ -41,7 +41,7 @@ def check_matrix(name, operand, x):
     check_rank(name, operand, x, 2)
 
 
-def check_square(name, operand, x):
+def check_square(name: object, operand: object, x):
     """InvalidArgumentError unless `x` is a batch of square matrices of such a dtype."""
     check_matrix(name, operand, x)
     if differ(x.dims[-1], x.dims[-2]):
@@ -50,7 +50,7 @@ def check_square(name, operand, x):
         )
 
 
-def square_infer(name):
+def square_infer(name: str):
     """The shape rule of a function of square matrices whose result has the operand's shape."""
 
     def infer(x):
@@ -76,12 +76,12 @@ def product_trace(x, y):
     return reduce_sum(x * turned(y), axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False)
 
 
-def hermitian_part(x):
+def hermitian_part(x: object):
     """(x + xᴴ) / 2."""
     return 0.5 * (x + adjoint(x))
 
 
-def half_lower(x):
+def half_lower(x: object):
     """The lower triangle of x with the diagonal halved: Φ of Murray 2016."""
     low = band_part(x, lower=-1, upper=0)
     diagonal = matrix_diag_part(x, low=0, high=0, align="RIGHT_LEFT")
@@ -184,7 +184,7 @@ class det:
     rejects = RECTANGLE
 
 
-def _signed_log(x):
+def _signed_log(x: np.ndarray):
     sign, log = np.linalg.slogdet(x)
     sign = np.where(np.isnan(log), np.nan, sign)
     return np.asarray(sign, x.dtype)[()], np.asarray(log, np.zeros((), x.dtype).real.dtype)[()]
@@ -379,6 +379,6 @@ class triangular_solve:
     )
 
 
-def triangle(x, lower):
+def triangle(x: object, lower: bool):
     """One triangle of x, zero elsewhere."""
     return band_part(x, lower=-1 if lower else 0, upper=0 if lower else -1)

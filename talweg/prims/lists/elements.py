@@ -8,6 +8,8 @@ length.  Lists are changed as wholes in `parts.py`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.aval import Aval
@@ -19,6 +21,9 @@ from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List, total
 from talweg.prims.control import zero, zero_like, zeros_if_absent
 from talweg.prims.rows import EVEN, UNEVEN, Kinds, element_dims, in_front, more_dims, turned
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 _LIST = Aval((), variant)
 INDEX = NoGradient("an index is an integer")
@@ -139,7 +144,7 @@ class list_get:
         return None if t[0] is None else list_take(t[0], index, *zero_like(z), **zero(z))
 
 
-def _checked(what, values, index):
+def _checked(what: object, values, index):
     place = int(index)
     if not 0 <= place < len(values):
         raise invalid(
@@ -150,7 +155,7 @@ def _checked(what, values, index):
     return place
 
 
-def _unwritten(place, dims, dtype):
+def _unwritten(place: object, dims: tuple, dtype: DType):
     if dims is None or any(type(size) is not int for size in dims):
         raise invalid("TW206", f"Could not read index {place} of the list: it was not written yet")
     return np.zeros(dims, dtype.numpy_dtype)
@@ -195,7 +200,7 @@ class list_set:
         return list_set(direction, index, part, limited=False)
 
 
-def check_place(place, size, limited):
+def check_place(place: int, size: int, limited: bool):
     """InvalidArgumentError unless element `place` of a list may be written."""
     if place < 0 or (limited and place >= size):
         raise invalid(
@@ -305,7 +310,7 @@ class list_stack:
         return None if t is None else list_stack_like(t, z)
 
 
-def stacked(values, dims, dtype):
+def stacked(values: list, dims: tuple | None, dtype: DType):
     """The elements of a list as one array."""
     like = next((value for value in values if value is not None), None)
     if like is None:

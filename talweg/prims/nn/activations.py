@@ -81,7 +81,7 @@ class leaky_relu:
         return minimum(x, 0)
 
 
-def _elu(x):
+def _elu(x: np.generic | np.ndarray):
     return np.add(np.maximum(x, 0), np.expm1(np.minimum(x, 0)))
 
 
@@ -97,7 +97,7 @@ def elu(y, x):
     return select(less(y, 0), y + 1, one_like(y))
 
 
-def _selu(x):
+def _selu(x: np.generic | np.ndarray):
     number = np.asarray(x).dtype.type
     low = np.expm1(np.minimum(x, 0)) * number(SELU_SCALE * SELU_ALPHA)
     return np.add(np.maximum(x, 0) * number(SELU_SCALE), low)
@@ -124,7 +124,7 @@ def selu(y, x):
     return select(less(y, 0), y + SELU_SCALE * SELU_ALPHA, rising)
 
 
-def _normal_cdf(x):
+def _normal_cdf(x: np.generic | np.ndarray):
     from scipy.special import ndtr
 
     if x.dtype.itemsize == 2:
@@ -160,12 +160,12 @@ def gelu(y, x):
 # -- softmax
 
 
-def _wide(x):
+def _wide(x: np.ndarray):
     """`x`, 16-bit floats as float32."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-def shifted(x, axis):
+def shifted(x: np.ndarray, axis: int):
     """x - max x along `axis`, a new array."""
     wide = _wide(x)
     if not wide.shape[axis]:
@@ -173,28 +173,28 @@ def shifted(x, axis):
     return wide - np.maximum.reduce(wide, axis, keepdims=True)
 
 
-def softmax_array(x, *, axis):
+def softmax_array(x: np.ndarray, *, axis: int):
     result = shifted(x, axis)
     np.exp(result, out=result)
     result /= np.add.reduce(result, axis, keepdims=True)
     return result.astype(x.dtype, copy=False)
 
 
-def _log_softmax(x, *, axis):
+def _log_softmax(x: np.ndarray, *, axis: int):
     result = shifted(x, axis)
     result -= np.log(np.add.reduce(np.exp(result), axis, keepdims=True))
     return result.astype(x.dtype, copy=False)
 
 
-def _infer_softmax(name):
-    def infer(x, *, axis):
+def _infer_softmax(name: str):
+    def infer(x, *, axis: int):
         check_dtype(name, "logits", x.dtype, FLOATING)
         return Aval(x.dims, x.dtype)
 
     return infer
 
 
-def total(x, axis):
+def total(x: object, axis: int):
     """Σ x along `axis`, which stays with size 1."""
     return reduce_sum(x, axes=(axis,), keepdims=True)
 

@@ -14,6 +14,8 @@ of convolution to any order: each is a transpose of the other two.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
 from talweg.core.dims import Dim, below, differ, is_symbolic, largest, same
@@ -25,13 +27,16 @@ from talweg.kernels import window as windows
 from talweg.prims.indexing import in_float32
 from talweg.prims.layout import batch_to_front, reshape, transpose
 
+if TYPE_CHECKING:
+    from talweg.core.dims import Size
+
 CONVOLVED = FLOATING | {int32}
 
 
 # -- shapes
 
 
-def convolution_type(x, strides, groups):
+def convolution_type(x, strides: tuple, groups):
     """TensorFlow's type of a convolution: by the number of axes, and whether channels mix."""
     if len(strides) == 3:
         return "Conv3D"
@@ -39,14 +44,14 @@ def convolution_type(x, strides, groups):
     return "DepthwiseConv2dNative" if alone else "Conv2D"
 
 
-def check_positive(name, argument, values):
+def check_positive(name, argument: object, values):
     """InvalidArgumentError unless all values are positive."""
     for value in values:
         if below(value, 1):
             raise invalid("TW207", f"{name}: {argument}={tuple(values)}", "positive numbers")
 
 
-def output_dims(name, sizes, window, strides, padding, dilation):
+def output_dims(name: object, sizes, window, strides, padding, dilation):
     """The number of windows per spatial axis, None where the size is not known."""
     check_positive(name, "strides", strides)
     check_positive(name, "dilations", dilation)
@@ -77,7 +82,7 @@ def output_dims(name, sizes, window, strides, padding, dilation):
     return tuple(found)
 
 
-def _outputs(size, taps, stride, padding, step):
+def _outputs(size, taps, stride, padding: str, step):
     """The number of windows along one axis of which a size is symbolic."""
     if padding == "SAME":
         return (size + stride - 1) // stride
@@ -85,7 +90,7 @@ def _outputs(size, taps, stride, padding, step):
     return largest((size + low + high - windows.extent(taps, step)) // stride + 1, 0)
 
 
-def check_rank(name, x, rank, argument="input"):
+def check_rank(name: object, x, rank, argument: object = "input"):
     """InvalidArgumentError unless `x` has `rank` axes, of which at least one is spatial."""
     if x.ndim != rank or rank < 3:
         raise invalid(
@@ -95,7 +100,7 @@ def check_rank(name, x, rank, argument="input"):
         )
 
 
-def check_outputs(name, g, sizes, window, strides, padding, dilation):
+def check_outputs(name, g, sizes, window, strides, padding: str | tuple, dilation: tuple):
     """InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
     found = output_dims(name, sizes, window, strides, padding, dilation)
     for wanted, size in zip(found, g.dims[1:-1]):
@@ -109,7 +114,9 @@ def check_outputs(name, g, sizes, window, strides, padding, dilation):
             )
 
 
-def padding_pairs(sizes, window, strides, padding, dilation):
+def padding_pairs(
+    sizes: tuple, window: tuple, strides: tuple, padding: str | tuple, dilation: tuple
+):
     """(in front, behind) per spatial axis."""
     if padding == "SAME" and (is_symbolic(sizes) or is_symbolic(window)):
         rest = zip(sizes, window, strides, dilation)
@@ -117,7 +124,7 @@ def padding_pairs(sizes, window, strides, padding, dilation):
     return windows.explicit_padding(padding, sizes, window, strides, dilation)
 
 
-def _same_padding(size, taps, stride, step):
+def _same_padding(size: int, taps: tuple, stride: int, step: object):
     """(in front, behind) along an axis whose size is symbolic."""
     outputs = _outputs(size, taps, stride, "SAME", step)
     total = largest((outputs - 1) * stride + windows.extent(taps, step) - size, 0)
@@ -132,12 +139,12 @@ def merged(x):
     return reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
 
 
-def parted(y, size):
+def parted(y, size: object):
     """`[B N, ...]` as `[B, N, ...]`."""
     return reshape(y, shape=(size, y.dims[0] // size, *y.dims[1:]))
 
 
-def _inside(x, groups, axis):
+def _inside(x, groups: int, axis: int):
     """`[B, ..., G c, ...]` as `[..., G B c, ...]`, where axis counts after B."""
     dims, size = x.dims[1:], x.dims[0]
     axis %= len(dims)
@@ -149,7 +156,7 @@ def _inside(x, groups, axis):
     )
 
 
-def _outside(y, size, groups, axis):
+def _outside(y, size, groups: object, axis):
     """`[..., G B c, ...]` as `[B, ..., G c, ...]`: `_inside` undone."""
     dims = y.dims
     axis %= len(dims)
@@ -162,10 +169,10 @@ def _outside(y, size, groups, axis):
     )
 
 
-def leading(name):
+def leading(name: str):
     """The batch rule of an operation whose operands all have N in front."""
 
-    def batch(size, batched, *operands, **params):
+    def batch(size: Size, batched: tuple, *operands: object, **params: object):
         prim = later(name)
         fronted = [batch_to_front(size, x, own) for x, own in zip(operands, batched)]
         results = prim(*map(merged, fronted), **params)

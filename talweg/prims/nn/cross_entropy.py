@@ -135,7 +135,7 @@ def _infer_classes(labels, logits):
         )
 
 
-def _check_classes(labels, logits):
+def _check_classes(labels, logits: np.ndarray):
     """InvalidArgumentError unless every label is the number of a class."""
     classes = logits.shape[-1]
     unsigned = labels.view(f"u{labels.itemsize}")  # a negative number is a large one there

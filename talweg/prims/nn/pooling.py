@@ -8,6 +8,7 @@ derivatives of `max_pool` to any order.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from talweg.prims.nn.convolution import (
     output_dims,
     padding_pairs,
 )
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
 
 POOLED = REAL - {uint32, uint64}
 CHOSEN = NoGradient("which element is the maximum is piecewise constant")
@@ -49,7 +53,7 @@ _REJECTS = (
 FIRST = {"x": "of several maxima in a window, the first in row-major order has the derivative"}
 
 
-def _infer(name, accepts):
+def _infer(name: str, accepts: frozenset[DType]):
     def infer(x, *, window, strides, padding, dilation):
         check_dtype(name, "input", x.dtype, accepts)
         check_rank(name, x, len(window) + 2)
@@ -60,7 +64,7 @@ def _infer(name, accepts):
     return infer
 
 
-def _check_padding(name, window, padding):
+def _check_padding(name: str, window: tuple, padding: str | tuple):
     if isinstance(padding, str):
         return
     for taps, pair in zip(window, padding):
@@ -72,7 +76,7 @@ def _check_padding(name, window, padding):
             )
 
 
-def _geometry(sizes, window, strides, padding, dilation):
+def _geometry(sizes: tuple, window: tuple, strides: tuple, padding: str | tuple, dilation: tuple):
     pairs = padding_pairs(sizes, window, strides, padding, dilation)
     return window, strides, pairs, dilation
 

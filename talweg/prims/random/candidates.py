@@ -14,7 +14,7 @@ from talweg.kernels.random.philox import BLOCK
 from talweg.kernels.random.streams import kept, reserve
 
 
-def _check(classes, num_true, num_sampled, unique, range_max):
+def _check(classes, num_true, num_sampled, unique: object, range_max: object):
     check_dtype("candidate sampler", "true_classes", classes.dtype, {int64})
     if num_sampled < 1 or num_true < 1:
         text = f"candidate sampler: num_true={num_true}, num_sampled={num_sampled}"
@@ -32,7 +32,7 @@ def _check(classes, num_true, num_sampled, unique, range_max):
         raise invalid("TW207", f"Sampler's range is too small: {range_max} < {num_sampled}")
 
 
-def _sampler(kind, range_max, weights, key):
+def _sampler(kind: str, range_max: int, weights: list, key: object):
     if kind == "uniform":
         return kernels.Uniform(range_max)
     if kind == "log_uniform":

@@ -10,6 +10,7 @@ outcome the sample jumps, so finite differences for a fixed stream do not show t
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +39,11 @@ from talweg.prims.reduce import reduce_sum
 from talweg.prims.special import digamma, erfc, gamma_density, igamma_by_a, in_double
 from talweg.prims.transcendental import exp, log
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.dtypes import DType
+
 COUNT = NoGradient("a count is an integer", "a continuous relaxation, or a score-function estimate")
 _RATES = frozenset((float16, float32, float64, int32, int64))
 _WIDE = frozenset((float16, float32, float64))
@@ -49,7 +55,7 @@ def _flat(x, dims):
     return np.broadcast_to(x, dims).reshape(-1)
 
 
-def _spread(draw, shape, parameters):
+def _spread(draw: Callable, shape: tuple, parameters: list[np.ndarray]):
     """[shape] + [parameters] from `draw(v1, v2, ...)`, which gives one number for each element.
 
     The numbers of one set of parameters are drawn in a row.
@@ -60,7 +66,7 @@ def _spread(draw, shape, parameters):
     return np.ascontiguousarray(numbers.reshape(math.prod(dims), count).T).reshape((*shape, *dims))
 
 
-def _narrow(x, target):
+def _narrow(x: np.ndarray, target: np.dtype):
     """Float64 as `target`; 16-bit floats by way of float32, as TensorFlow rounds them."""
     return (x.astype(np.float32) if target.itemsize == 2 else x).astype(target)
 
@@ -140,7 +146,7 @@ class random_gamma:
 # -- counts
 
 
-def _counts(found, dtype):
+def _counts(found: np.ndarray, dtype: DType):
     """Counts as `dtype`; InvalidArgumentError for those no integer can be."""
     target = dtype.numpy_dtype
     if target.kind == "i" and not np.isfinite(found).all():
@@ -164,7 +170,7 @@ class random_poisson:
     def numpy(stream, r, *, shape, dtype):
         start, largest = stream_of_state(stream), float(dtype.max)
 
-        def draw(rate):
+        def draw(rate: np.ndarray):
             return rejection.poisson(start, rate, largest)
 
         return _counts(_spread(draw, shape, [np.asarray(r).astype(np.float64)]), dtype)
@@ -202,7 +208,7 @@ class random_binomial:
     def numpy(stream, n, p, *, shape, dtype):
         start = stream_of_state(stream)
 
-        def draw(count, chance):
+        def draw(count: np.ndarray, chance: np.ndarray):
             return rejection.binomial(start, count, chance)
 
         return _counts(_spread(draw, shape, [n, p]), dtype)
@@ -223,7 +229,7 @@ class random_binomial:
     )
 
 
-def _broadcast(name, *operands):
+def _broadcast(name: str, *operands):
     from_dims = [operand.dims for operand in operands]
     try:
         return broadcast_dims(name, *from_dims)
@@ -279,7 +285,7 @@ def _weights(z, mean, deviation, low, high):
     return x, a, b, by_low, by_high
 
 
-def _partials(z, mean, deviation, low, high):
+def _partials(z: object, mean: object, deviation: object, low: object, high: object):
     """∂z by each of the four parameters, in float64.  Shifting all moves z; so does scaling."""
     x, a, b, by_low, by_high = _weights(z, mean, deviation, low, high)
     return 1 - by_low - by_high, x - a * by_low - b * by_high, by_low, by_high

@@ -47,7 +47,7 @@ def word(s: Any, stream: Any, block: Any, number: Any, dtype: DType) -> Any:
 # -- numbers made of words
 
 
-def cost(stream: Any, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> float | None:
+def cost(stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> float | None:
     """What an element costs; None where there is no form: ThreeFry, and what is drawn again."""
     if algorithm != PHILOX or kind not in COSTS:
         return None
@@ -86,7 +86,7 @@ def computed(dtype: DType) -> DType:
     return float64 if dtype is float64 else float32
 
 
-def normal(s: Any, stream: Any, place: Any, dtype: DType) -> Any:
+def normal(s: Any, stream: object, place: Any, dtype: DType) -> Any:
     """A number of a pair by Box and Muller: √(-2 log u) times sin 2πv, or cos 2πv."""
     wide = computed(dtype)
     unsigned = uint64 if wide is float64 else uint32
@@ -123,14 +123,16 @@ def turned(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
     return s.bits(s.xor(s.bits(found, int32), sign), float32)
 
 
-def truncated(s: Any, stream: Any, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> Any:
+def truncated(
+    s: Any, stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int
+) -> Any:
     """The `redraw` rule: of each group's own blocks, the first normal numbers within the bounds."""
     if algorithm != PHILOX or kind != "truncated_normal":
         return None
     wide = computed(dtype)
     group = 16 // wide.size
 
-    def draw(place: Any) -> Any:
+    def draw(place: object) -> Any:
         return normal(s, stream, place, wide)
 
     def keep(number: Any) -> Any:
@@ -168,7 +170,9 @@ def classes(t: Any, stream: Any, logits: Any, *, size: int, dtype: DType) -> Any
 # -- integers between bounds
 
 
-def cost_of_integers(stream: Any, low: Any, high: Any, *, shape: tuple, algorithm: int) -> Any:
+def cost_of_integers(
+    stream: object, low: object, high: object, *, shape: tuple, algorithm: int
+) -> Any:
     """What an element costs: mostly the division."""
     return 40.0 if algorithm == PHILOX else None
 
@@ -221,7 +225,7 @@ def skipped(s: Any, index: tuple, state: Any, *, blocks: int, algorithm: int) ->
     return s.bits(further_on(s, index, parts, steps), int64)
 
 
-def further_on(s: Any, index: tuple, parts: list, blocks: Any) -> Any:
+def further_on(s: Any, index: tuple, parts: list, blocks: object) -> Any:
     """An element of the state of a stream of Philox `blocks` further on than `parts` say."""
     low, high, key = parts
     moved = low + blocks

@@ -65,7 +65,7 @@ _KINDS = {
 }
 
 
-def check_stream(name, stream):
+def check_stream(name: str, stream):
     """InvalidArgumentError unless `stream` is three uint64."""
     check_dtype(name, "stream", stream.dtype, {uint64})
     if stream.dims is not None and dims_differ(stream.dims, (3,)):
@@ -129,7 +129,7 @@ class reserve_stream:
 STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
 
 
-def _check_state(name, state, algorithm):
+def _check_state(name, state, algorithm: int):
     check_dtype(name, "state", state.dtype, {int64})
     size = STATE_SIZE[algorithm]
     if state.dims is not None and dims_differ(state.dims, (size,)):
@@ -239,7 +239,7 @@ class random_numbers:
     )
 
 
-def _scalar(name, operand, value):
+def _scalar(name: str, operand: str, value):
     if value.dims not in (None, ()):
         shape = list(value.dims)
         raise invalid("TW203", f"{name}: {operand} must be a scalar, got shape {shape}")
@@ -362,7 +362,7 @@ class random_order:
 _INTEGERS = frozenset((int32, int64, uint32, uint64))
 
 
-def _shuffled(index, seed, limit, *, rounds):
+def _shuffled(index, seed: np.ndarray, limit, *, rounds: int):
     if np.any(index > limit):
         worst = index[index > limit].reshape(-1)[0] if np.ndim(index) else index
         raise invalid("TW206", f"index_shuffle: max_index must be >= index, but {limit} < {worst}")

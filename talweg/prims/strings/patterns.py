@@ -16,7 +16,7 @@ from talweg.prims.strings.joining import texts
 TEXT = NoGradient("strings have no derivative")
 
 
-def _scalar(function, name, x):
+def _scalar(function: str, name: str, x: Aval):
     check_dtype(function, name, x.dtype, {string})
     if x.dims:
         raise invalid("TW203", f"{function}: {name} has shape {x.dims}", "a scalar")

@@ -30,7 +30,7 @@ def _sparse(function, x, separator):
     return [Aval((None, 2), int64), Aval((None,), string), Aval((2,), int64)]
 
 
-def _mark(separator):
+def _mark(separator: np.ndarray):
     if np.ndim(separator):
         raise invalid("TW203", f"sep must be a scalar, got shape {np.shape(separator)}", "a scalar")
     return items(separator)[0]

@@ -6,7 +6,7 @@ import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import int32
@@ -20,6 +20,9 @@ from talweg.trace import control
 from talweg.trace.autograph.merging import Merging
 from talweg.trace.autograph.values import can_be_tensor, condition_of, is_symbolic
 from talweg.trace.bodies import BodyGraph, apply_branch
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 Thunk = Callable[[], Any]
 _LEAVING = ("do_return", "break_", "continue_")
@@ -103,7 +106,7 @@ def merging_one(name: str) -> Callable[[Merging, list], list]:
     return lambda merging, states: [merging.match(name, [state[0] for state in states])]
 
 
-def select(cond: Symbol, runs: list, merging: Merging, merge: Any) -> list:
+def select(cond: Symbol, runs: list, merging: Merging, merge: Callable[..., Any]) -> list:
     """Trace the functions, one for true and one for false; what comes out, merged."""
     pred = control.truth(cond, merging.statement)
     traced = [trace(run, name) for run, name in zip(runs, ("then", "else"))]
@@ -142,7 +145,7 @@ def with_tensors(values: list, tensors: list) -> list:
     return structure.pack(values, leaves, composites=True)
 
 
-def joined(pred: Symbol, traced: list, merging: Merging, merge: Any) -> list:
+def joined(pred: Symbol, traced: list, merging: Merging, merge: Callable[..., Any]) -> list:
     """What comes out of two traced branches, the first of them taken if `pred` is true."""
     graphs = [graph for graph, _ in traced]
     builds = merge(merging, [values for _, values in traced])
@@ -227,7 +230,7 @@ def _copied(values: tuple) -> tuple:
     return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
 
 
-def _uncopied(values: list, original: Any) -> list:
+def _uncopied(values: list, original: object) -> list:
     """The original in the place of copies that nobody changed."""
     if type(original) not in (list, dict):
         return values
@@ -256,7 +259,7 @@ def _kept_in_place(original: Any, value: Any) -> Any:
     return value
 
 
-def returned(value: Any, did_return: Any) -> Any:
+def returned(value: Tensor, did_return: bool) -> Any:
     """What a function returns; ValueError if it returns on some paths only."""
     if is_symbolic(did_return):
         raise value_error(

@@ -6,7 +6,7 @@ Calls with nothing symbolic among the arguments go to Python's function unchange
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
@@ -16,8 +16,11 @@ from talweg.trace.autograph.overloads import overload
 from talweg.trace.autograph.steps import IterationSteps, mapped, numbered, zipped
 from talweg.trace.autograph.values import is_symbolic
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-def _operation(name: str, *args: Any) -> Any:
+
+def _operation(name: str, *args: object) -> Any:
     """A public function of talweg, called."""
     return hooks.exported(name)(*args)
 
@@ -31,7 +34,7 @@ def _any_traced(values: tuple) -> bool:
     )
 
 
-def _is_dataset(value: Any) -> bool:
+def _is_dataset(value: Sequence[Any]) -> bool:
     """Whether a loop over `value` goes on as long as it has elements."""
     return hasattr(value, "traced_steps") and hasattr(value, "enumerate")
 
@@ -63,7 +66,7 @@ def float_(x: Any = 0.0) -> Any:
 
 
 @overload(builtins.len)
-def len_(x: Any) -> Any:
+def len_(x: Tensor) -> Any:
     """`len(x)`; a tensor where only the graph knows it."""
     if isinstance(x, IterationSteps):
         return x.length
@@ -99,7 +102,7 @@ def enumerate_(values: Any, start: Any = 0) -> Any:
 
 
 @overload(builtins.zip)
-def zip_(*values: Any, strict: bool = False) -> Any:
+def zip_(*values: object, strict: bool = False) -> Any:
     """`zip(...)`; over tensors, for a loop that is traced once."""
     found = zipped(values) if _any_traced(values) else None
     if found is not None:
@@ -108,7 +111,7 @@ def zip_(*values: Any, strict: bool = False) -> Any:
 
 
 @overload(builtins.map)
-def map_(function: Any, *values: Any) -> Any:
+def map_(function: object, *values: Any) -> Any:
     """`map(...)`; over tensors, for a loop that is traced once."""
     own = as_called(function)
     found = mapped(own, values) if _any_traced(values) else None
@@ -116,19 +119,19 @@ def map_(function: Any, *values: Any) -> Any:
 
 
 @overload(builtins.filter)
-def filter_(function: Any, values: Any) -> Any:
+def filter_(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     """`filter(...)` of a Python iterable, whose test may not depend on tensors."""
     return filter(None if function is None else as_called(function), values)
 
 
 @overload(builtins.any)
-def any_(values: Any) -> Any:
+def any_(values: tuple[Any, ...]) -> Any:
     """`any(...)`; a tensor for a vector of truth values, or for a list with tensors."""
     return _quantified(values, "reduce_any", "logical_or", any)
 
 
 @overload(builtins.all)
-def all_(values: Any) -> Any:
+def all_(values: tuple[Any, ...]) -> Any:
     """`all(...)`; a tensor for a vector of truth values, or for a list with tensors."""
     return _quantified(values, "reduce_all", "logical_and", all)
 
@@ -157,13 +160,13 @@ def sum_(values: Any, /, start: Any = 0) -> Any:
 
 
 @overload(builtins.min)
-def min_(*values: Any, **named: Any) -> Any:
+def min_(*values: object, **named: object) -> Any:
     """`min(...)`; of tensors, without truth values of them."""
     return _extreme(values, named, "reduce_min", "minimum", min)
 
 
 @overload(builtins.max)
-def max_(*values: Any, **named: Any) -> Any:
+def max_(*values: object, **named: object) -> Any:
     """`max(...)`; of tensors, without truth values of them."""
     return _extreme(values, named, "reduce_max", "maximum", max)
 
@@ -183,7 +186,7 @@ def _extreme(values: tuple, named: dict, reduce: str, join: str, plain: Any) -> 
 
 
 @overload(builtins.sorted)
-def sorted_(values: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
+def sorted_(values: tuple[Any, ...], /, *, key: object = None, reverse: bool = False) -> Any:
     """`sorted(...)`; of a tensor without a key, by `tf.sort`."""
     if is_symbolic(values) and key is None:
         return _operation("sort", values, -1, "DESCENDING" if reverse else "ASCENDING")

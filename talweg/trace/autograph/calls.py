@@ -16,7 +16,10 @@ from talweg.trace.autograph.overloads import OVERLOADS
 from talweg.trace.autograph.status import LOGGER, log, status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from talweg.trace.autograph import transpiler
+    from talweg.trace.autograph.operators import FunctionScope
 else:
     transpiler = LazyModule("talweg.trace.autograph.transpiler")  # needs malt
 
@@ -43,7 +46,7 @@ class Codes:
         """Keep a value as long as the code object lives."""
         key, found = id(code), self._found
 
-        def forget(reference: Any) -> None:
+        def forget(reference: object) -> None:
             found.pop(key, None)
 
         found[key] = (weakref.ref(code, forget), value)
@@ -94,7 +97,7 @@ def _made(function: FunctionType) -> Any:
     return transpiler.convert(function)
 
 
-def convert_root(function: Any) -> None:
+def convert_root(function: Callable[..., Any]) -> None:
     """Have the loops of a function converted whose module is otherwise left alone.
 
     The user asked for this very function (`tf.function`); what it calls follows its own module.
@@ -147,7 +150,9 @@ def as_converted(function: FunctionType) -> FunctionType:
     return function if made is None else made.function(function, OPERATORS[0])
 
 
-def converted_call(function: Any, args: tuple, kwargs: dict | None, scope: Any = None) -> Any:
+def converted_call(
+    function: Any, args: tuple, kwargs: dict | None, scope: FunctionScope | None = None
+) -> Any:
     """Call a function, converted if it is one of the user's."""
     kind = type(function)
     if kind is FunctionType:
@@ -170,7 +175,7 @@ def converted_call(function: Any, args: tuple, kwargs: dict | None, scope: Any =
     return function(*args, **(kwargs or {}))
 
 
-def as_called(function: Any) -> Any:
+def as_called(function: object) -> Any:
     """A function that somebody else will call, as converted code would call it."""
     if not callable(function):
         return function
@@ -180,11 +185,13 @@ def as_called(function: Any) -> Any:
     return functools.update_wrapper(functools.partial(_call, function), function, updated=())
 
 
-def _call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _call(function: object, /, *args: object, **kwargs: object) -> Any:
     return converted_call(function, args, kwargs)
 
 
-def call_as_it_is(function: Any, args: tuple, kwargs: dict | None, scope: Any = None) -> Any:
+def call_as_it_is(
+    function: Callable[..., Any], args: tuple, kwargs: dict | None, scope: str | None = None
+) -> Any:
     """A call in code that was converted by itself only."""
     if type(function) in (BuiltinFunctionType, type):
         function = OVERLOADS.get(function, function)

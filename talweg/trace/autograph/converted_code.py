@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import CodeType, FunctionType
-from typing import Any
 
 
 class Converted:
@@ -14,7 +13,7 @@ class Converted:
     def __init__(self, text: str, code: CodeType, name: str):
         self.text, self.code, self.name = text, code, name
 
-    def function(self, like: FunctionType, operators: Any) -> FunctionType:
+    def function(self, like: FunctionType, operators: object) -> FunctionType:
         """The converted function, with the closure, globals and defaults of `like`."""
         cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
         closure = tuple([cells[name] for name in self.code.co_freevars])

@@ -7,7 +7,6 @@ compiled as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from talweg.core.spec import TensorSpec
 from talweg.graph import structure
@@ -15,13 +14,13 @@ from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.signature import ArgumentPlace, Container
 
 
-def called_with(iteration: Callable[..., list], tensors: list, element: Any) -> list:
+def called_with(iteration: Callable[..., list], tensors: list, element: str | None) -> list:
     """iteration(tensors, element), traced as a function and called."""
     leaves = structure.flatten(element, composites=True)
     given = [leaf for leaf in leaves if leaf is not None]
     operands = [*tensors, *given]
 
-    def traced(*symbols: Any) -> list:
+    def traced(*symbols: object) -> list:
         remaining = iter(symbols[len(tensors) :])
         parts = [None if leaf is None else next(remaining) for leaf in leaves]
         return iteration(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 def set_loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool | None = None,
+    maximum_iterations: object = None,
+    shape_invariants: object = None,
 ) -> None:
     """Options of the loop whose body begins with this call; without effect elsewhere.
 

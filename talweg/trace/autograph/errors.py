@@ -9,7 +9,7 @@ from talweg.core.hooks import hooks
 from talweg.trace.autograph.values import condition_of, is_symbolic
 
 
-def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
+def assert_stmt(test: bool, message: Callable[[], Any]) -> None:
     """`assert test, message()`; for a tensor, checked when the graph runs."""
     test = condition_of(test)
     if is_symbolic(test):

@@ -14,7 +14,7 @@ from talweg.prims.control import require
 from talweg.trace.autograph.loop_variable_specs import LeafForm, NestForm
 
 
-def must_have_run(name: str, value: Any, ran: Any) -> Any:
+def must_have_run(name: str, value: object, ran: object) -> Any:
     """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
 
     Python raises UnboundLocalError there.
@@ -22,7 +22,7 @@ def must_have_run(name: str, value: Any, ran: Any) -> Any:
     return require(convert_to_tensor(value), ran, message=_after(name))
 
 
-def must_be_given(name: str, value: Any, given: Any) -> Any:
+def must_be_given(name: str, value: Symbol, given: Symbol) -> Any:
     """`value`, which a name has inside a loop; InvalidArgumentError where it is used and has none.
 
     Branches and loops inside that do not run do not use it.
@@ -30,7 +30,7 @@ def must_be_given(name: str, value: Any, given: Any) -> Any:
     return require(convert_to_tensor(value), given, message=_within(name), where_used=True)
 
 
-def value_and_given(name: str, value: Any) -> tuple | None:
+def value_and_given(name: str, value: object) -> tuple | None:
     """The value of a name and whether it has one, of what the functions above gave; else None."""
     if type(value) is not Symbol or value.node.prim is not require:
         return None
@@ -45,7 +45,7 @@ def name_of_given(name: str) -> str:
     return f"whether '{name}' has a value"
 
 
-def after_loop(form: Any) -> Any:
+def after_loop(form: PerhapsForm) -> Any:
     """The form of a name after the loop that gave it a value first."""
     if type(form) is NestForm:
         return NestForm(form.like, [after_loop(part) for part in form.parts])
@@ -64,7 +64,7 @@ class PerhapsForm(LeafForm):
         """The value, which raises where it is used and there is none."""
         return must_be_given(self.name, tensors[self.place], tensors[self.given])
 
-    def taken_apart(self, name: str, value: Any) -> list:
+    def taken_apart(self, name: str, value: Symbol) -> list:
         """The value, and whether there is one; TypeError or ValueError if it has another form."""
         (value,) = super().taken_apart(name, value)
         return list(value_and_given(self.name, value) or (value, True))

@@ -7,7 +7,7 @@ else is changed in place, as ever.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import type_error
 from talweg.core.hooks import hooks
@@ -15,6 +15,10 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.trace.autograph.values import Undefined, can_be_tensor
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.graph.symbol import Symbol
 
 _OPERATORS = {
     "Add": operator.iadd,
@@ -36,10 +40,10 @@ _OPERATORS = {
 class Nowhere:
     """Stands for `x[i]` where x is a tensor: it is no variable of its own."""
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return self
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: Any) -> None:
         return None
 
 
@@ -51,10 +55,10 @@ class ItemTarget:
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner: Any):
+    def __init__(self, owner: object):
         object.__setattr__(self, "_owner", owner)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Symbol) -> None:
         if not isinstance(value, Undefined):
             setattr(self._owner, name, value)
         elif hasattr(self._owner, name):
@@ -67,7 +71,7 @@ class ItemTarget:
             self._owner.pop(key, None)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether it is a `tf.TensorArray`."""
     return hasattr(value, "mark_used") and hasattr(value, "write")
 
@@ -138,7 +142,7 @@ class Appended:
         """All elements along a new first axis."""
         return self.array.stack()
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
         return convert_to_tensor(self.stack(), dtype)
 
     def _flat_components(self) -> list:
@@ -153,12 +157,12 @@ def own(value: Any) -> Any:
     return value
 
 
-def place(value: Any) -> Any:
+def place(value: Symbol) -> Any:
     """Where the items of a value are."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else value
 
 
-def written(value: Any) -> Any:
+def written(value: Symbol) -> Any:
     """Where the items and attributes of a value are written."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else ItemTarget(value)
 
@@ -173,14 +177,14 @@ def set_item(target: Any, index: Any, value: Any) -> Any:
     return target
 
 
-def update_item(target: Any, index: Any, name: str, value: Any) -> Any:
+def update_item(target: Any, index: Any, name: str, value: object) -> Any:
     """`target[index] += value`, or with another operator."""
     if is_array(target):
         return target.write(index, _OPERATORS[name](target.read(index), value))
     return set_item(target, index, _OPERATORS[name](target[index], value))
 
 
-def list_append(target: Any, value: Any) -> Any:
+def list_append(target: Any, value: object) -> Any:
     """`target.append(value)`; what the name stands for afterwards."""
     if is_array(target):
         return target.write(target.size(), value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.hooks import hooks
 from talweg.prims import arithmetic
@@ -11,6 +11,9 @@ from talweg.trace import control
 from talweg.trace.autograph.branches import joined, merging_one, trace
 from talweg.trace.autograph.merging import Merging
 from talweg.trace.autograph.values import condition_of, is_symbolic
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
 
 Thunk = Callable[[], Any]
 
@@ -49,7 +52,7 @@ def or_(left: Thunk, right: Thunk) -> Any:
     return _joined(value, [trace(lambda: [True], "true"), traced], "`or`")
 
 
-def _joined(value: Any, traced: list, statement: str) -> Any:
+def _joined(value: Symbol, traced: list, statement: str) -> Any:
     pred = control.truth(value, statement)
     return joined(pred, traced, Merging(statement), merging_one("the right side"))[0]
 
@@ -58,11 +61,11 @@ def _as_bool(value: Any) -> Any:
     return value if value.dtype.name == "bool" else hooks.cast(value, "bool")
 
 
-def eq(left: Any, right: Any) -> Any:
+def eq(left: object, right: object) -> Any:
     """`left == right`."""
     return left == right
 
 
-def not_eq(left: Any, right: Any) -> Any:
+def not_eq(left: object, right: object) -> Any:
     """`left != right`."""
     return left != right

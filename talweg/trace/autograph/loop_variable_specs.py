@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import type_error, value_error
 from talweg.graph import structure
 from talweg.trace.autograph.values import can_be_tensor, is_missing
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
 
 
 class GrownError(Exception):
@@ -27,7 +30,7 @@ class LeafForm:
         """The value, made of all carried tensors."""
         return tensors[self.place]
 
-    def taken_apart(self, name: str, value: Any) -> list:
+    def taken_apart(self, name: str, value: Symbol) -> list:
         """The tensors of a value of this form; TypeError or ValueError if it has another."""
         if value is None or is_missing(value):
             raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
@@ -47,7 +50,7 @@ class NestForm:
         """The value, made of all carried tensors."""
         return structure.rebuild(self.like, [part.made_of(tensors) for part in self.parts])
 
-    def taken_apart(self, name: str, value: Any) -> list:
+    def taken_apart(self, name: str, value: object) -> list:
         """The tensors of a value of this form; TypeError if it has another."""
         children = self._children(value)
         if children is None or len(children) != len(self.parts):
@@ -81,7 +84,7 @@ class FixedForm:
         """The value, whatever is carried."""
         return self.value
 
-    def taken_apart(self, name: str, value: Any) -> list:
+    def taken_apart(self, name: str, value: list[Any]) -> list:
         """No tensors; TypeError if it is another object."""
         if value is not self.value and not self.free:
             raise type_error(
@@ -93,7 +96,7 @@ class FixedForm:
         return []
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """The form of a value in words."""
     if structure.is_nested(value, composites=True):
         return f"{type(value).__name__} of {len(structure.children(value))}"

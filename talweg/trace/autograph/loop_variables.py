@@ -9,7 +9,7 @@ run at least once, which is checked where one of them is used (`must_have_run`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
@@ -32,14 +32,18 @@ from talweg.trace.autograph.merging import aval_of, zeros_like
 from talweg.trace.autograph.values import Undefined, can_be_tensor, condition_of, is_missing
 from talweg.trace.bodies import BodyGraph, apply_loop
 
+if TYPE_CHECKING:
+    from talweg.core.shapes import TensorShape
+    from talweg.graph.symbol import Symbol
+
 
 class TracedLoop:
     """The names a loop assigns, how they are read and written, and what it says of itself."""
 
     def __init__(
         self,
-        get_state: Any,
-        set_state: Any,
+        get_state: Callable[..., Any],
+        set_state: Callable[..., Any],
         names: tuple[str, ...],
         options: dict,
         take: Callable[[], Any] | None = None,
@@ -104,7 +108,7 @@ class LoopVariables:
                 self.first_is_different |= before is None
                 self.forms[place] = self._form(name, after, (before,))
 
-    def _form(self, name: str, value: Any, absent: tuple = ()) -> Any:
+    def _form(self, name: str, value: object, absent: tuple = ()) -> Any:
         """The form of a value; `absent`: what is there before the loop, if that is no value."""
         if structure.is_nested(value, composites=True):
             children = structure.children(value)
@@ -234,7 +238,7 @@ class LoopVariables:
                 )
 
 
-def _has_none(value: Any) -> bool:
+def _has_none(value: object) -> bool:
     """Whether a name has no value, or None."""
     return value is None or is_missing(value)
 
@@ -243,7 +247,7 @@ def _static(dims: tuple) -> tuple:
     return tuple([None if type(size) is Dim else size for size in dims])
 
 
-def _shapes_of(value: Any, shape: Any) -> list:
+def _shapes_of(value: Symbol, shape: TensorShape) -> list:
     """One shape for each tensor of a value."""
     count = len(structure.flatten(value, composites=True))
     if count == 1 or hasattr(shape, "rank"):
@@ -251,7 +255,7 @@ def _shapes_of(value: Any, shape: Any) -> list:
     return structure.flatten(shape)
 
 
-def _negated_place(found: Any, tensors: list) -> int | None:
+def _negated_place(found: Symbol, tensors: list) -> int | None:
     """Which carried tensor a test is the negation of."""
     if found.node.prim.name != "logical_not":
         return None
@@ -259,7 +263,7 @@ def _negated_place(found: Any, tensors: list) -> int | None:
     return next((place for place, x in enumerate(tensors) if x.node is operand), None)
 
 
-def _carried_on(leaf: Leaf, value: Any) -> Tensor:
+def _carried_on(leaf: Leaf, value: object) -> Tensor:
     """A tensor of the dtype that is carried; TypeError if it has another."""
     dtype, value = leaf.aval.dtype, convert_to_tensor(value)
     if value.dtype is dtype:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import value_error
@@ -17,6 +17,9 @@ from talweg.trace.autograph.loop_variable_specs import GrownError
 from talweg.trace.autograph.loop_variables import LoopVariables, TracedLoop
 from talweg.trace.autograph.steps import IterationSteps, as_count, steps_of
 from talweg.trace.autograph.values import Undefined, condition_of, is_symbolic
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
 
 Thunk = Callable[[], Any]
 UNROLLED = 10_000  # how often a Python loop may go on after a tensor decides about its end
@@ -103,7 +106,9 @@ def _while_more(
     _counted(loop, as_count(limit), test, lambda place: body(take()))
 
 
-def _counted(loop: TracedLoop, length: Any, test: Thunk | None, body: Callable[[Any], Any]) -> None:
+def _counted(
+    loop: TracedLoop, length: Symbol, test: Thunk | None, body: Callable[[Any], Any]
+) -> None:
     """A loop of the graph of at most `length` iterations, whose body gets their number."""
     count: list = [0]
     get_state, set_state = loop.get_state, loop.set_state
@@ -176,7 +181,7 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
     carried.trace(test, body)
 
 
-def _given_first(name: str, value: Any, runs: Any) -> Any:
+def _given_first(name: str, value: Any, runs: object) -> Any:
     """A value that a loop gave first, checked where it is used."""
 
     def checked(leaf: Any) -> Any:

@@ -7,7 +7,7 @@ values; everything else becomes results of the branch, number by number in `rows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from talweg.trace.autograph.values import (
     UndefinedReturnValue,
     can_be_tensor,
 )
+
+if TYPE_CHECKING:
+    from talweg.graph.symbol import Symbol
 
 ABSENT = UndefinedReturnValue()  # where a branch has nothing, and nobody will look at it
 Build = Callable[[list], Any]
@@ -155,7 +158,7 @@ def common_dtype(name: str, values: list, statement: str) -> DType:
     return next(iter(dtypes))
 
 
-def natural_dtype(value: Any) -> DType:
+def natural_dtype(value: Symbol | bool) -> DType:
     """The dtype of a value as a tensor, whatever stands beside it."""
     return as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value).dtype
 
@@ -169,7 +172,7 @@ def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
     return convert_to_tensor(value)
 
 
-def zeros_like(value: Any, dtype: DType) -> Tensor:
+def zeros_like(value: object, dtype: DType) -> Tensor:
     """A value that nobody looks at, in the place of one like `value`; unknown sizes are 0."""
     if dtype is variant:
         return elements.variant_zero()

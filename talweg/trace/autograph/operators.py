@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.trace.autograph import (
     branches,
@@ -16,6 +16,11 @@ from talweg.trace.autograph import (
     values,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.value import Tensor
+
 OVERLOADED = builtins  # imported for the functions it registers
 
 
@@ -24,23 +29,23 @@ class FunctionScope:
 
     __slots__ = ("name",)
 
-    def __init__(self, function_name: str, scope_name: str, options: Any):
+    def __init__(self, function_name: str, scope_name: str, options: object):
         self.name = scope_name
 
     def __enter__(self) -> FunctionScope:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         return None
 
-    def ret(self, value: Any, did_return: Any) -> Any:
+    def ret(self, value: Tensor, did_return: bool) -> Any:
         """What the function returns."""
         if isinstance(value, values.UndefinedReturnValue):
             return None
         return branches.returned(value, did_return)
 
 
-def with_function_scope(body: Any, scope_name: str, options: Any) -> Any:
+def with_function_scope(body: Callable[..., Any], scope_name: str, options: object) -> Any:
     """The value of a lambda's body."""
     return body(FunctionScope("lambda_", scope_name, options))
 

@@ -8,10 +8,10 @@ from typing import Any
 OVERLOADS: dict[Any, Callable[..., Any]] = {}
 
 
-def overload(function: Any) -> Callable[[Any], Any]:
+def overload(function: Callable[..., Any] | type[Any]) -> Callable[[Any], Any]:
     """Register what is called in the place of a builtin."""
 
-    def register(own: Any) -> Any:
+    def register(own: Callable[..., Any]) -> Any:
         OVERLOADS[function] = own
         return own
 

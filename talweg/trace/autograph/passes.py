@@ -51,7 +51,7 @@ def call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(function, list(arguments), [])
 
 
-def at(place: ast.AST, node: Any) -> Any:
+def at(place: ast.AST, node: ast.AST) -> Any:
     """`node` with the position of `place`."""
     return ast.fix_missing_locations(ast.copy_location(node, place))
 
@@ -216,7 +216,7 @@ class Joined(ast.NodeTransformer):
         self.copied = copied  # hands on where a node comes from
         self.names: set[str] = set()
 
-    def join(self, tree: Any) -> Any:
+    def join(self, tree: ast.AST) -> Any:
         """The tree with all pairs joined."""
         self.names = {name for node in ast.walk(tree) if (name := owned_name(node)) is not None}
         for node in ast.walk(tree):

@@ -25,7 +25,7 @@ from talweg.prims.rounding import floor_div
 class IterationSteps:
     """`length` steps, an int or an int32 scalar; step number i gives `item(i)`."""
 
-    def __init__(self, length: Any, item: Callable[[Any], Any]):
+    def __init__(self, length: object, item: Callable[[Any], Any]):
         self.length, self.item = length, item
 
     def __iter__(self) -> Iterator[Any]:
@@ -71,7 +71,7 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     # the derivative of reading from a list takes time that does not grow with its length
     parts: list = []
 
-    def item(place: Any) -> Any:
+    def item(place: Symbol) -> Any:
         if type(place) is int:
             return x[place]
         return elements.list_get(parts[0], place, dims=inner_dims(x), dtype=x.dtype)
@@ -92,7 +92,7 @@ def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
     over = arithmetic.add(arithmetic.sub(limit, start), step - 1 if step > 0 else step + 1)
     length = arithmetic.maximum(floor_div(over, delta), arithmetic.zeros_of(over))
 
-    def item(place: Any) -> Any:
+    def item(place: Symbol) -> Any:
         place = hooks.cast(convert_to_tensor(place), x.dtype)
         return arithmetic.add(start, arithmetic.mul(place, delta))
 

@@ -54,7 +54,7 @@ UnsupportedError = errors.UnsupportedLanguageElementError
 _AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"))
 
 
-def _converted(function: FunctionType, tree: Any) -> Converted:
+def _converted(function: FunctionType, tree: ast.AST) -> Converted:
     """The converted code of a function, from its tree."""
     original = function.__code__
     tree, name = _transformed(function, tree)
@@ -127,7 +127,7 @@ def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
 class Transpiler(api.PyToPy):
     """malt's passes, those that a function needs."""
 
-    def transform_ast(self, node: Any, ctx: Any) -> Any:
+    def transform_ast(self, node: Any, ctx: object) -> Any:
         kinds = passes.kinds_in(node)
         if kinds & {ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef}:
             raise UnsupportedError("it contains a generator or a coroutine")
@@ -204,7 +204,7 @@ class CallTrees(call_trees.CallTreeTransformer):
         )
 
     @classmethod
-    def transform(cls, node: Any, ctx: Any) -> Any:
+    def transform(cls, node: ast.AST, ctx: object) -> Any:
         """The tree with its calls converted."""
         return cls(ctx).visit(call_trees.qual_names.resolve(node))
 
@@ -232,7 +232,7 @@ def _copy_origin(source: ast.AST, made: ast.AST) -> None:
                 anno.setanno(node, ORIGIN, origin)
 
 
-def _traced_back(rewriter: ast.NodeTransformer, tree: Any) -> Any:
+def _traced_back(rewriter: ast.NodeTransformer, tree: ast.AST) -> Any:
     """The tree rewritten, its new statements noted to come from where they were made."""
     tree = rewriter.visit(tree)
     for statement in ast.walk(tree):
@@ -244,7 +244,7 @@ def _traced_back(rewriter: ast.NodeTransformer, tree: Any) -> Any:
     return tree
 
 
-def _place(before: Any, after: ast.AST, line: int) -> None:
+def _place(before: ast.AST | None, after: ast.AST, line: int) -> None:
     """Give a parsed tree the lines that the tree it was printed from notes.
 
     What was generated stands in the line of what it is a part of.

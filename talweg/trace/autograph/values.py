@@ -55,7 +55,7 @@ class UndefinedReturnValue:
     """What a function returns before it has returned."""
 
 
-def ld(value: Any) -> Any:
+def ld(value: object) -> Any:
     """The value of a name that is read."""
     if isinstance(value, Undefined):
         return value.read()
@@ -70,7 +70,7 @@ def ldu(load: Any, name: str) -> Any:
         return Undefined(name)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether it stands for no value."""
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
@@ -82,11 +82,11 @@ def condition_of(value: Any) -> Any:
     return value.value()
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """Whether it is a tensor that has no value while tracing."""
     return type(value) is Symbol
 
 
-def can_be_tensor(value: Any) -> bool:
+def can_be_tensor(value: object) -> bool:
     """Whether a value can go through the results of a branch or the variables of a loop."""
     return isinstance(value, (Tensor, *PLAIN, np.ndarray, np.generic)) or is_tensor_like(value)

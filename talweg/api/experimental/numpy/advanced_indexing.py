@@ -23,7 +23,7 @@ from talweg.eager.convert import is_tensor_like
 _plain = hooks.getitem
 
 
-def index(x: Any, key: Any) -> Any:
+def index(x: Any, key: object) -> Any:
     """x[key], as NumPy has it."""
     if isinstance(key, list) and any(isinstance(part, (list, slice)) for part in key):
         key = tuple(key)
@@ -79,7 +79,7 @@ def _spelled_out(parts: list, rank: int) -> list:
     return found
 
 
-def _as_index(part: Any) -> Tensor:
+def _as_index(part: object) -> Tensor:
     if isinstance(part, list) and not part:
         return as_array(np.zeros(0, np.int64))
     return as_array(part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from talweg.api.experimental.numpy.promotion import as_array, promoted
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, ShapeLike, TensorLike
 
 
 @export("experimental.numpy.reshape")
@@ -46,7 +49,7 @@ def ravel(a: Any) -> Tensor:
 
 
 @export("experimental.numpy.flatten")
-def flatten(a: Any, order: str = "C") -> Tensor:
+def flatten(a: TensorLike, order: str = "C") -> Tensor:
     """The elements as a vector, by rows ("C", "A", "K") or columns ("F"); ValueError for others.
 
     >>> import talweg as tf
@@ -59,7 +62,7 @@ def flatten(a: Any, order: str = "C") -> Tensor:
 
 
 @export("experimental.numpy.transpose")
-def transpose(a: Any, axes: Any = None) -> Tensor:
+def transpose(a: object, axes: Sequence[Any] | None = None) -> Tensor:
     """The axes in another order, backwards unless `axes` says otherwise.
 
     >>> import talweg as tf
@@ -70,7 +73,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.swapaxes")
-def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged.
 
     >>> import talweg as tf
@@ -84,7 +87,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
 
 
 @export("experimental.numpy.moveaxis")
-def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+def moveaxis(a: object, source: Any, destination: Any) -> Tensor:
     """Axes at other places; the others keep their order.  ValueError for repeated ones.
 
     >>> import talweg as tf
@@ -106,7 +109,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
 
 
 @export("experimental.numpy.expand_dims")
-def expand_dims(a: Any, axis: int) -> Tensor:
+def expand_dims(a: TensorLike, axis: int) -> Tensor:
     """A new axis of size 1.
 
     >>> import talweg as tf
@@ -117,7 +120,7 @@ def expand_dims(a: Any, axis: int) -> Tensor:
 
 
 @export("experimental.numpy.squeeze")
-def squeeze(a: Any, axis: Any = None) -> Tensor:
+def squeeze(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """Without axes of size 1, or without the one given.
 
     >>> import talweg as tf
@@ -128,7 +131,7 @@ def squeeze(a: Any, axis: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.broadcast_to")
-def broadcast_to(array: Any, shape: Any) -> Tensor:
+def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
     """An array repeated to fill a shape.
 
     >>> import talweg as tf
@@ -141,7 +144,7 @@ def broadcast_to(array: Any, shape: Any) -> Tensor:
 
 
 @export("experimental.numpy.broadcast_arrays")
-def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
+def broadcast_arrays(*args: object, **kwargs: object) -> list[Tensor]:
     """Arrays repeated to a common shape.  ValueError for `subok` or other keywords.
 
     >>> import talweg as tf
@@ -160,7 +163,7 @@ def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
 
 
 @export("experimental.numpy.atleast_1d")
-def atleast_1d(*arys: Any) -> Tensor:
+def atleast_1d(*arys: object) -> Tensor:
     """Arrays of at least one axis; a list of them for several.
 
     >>> import talweg as tf
@@ -171,7 +174,7 @@ def atleast_1d(*arys: Any) -> Tensor:
 
 
 @export("experimental.numpy.atleast_2d")
-def atleast_2d(*arys: Any) -> Tensor:
+def atleast_2d(*arys: object) -> Tensor:
     """Arrays of at least two axes, new ones in front; a list of them for several.
 
     >>> import talweg as tf
@@ -182,7 +185,7 @@ def atleast_2d(*arys: Any) -> Tensor:
 
 
 @export("experimental.numpy.atleast_3d")
-def atleast_3d(*arys: Any) -> Tensor:
+def atleast_3d(*arys: object) -> Tensor:
     """Arrays of at least three axes: a vector is [1, n, 1], a matrix [m, n, 1].
 
     >>> import talweg as tf
@@ -205,7 +208,7 @@ def _at_least(rank: int, arys: tuple) -> Any:
 
 
 @export("experimental.numpy.stack")
-def stack(arrays: Any, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
     """Arrays of one shape along a new axis, in their common dtype.
 
     >>> import talweg as tf
@@ -220,7 +223,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.concatenate")
-def concatenate(arys: Any, axis: int = 0) -> Tensor:
+def concatenate(arys: TensorLike, axis: int = 0) -> Tensor:
     """Arrays one after the other along an axis, in their common dtype; `None` flattens them.
 
     ValueError for no arrays.
@@ -240,7 +243,7 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.append")
-def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
     """`values` behind `arr` along an axis; without one, both flat.
 
     >>> import talweg as tf
@@ -253,7 +256,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 @export("experimental.numpy.vstack")
-def vstack(tup: Any) -> Tensor:
+def vstack(tup: Sequence[Any]) -> Tensor:
     """Arrays below each other; vectors count as rows.
 
     >>> import talweg as tf
@@ -264,7 +267,7 @@ def vstack(tup: Any) -> Tensor:
 
 
 @export("experimental.numpy.hstack")
-def hstack(tup: Any) -> Tensor:
+def hstack(tup: Sequence[Any]) -> Tensor:
     """Arrays side by side; vectors one after the other.
 
     >>> import talweg as tf
@@ -276,7 +279,7 @@ def hstack(tup: Any) -> Tensor:
 
 
 @export("experimental.numpy.dstack")
-def dstack(tup: Any) -> Tensor:
+def dstack(tup: Sequence[Any]) -> Tensor:
     """Arrays behind each other, along the third axis.
 
     >>> import talweg as tf
@@ -287,7 +290,7 @@ def dstack(tup: Any) -> Tensor:
 
 
 @export("experimental.numpy.split")
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """An array in so many equal parts along an axis, or cut before the given indices.
 
     >>> import talweg as tf
@@ -304,7 +307,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 
 @export("experimental.numpy.vsplit")
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """`split` along the first axis.  ValueError for less than two axes.
 
     >>> import talweg as tf
@@ -315,7 +318,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
 
 
 @export("experimental.numpy.hsplit")
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """`split` along the second axis, of a vector along its only one.
 
     >>> import talweg as tf
@@ -327,7 +330,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
 
 
 @export("experimental.numpy.dsplit")
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def dsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """`split` along the third axis.  ValueError for less than three axes.
 
     >>> import talweg as tf
@@ -337,7 +340,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     return _split_of("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def _split_of(function: str, ary: Any, sections: Any, axis: int, rank: int) -> list:
+def _split_of(function: str, ary: object, sections: object, axis: int, rank: int) -> list:
     x = as_array(ary)
     if x.ndim < rank:
         raise value_error("TW203", f"{function}: an array of {x.ndim} axes", f"at least {rank}")
@@ -345,7 +348,7 @@ def _split_of(function: str, ary: Any, sections: Any, axis: int, rank: int) -> l
 
 
 @export("experimental.numpy.tile")
-def tile(a: Any, reps: Any) -> Tensor:
+def tile(a: TensorLike, reps: TensorLike) -> Tensor:
     """An array repeated as a whole, `reps` times along each axis.
 
     >>> import talweg as tf
@@ -364,7 +367,7 @@ def tile(a: Any, reps: Any) -> Tensor:
 
 
 @export("experimental.numpy.repeat")
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tensor:
     """Each element (slice along an axis) so many times; flat without an axis.
 
     >>> import talweg as tf
@@ -375,7 +378,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 @export("experimental.numpy.roll")
-def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+def roll(a: TensorLike, shift: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """Elements moved on along axes, in a circle; without an axis, in the flat array.
 
     >>> import talweg as tf
@@ -389,7 +392,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.flip")
-def flip(m: Any, axis: Any = None) -> Tensor:
+def flip(m: object, axis: Any = None) -> Tensor:
     """Elements in the opposite order, along all axes or those given.
 
     >>> import talweg as tf
@@ -402,7 +405,7 @@ def flip(m: Any, axis: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.flipud")
-def flipud(m: Any) -> Tensor:
+def flipud(m: TensorLike) -> Tensor:
     """The rows in the opposite order.
 
     >>> import talweg as tf
@@ -413,7 +416,7 @@ def flipud(m: Any) -> Tensor:
 
 
 @export("experimental.numpy.fliplr")
-def fliplr(m: Any) -> Tensor:
+def fliplr(m: TensorLike) -> Tensor:
     """The columns in the opposite order.
 
     >>> import talweg as tf
@@ -424,7 +427,7 @@ def fliplr(m: Any) -> Tensor:
 
 
 @export("experimental.numpy.rot90")
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+def rot90(m: object, k: int = 1, axes: Sequence[Any] = (0, 1)) -> Tensor:
     """Turned by k right angles in the plane of two axes, from the first to the second.
 
     >>> import talweg as tf
@@ -444,7 +447,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
 
 
 @export("experimental.numpy.pad")
-def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
+def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: object) -> Tensor:
     """An array with a margin: mode "constant" (`constant_values`), "reflect" or "symmetric".
 
     pad_width: (before, after) for each axis.  ValueError for other modes.

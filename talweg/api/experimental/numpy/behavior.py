@@ -37,7 +37,7 @@ def _arithmetic(operation: str) -> Callable[[Any, Any], Any]:
     return lambda x, y: plain(*promoted(x, y))
 
 
-def _divided(x: Any, y: Any) -> Any:
+def _divided(x: object, y: object) -> Any:
     return look_up("experimental.numpy.true_divide")(x, y)
 
 
@@ -46,7 +46,7 @@ def _compared(operation: str, otherwise: bool) -> Callable[[Any, Any], Any]:
     return lambda x, y: otherwise if y is None else plain(*promoted(x, y))
 
 
-def _multiplied(x: Any, y: Any) -> Any:
+def _multiplied(x: object, y: object) -> Any:
     return look_up("experimental.numpy.matmul")(x, y)
 
 
@@ -61,12 +61,12 @@ def _legacy_operators() -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _reshaped(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
+def _reshaped(self: Tensor, *shape: object, **kwargs: Any) -> Tensor:
     sizes = shape[0] if len(shape) == 1 else shape
     return arranging.reshape(self, sizes, **kwargs)
 
 
-def _astype(self: Tensor, dtype: Any) -> Tensor:
+def _astype(self: Tensor, dtype: str | type[Any]) -> Tensor:
     return cast(self, to_dtype(dtype) if dtype is int else dtype)
 
 
@@ -74,7 +74,7 @@ def _tolist(self: Any) -> Any:
     return self.numpy().tolist()
 
 
-def _clip(self: Tensor, a_min: Any = None, a_max: Any = None) -> Tensor:
+def _clip(self: Tensor, a_min: float | None = None, a_max: float | None = None) -> Tensor:
     return elementwise.clip(self, a_min, a_max)
 
 

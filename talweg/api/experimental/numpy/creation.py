@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from talweg.api.tensors import cast
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.dtypes import DType
+
 PREFIX = "experimental.numpy."
 export_value(Tensor, f"{PREFIX}ndarray")
 for _name in ("pi", "e", "inf", "newaxis"):
@@ -33,7 +37,7 @@ for _name in ("pi", "e", "inf", "newaxis"):
 
 
 @export("experimental.numpy.array")
-def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+def array(val: TensorLike, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """`val` as a tensor: Python integers are int64, floats float64, unless `dtype` says otherwise.
 
     ndmin: axes of size 1 are put in front until there are as many.  ValueError for ragged lists.
@@ -50,7 +54,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
 
 
 @export("experimental.numpy.asarray", "experimental.numpy.asanyarray")
-def asarray(a: Any, dtype: Any = None) -> Tensor:
+def asarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """`a` as a tensor; a tensor of the right dtype is returned as it is.
 
     >>> import talweg as tf
@@ -61,7 +65,7 @@ def asarray(a: Any, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.ascontiguousarray")
-def ascontiguousarray(a: Any, dtype: Any = None) -> Tensor:
+def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """`a` as a tensor of at least one axis.
 
     >>> import talweg as tf
@@ -72,7 +76,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.copy")
-def copy(a: Any) -> Tensor:
+def copy(a: TensorLike) -> Tensor:
     """A tensor with the elements of `a`, its own.
 
     >>> import talweg as tf
@@ -83,7 +87,7 @@ def copy(a: Any) -> Tensor:
 
 
 @export("experimental.numpy.zeros")
-def zeros(shape: Any, dtype: Any = float) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
     """Zeros of a shape.
 
     >>> import talweg as tf
@@ -94,7 +98,7 @@ def zeros(shape: Any, dtype: Any = float) -> Tensor:
 
 
 @export("experimental.numpy.ones")
-def ones(shape: Any, dtype: Any = float) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
     """Ones of a shape.
 
     >>> import talweg as tf
@@ -105,7 +109,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
 
 
 @export("experimental.numpy.empty")
-def empty(shape: Any, dtype: Any = float) -> Tensor:
+def empty(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
     """Zeros of a shape: nothing is left uninitialized.
 
     >>> import talweg as tf
@@ -115,7 +119,7 @@ def empty(shape: Any, dtype: Any = float) -> Tensor:
     return zeros(shape, dtype)
 
 
-def _shape(shape: Any) -> Any:
+def _shape(shape: object) -> Any:
     if isinstance(shape, (int, np.integer)):
         return [int(shape)]
     if isinstance(shape, Tensor) and shape.ndim == 0:
@@ -124,7 +128,7 @@ def _shape(shape: Any) -> Any:
 
 
 @export("experimental.numpy.zeros_like", "experimental.numpy.empty_like")
-def zeros_like(a: Any, dtype: Any = None) -> Tensor:
+def zeros_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros in the shape of `a`, and its dtype unless another is given.
 
     >>> import talweg as tf
@@ -136,7 +140,7 @@ def zeros_like(a: Any, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.ones_like")
-def ones_like(a: Any, dtype: Any = None) -> Tensor:
+def ones_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Ones in the shape of `a`, and its dtype unless another is given.
 
     >>> import talweg as tf
@@ -148,7 +152,7 @@ def ones_like(a: Any, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.full")
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """`fill_value`, broadcast to a shape.
 
     >>> import talweg as tf
@@ -160,12 +164,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 @export("experimental.numpy.full_like")
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    fill_value: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
 ) -> Tensor:
     """`fill_value` in the shape and dtype of `a`; ValueError for any `order`, `subok` or `shape`
     but the defaults.
@@ -182,7 +186,7 @@ def full_like(
 
 
 @export("experimental.numpy.eye")
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float) -> Tensor:
     """N rows and M columns with ones on the k-th diagonal.
 
     >>> import talweg as tf
@@ -194,13 +198,13 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     return tensor_of(np.eye(int(N), None if M is None else int(M), int(k)), kind)
 
 
-def tensor_of(values: np.ndarray, dtype: Any) -> Tensor:
+def tensor_of(values: np.ndarray, dtype: DType) -> Tensor:
     """An array that NumPy made as a tensor of a dtype."""
     return as_array(values.astype(dtype.numpy_dtype))
 
 
 @export("experimental.numpy.identity")
-def identity(n: int, dtype: Any = float) -> Tensor:
+def identity(n: int, dtype: DTypeLike = float) -> Tensor:
     """The identity matrix of n rows.
 
     >>> import talweg as tf
@@ -211,7 +215,7 @@ def identity(n: int, dtype: Any = float) -> Tensor:
 
 
 @export("experimental.numpy.tri")
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """Ones on and below the k-th diagonal, zeros above.
 
     >>> import talweg as tf
@@ -224,7 +228,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.tril")
-def tril(m: Any, k: int = 0) -> Tensor:
+def tril(m: TensorLike, k: int = 0) -> Tensor:
     """Matrices without what is above the k-th diagonal.  ValueError for less than two axes.
 
     >>> import talweg as tf
@@ -239,7 +243,7 @@ def tril(m: Any, k: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.triu")
-def triu(m: Any, k: int = 0) -> Tensor:
+def triu(m: TensorLike, k: int = 0) -> Tensor:
     """Matrices without what is below the k-th diagonal.  ValueError for less than two axes.
 
     >>> import talweg as tf
@@ -253,7 +257,7 @@ def triu(m: Any, k: int = 0) -> Tensor:
     return x - band_part(x, -1, k - 1)
 
 
-def _matrices(m: Any, function: str) -> Tensor:
+def _matrices(m: object, function: str) -> Tensor:
     x = as_array(m)
     if x.ndim < 2:
         raise value_error("TW203", f"{function}: `m` has {x.ndim} axes", "at least two")
@@ -261,7 +265,12 @@ def _matrices(m: Any, function: str) -> Tensor:
 
 
 @export("experimental.numpy.arange")
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+def arange(
+    start: TensorLike,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Numbers from `start` (0 if there is only one argument) up to `stop`, `step` apart.
 
     ValueError for a step of 0.
@@ -281,12 +290,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 @export("experimental.numpy.linspace")
 def linspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = float,
+    dtype: DTypeLike = float,
     axis: int = 0,
 ) -> Any:
     """`num` numbers at equal distances from `start` to `stop`, which `endpoint` includes.
@@ -310,12 +319,12 @@ def linspace(
 
 @export("experimental.numpy.logspace")
 def logspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: TensorLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
     """Powers of `base` whose exponents are at equal distances from `start` to `stop`.
@@ -331,7 +340,12 @@ def logspace(
 
 @export("experimental.numpy.geomspace")
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: TensorLike,
+    stop: TensorLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Tensor:
     """`num` numbers, each the same multiple of the one before, from `start` to `stop`.
 
@@ -381,7 +395,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
 
 
 @export("experimental.numpy.vander")
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector as the columns of a matrix, [n, N].
 
     ValueError unless `x` is a vector and N not negative.
@@ -415,7 +429,7 @@ def diag_indices(n: int, ndim: int = 2) -> Any:
 
 
 @export("experimental.numpy.ix_")
-def ix_(*args: Any) -> list[Tensor]:
+def ix_(*args: object) -> list[Tensor]:
     """Vectors as an open grid of indices; bool vectors stand for where they are true.
 
     ValueError for what is no vector.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 
 @export("experimental.numpy.finfo")
-def finfo(dtype: Any) -> np.finfo:
+def finfo(dtype: DTypeLike) -> np.finfo:
     """Limits of a floating-point type, as `numpy.finfo` gives them.
 
     >>> import talweg as tf
@@ -28,7 +31,7 @@ def finfo(dtype: Any) -> np.finfo:
 
 
 @export("experimental.numpy.select")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
     """For each element the choice of the first condition that holds; else `default`.
 
     ValueError unless there are as many conditions as choices.
@@ -65,7 +68,7 @@ for _name, _type in {
 
 
 @export("experimental.numpy.iinfo")
-def iinfo(int_type: Any) -> np.iinfo:
+def iinfo(int_type: DTypeLike) -> np.iinfo:
     """Limits of an integer type, as `numpy.iinfo` gives them.
 
     >>> import talweg as tf
@@ -76,7 +79,7 @@ def iinfo(int_type: Any) -> np.iinfo:
 
 
 @export("experimental.numpy.result_type")
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: object) -> DType:
     """The dtype that arrays, numbers and dtypes have together; TypeError if there is none.
 
     >>> import talweg as tf
@@ -87,7 +90,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 @export("experimental.numpy.promote_types")
-def promote_types(type1: Any, type2: Any) -> np.dtype:
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> np.dtype:
     """The NumPy dtype that holds the values of two.
 
     >>> import talweg as tf

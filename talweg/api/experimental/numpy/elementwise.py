@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from talweg.core.dtypes import bool_, float64
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims.arithmetic import div
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 ANY, INEXACT, REAL, BOOL = "any", "inexact", "real", "bool"
 
@@ -172,7 +175,7 @@ _logical_not = globals()["logical_not"]
 
 
 @export("experimental.numpy.clip")
-def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
+def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
     """`a` with what is below `a_min` or above `a_max` replaced by these; None stands for no limit.
 
     ValueError for no limit at all.
@@ -194,7 +197,7 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
 
 
 @export("experimental.numpy.divmod")
-def divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:  # noqa: A001
+def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:  # noqa: A001
     """(quotient rounded down, remainder) of a division.
 
     >>> import talweg as tf
@@ -206,7 +209,7 @@ def divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:  # noqa: A001
 
 
 @export("experimental.numpy.positive")
-def positive(x: Any) -> Tensor:
+def positive(x: TensorLike) -> Tensor:
     """`x` as it is.
 
     >>> import talweg as tf
@@ -217,7 +220,7 @@ def positive(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.float_power")
-def float_power(x1: Any, x2: Any) -> Tensor:
+def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2, in float64 or complex128 at least.
 
     >>> import talweg as tf
@@ -229,7 +232,7 @@ def float_power(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.hypot")
-def hypot(x1: Any, x2: Any) -> Tensor:
+def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The hypotenuse sqrt(x1² + x2²).
 
     >>> import talweg as tf
@@ -241,7 +244,7 @@ def hypot(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.logaddexp")
-def logaddexp(x1: Any, x2: Any) -> Tensor:
+def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """log(exp(x1) + exp(x2)), without overflow.
 
     >>> import talweg as tf
@@ -256,7 +259,7 @@ def logaddexp(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.logaddexp2")
-def logaddexp2(x1: Any, x2: Any) -> Tensor:
+def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """log2(2**x1 + 2**x2), without overflow.
 
     >>> import talweg as tf
@@ -269,7 +272,7 @@ def logaddexp2(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.heaviside")
-def heaviside(x1: Any, x2: Any) -> Tensor:
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     """0 where x1 < 0, 1 where x1 > 0, x2 where it is 0; NaN stays.
 
     >>> import talweg as tf
@@ -283,7 +286,7 @@ def heaviside(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.gcd")
-def gcd(x1: Any, x2: Any) -> Tensor:
+def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The greatest common divisor of integers; ValueError for others.
 
     >>> import talweg as tf
@@ -310,7 +313,7 @@ def _euclid(a: Tensor, b: Tensor) -> tuple:
 
 
 @export("experimental.numpy.lcm")
-def lcm(x1: Any, x2: Any) -> Tensor:
+def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The least common multiple of integers; ValueError for others.
 
     >>> import talweg as tf
@@ -324,7 +327,7 @@ def lcm(x1: Any, x2: Any) -> Tensor:
     return product
 
 
-def _integers(function: str, x1: Any, x2: Any) -> list[Any]:
+def _integers(function: str, x1: object, x2: object) -> list[Any]:
     x, y = promoted(x1, x2)
     if not x.dtype.is_integer:
         raise value_error("TW102", f"{function}: the operands are {x.dtype.name}", "integers")
@@ -332,7 +335,7 @@ def _integers(function: str, x1: Any, x2: Any) -> list[Any]:
 
 
 @export("experimental.numpy.cbrt")
-def cbrt(x: Any) -> Tensor:
+def cbrt(x: TensorLike) -> Tensor:
     """The real cube root.
 
     >>> import talweg as tf
@@ -344,7 +347,7 @@ def cbrt(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.exp2")
-def exp2(x: Any) -> Tensor:
+def exp2(x: TensorLike) -> Tensor:
     """2 to the power of x.
 
     >>> import talweg as tf
@@ -355,7 +358,7 @@ def exp2(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.log2")
-def log2(x: Any) -> Tensor:
+def log2(x: TensorLike) -> Tensor:
     """The logarithm with base 2.
 
     >>> import talweg as tf
@@ -366,7 +369,7 @@ def log2(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.log10")
-def log10(x: Any) -> Tensor:
+def log10(x: TensorLike) -> Tensor:
     """The logarithm with base 10.
 
     >>> import talweg as tf
@@ -377,7 +380,7 @@ def log10(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.deg2rad")
-def deg2rad(x: Any) -> Tensor:
+def deg2rad(x: TensorLike) -> Tensor:
     """Degrees as radians.
 
     >>> import talweg as tf
@@ -388,7 +391,7 @@ def deg2rad(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.rad2deg")
-def rad2deg(x: Any) -> Tensor:
+def rad2deg(x: TensorLike) -> Tensor:
     """Radians as degrees.
 
     >>> import talweg as tf
@@ -399,7 +402,7 @@ def rad2deg(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.sinc")
-def sinc(x: Any) -> Tensor:
+def sinc(x: TensorLike) -> Tensor:
     """sin(πx) / (πx), and 1 at 0.
 
     >>> import talweg as tf
@@ -414,7 +417,7 @@ def sinc(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.fix")
-def fix(x: Any) -> Tensor:
+def fix(x: TensorLike) -> Tensor:
     """The integer next to x towards 0, as a float.
 
     >>> import talweg as tf
@@ -426,7 +429,7 @@ def fix(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.around", "experimental.numpy.round")
-def around(a: Any, decimals: int = 0) -> Tensor:
+def around(a: TensorLike, decimals: int = 0) -> Tensor:
     """`a` rounded to a number of decimals, halves to the even digit; a negative number rounds to
     tens, hundreds and so on.
 
@@ -450,7 +453,9 @@ def around(a: Any, decimals: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.sign")
-def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
+def sign(
+    x: TensorLike, out: TensorLike | None = None, where: TensorLike | None = None, **kwargs: object
+) -> Tensor:
     """-1, 0 or 1; of complex numbers z / |z|.
 
     ValueError for `out`, `where` or other keywords, which NumPy's function has.
@@ -468,7 +473,7 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
 
 
 @export("experimental.numpy.signbit")
-def signbit(x: Any) -> Tensor:
+def signbit(x: TensorLike) -> Tensor:
     """Whether the sign bit is set: x < 0, or -0.0.
 
     >>> import talweg as tf

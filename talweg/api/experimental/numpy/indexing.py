@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.experimental.numpy.promotion import as_array, promoted
 from talweg.api.export import export, look_up
@@ -11,10 +11,17 @@ from talweg.core.dtypes import bool_, int64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @export("experimental.numpy.take")
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "clip"
+    a: TensorLike,
+    indices: TensorLike,
+    axis: int | None = None,
+    out: TensorLike | None = None,
+    mode: str = "clip",
 ) -> Tensor:
     """Elements (slices along an axis) at indices; without an axis, of the flat array.
 
@@ -41,7 +48,7 @@ def take(
 
 
 @export("experimental.numpy.take_along_axis")
-def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> Tensor:
     """Elements at indices along an axis, for each place in the others; both are broadcast there.
 
     >>> import talweg as tf
@@ -73,7 +80,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
 
 
 @export("experimental.numpy.where")
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> Any:
     """`x` where a condition holds, else `y`; with neither, the indices where it holds.
 
     ValueError for only one of them.
@@ -91,7 +98,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @export("experimental.numpy.nonzero")
-def nonzero(a: Any) -> list[Tensor]:
+def nonzero(a: TensorLike) -> list[Tensor]:
     """The indices of what is not 0: a vector for each axis.
 
     >>> import talweg as tf
@@ -104,7 +111,7 @@ def nonzero(a: Any) -> list[Tensor]:
 
 
 @export("experimental.numpy.compress")
-def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
     """The slices along an axis for which a vector of conditions holds; without an axis, elements.
 
     ValueError unless the condition is a vector.
@@ -123,7 +130,9 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
 
 
 @export("experimental.numpy.sort")
-def sort(a: Any, axis: Any = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
+def sort(
+    a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: TensorLike | None = None
+) -> Tensor:
     """Sorted along an axis (flat for None).  ValueError for `order` or kinds but "quicksort" and
     "stable".
 
@@ -136,7 +145,9 @@ def sort(a: Any, axis: Any = -1, kind: str = "quicksort", order: Any = None) -> 
 
 
 @export("experimental.numpy.argsort")
-def argsort(a: Any, axis: Any = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
+def argsort(
+    a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: TensorLike | None = None
+) -> Tensor:
     """The indices that sort along an axis (of the flat array for None).  ValueError as `sort`.
 
     >>> import talweg as tf
@@ -147,7 +158,7 @@ def argsort(a: Any, axis: Any = -1, kind: str = "quicksort", order: Any = None) 
     return cast(look_up("argsort")(x, axis=axis, stable=kind == "stable"), int64)
 
 
-def _sortable(function: str, a: Any, axis: Any, kind: str, order: Any) -> tuple:
+def _sortable(function: str, a: object, axis: object, kind: str, order: object) -> tuple:
     if kind not in ("quicksort", "stable"):
         raise value_error("TW207", f"{function}: kind is {kind!r}", "'quicksort' or 'stable'")
     if order is not None:
@@ -157,7 +168,7 @@ def _sortable(function: str, a: Any, axis: Any, kind: str, order: Any) -> tuple:
 
 
 @export("experimental.numpy.diag")
-def diag(v: Any, k: int = 0) -> Tensor:
+def diag(v: TensorLike, k: int = 0) -> Tensor:
     """A matrix with a vector on its k-th diagonal; of a matrix, that diagonal.
 
     ValueError for other ranks.
@@ -175,7 +186,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.diagflat")
-def diagflat(v: Any, k: int = 0) -> Tensor:
+def diagflat(v: TensorLike, k: int = 0) -> Tensor:
     """A matrix with the elements of an array on its k-th diagonal.
 
     >>> import talweg as tf
@@ -186,7 +197,7 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.diagonal")
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal of the matrices that two axes make, along a new last axis.
 
     >>> import talweg as tf

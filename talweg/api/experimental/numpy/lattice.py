@@ -120,7 +120,7 @@ def _unsafe(a: DType, b: DType) -> TypeError:
     )
 
 
-def met(x: Any, y: Any) -> tuple[Tensor, Tensor, bool]:
+def met(x: object, y: object) -> tuple[Tensor, Tensor, bool]:
     """Two operands in their common dtype, and whether that is weak."""
     (x, a, weak_a), (y, b, weak_b) = operand(x), operand(y)
     dtype, weak = meet(a, weak_a, b, weak_b)
@@ -133,7 +133,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return cast(convert_to_tensor(np.asarray(value)), dtype)
 
 
-def weakened(result: Any, weak: bool) -> Any:
+def weakened(result: object, weak: bool) -> Any:
     """A result, marked where it is weak."""
     if weak and isinstance(result, Tensor):
         result._weak = True  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ def weakened(result: Any, weak: bool) -> Any:
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     plain = getattr(hooks, name)
 
-    def operate(x: Any, y: Any) -> Any:
+    def operate(x: object, y: object) -> Any:
         x, y, weak = met(x, y)
         return weakened(plain(x, y), weak)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from talweg.api.tensors import cast
 from talweg.core.dtypes import bool_, float64
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("experimental.numpy.real")
-def real(val: Any) -> Tensor:
+def real(val: TensorLike) -> Tensor:
     """The real part; other numbers as they are.
 
     >>> import talweg as tf
@@ -26,7 +29,7 @@ def real(val: Any) -> Tensor:
 
 
 @export("experimental.numpy.imag")
-def imag(val: Any) -> Tensor:
+def imag(val: TensorLike) -> Tensor:
     """The imaginary part; 0 for real numbers.
 
     >>> import talweg as tf
@@ -38,7 +41,7 @@ def imag(val: Any) -> Tensor:
 
 
 @export("experimental.numpy.angle")
-def angle(z: Any, deg: bool = False) -> Tensor:
+def angle(z: TensorLike, deg: bool = False) -> Tensor:
     """The argument of complex numbers, in radians, or in degrees with `deg`.
 
     >>> import talweg as tf
@@ -53,7 +56,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
 
 
 @export("experimental.numpy.iscomplexobj")
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: TensorLike) -> bool:
     """Whether the dtype is complex.
 
     >>> import talweg as tf
@@ -64,7 +67,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 @export("experimental.numpy.isrealobj")
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: TensorLike) -> bool:
     """Whether the dtype is not complex.
 
     >>> import talweg as tf
@@ -75,7 +78,7 @@ def isrealobj(x: Any) -> bool:
 
 
 @export("experimental.numpy.iscomplex")
-def iscomplex(x: Any) -> Tensor:
+def iscomplex(x: TensorLike) -> Tensor:
     """Whether the imaginary part is not 0.
 
     >>> import talweg as tf
@@ -87,7 +90,7 @@ def iscomplex(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.isreal")
-def isreal(x: Any) -> Tensor:
+def isreal(x: TensorLike) -> Tensor:
     """Whether the imaginary part is 0.
 
     >>> import talweg as tf
@@ -98,7 +101,7 @@ def isreal(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.isposinf")
-def isposinf(x: Any) -> Tensor:
+def isposinf(x: TensorLike) -> Tensor:
     """Whether an element is +inf.
 
     >>> import talweg as tf
@@ -109,7 +112,7 @@ def isposinf(x: Any) -> Tensor:
 
 
 @export("experimental.numpy.isneginf")
-def isneginf(x: Any) -> Tensor:
+def isneginf(x: TensorLike) -> Tensor:
     """Whether an element is -inf.
 
     >>> import talweg as tf
@@ -119,7 +122,7 @@ def isneginf(x: Any) -> Tensor:
     return _is_number(x, -math.inf)
 
 
-def _is_number(x: Any, number: float) -> Tensor:
+def _is_number(x: object, number: float) -> Tensor:
     x = as_array(x)
     if x.dtype.is_floating:
         return look_up("equal")(x, as_array(number, x.dtype))
@@ -127,7 +130,7 @@ def _is_number(x: Any, number: float) -> Tensor:
 
 
 @export("experimental.numpy.isscalar")
-def isscalar(num: Any) -> bool:
+def isscalar(num: TensorLike) -> bool:
     """Whether this is a scalar: a Python or NumPy number, or a tensor without axes.
 
     >>> import talweg as tf
@@ -141,7 +144,7 @@ def isscalar(num: Any) -> bool:
 
 @export("experimental.numpy.isclose")
 def isclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: TensorLike, b: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Whether |a - b| <= atol + rtol * |b|, and for infinities whether they are equal.
 
@@ -176,7 +179,7 @@ def _same(x: Tensor, y: Tensor, equal_nan: bool) -> Tensor:
 
 @export("experimental.numpy.allclose")
 def allclose(
-    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: TensorLike, b: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Whether all elements are close (`isclose`); a bool tensor.
 
@@ -188,7 +191,7 @@ def allclose(
 
 
 @export("experimental.numpy.array_equal")
-def array_equal(a1: Any, a2: Any) -> Tensor:
+def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
     """Whether two arrays have one shape and equal elements; a bool tensor.
 
     >>> import talweg as tf

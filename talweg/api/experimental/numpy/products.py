@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.experimental.numpy.promotion import promoted
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
+
 
 @export("experimental.numpy.matmul")
-def matmul(x1: Any, x2: Any) -> Tensor:
+def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Matrix products; a vector on the left is a row, on the right a column, and its axis goes.
 
     ValueError for scalars.
@@ -35,7 +38,7 @@ def matmul(x1: Any, x2: Any) -> Tensor:
 
 
 @export("experimental.numpy.dot")
-def dot(a: Any, b: Any) -> Tensor:
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of products over the last axis of `a` and the last but one of `b` (the only one of a
     vector); the product for scalars.
 
@@ -50,7 +53,7 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 @export("experimental.numpy.inner")
-def inner(a: Any, b: Any) -> Tensor:
+def inner(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of products over the last axes; the product for scalars.
 
     >>> import talweg as tf
@@ -64,7 +67,7 @@ def inner(a: Any, b: Any) -> Tensor:
 
 
 @export("experimental.numpy.vdot")
-def vdot(a: Any, b: Any) -> Tensor:
+def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of products of all elements, those of `a` conjugated.
 
     >>> import talweg as tf
@@ -76,7 +79,7 @@ def vdot(a: Any, b: Any) -> Tensor:
 
 
 @export("experimental.numpy.outer")
-def outer(a: Any, b: Any) -> Tensor:
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """All products of an element of `a` with one of `b`, [m, n].
 
     >>> import talweg as tf
@@ -88,7 +91,7 @@ def outer(a: Any, b: Any) -> Tensor:
 
 
 @export("experimental.numpy.tensordot")
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: AxisLike = 2) -> Tensor:
     """The sum of products over pairs of axes (`tf.tensordot`).
 
     >>> import talweg as tf
@@ -99,7 +102,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 @export("experimental.numpy.einsum")
-def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
+def einsum(subscripts: str, *operands: object, **kwargs: object) -> Tensor:
     """Sums of products by the names of axes (`tf.einsum`).
 
     optimize: False, True, "greedy" or "optimal".  ValueError for casting but "safe", or order but
@@ -119,7 +122,7 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
 
 
 @export("experimental.numpy.kron")
-def kron(a: Any, b: Any) -> Tensor:
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: each element of `a` times the whole of `b`.
 
     >>> import talweg as tf
@@ -138,7 +141,12 @@ def kron(a: Any, b: Any) -> Tensor:
 
 @export("experimental.numpy.cross")
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: TensorLike,
+    b: TensorLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
 ) -> Tensor:
     """Cross products of vectors of 2 or 3 elements, along axes; of two in the plane, the third
     element alone.  ValueError for other sizes.
@@ -167,7 +175,7 @@ def cross(
 
 
 @export("experimental.numpy.polyval")
-def polyval(p: Any, x: Any) -> Tensor:
+def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     """A polynomial with coefficients p, the highest first, at x.
 
     >>> import talweg as tf

@@ -44,7 +44,7 @@ def default_int() -> DType:
     return int32 if lattice() else int64
 
 
-def leaf(value: Any) -> Any:
+def leaf(value: object) -> Any:
     """The first element of nested sequences that is a tensor, else the widest Python number."""
     if not isinstance(value, (list, tuple)):
         return value
@@ -82,7 +82,7 @@ def numpy_dtype_of(value: Any) -> Any:
 _PYTHON_TYPES: dict[Any, Any] = {int: np.int64, complex: np.complex128}
 
 
-def to_dtype(dtype: Any) -> DType:
+def to_dtype(dtype: object) -> DType:
     """A dtype as NumPy users give it: `float` and `int` are the defaults."""
     if dtype is float:
         return default_float()
@@ -91,7 +91,7 @@ def to_dtype(dtype: Any) -> DType:
     return as_dtype(_PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype)
 
 
-def common_dtype(*values: Any) -> DType:
+def common_dtype(*values: object) -> DType:
     """The dtype that NumPy's promotion gives to values and dtypes together; TypeError if none.
 
     Python's floats leave bfloat16 as it is, as they leave float16.
@@ -106,11 +106,11 @@ def common_dtype(*values: Any) -> DType:
     return as_dtype(found)
 
 
-def _weak(value: Any) -> bool:
+def _weak(value: object) -> bool:
     return type(leaf(value)) in (bool, int, float, complex)
 
 
-def as_array(value: Any, dtype: Any = None) -> Tensor:
+def as_array(value: object, dtype: object = None) -> Tensor:
     """A value as a tensor, with NumPy's default dtypes for Python values."""
     wanted = None if dtype is None else to_dtype(dtype)
     if is_tensor_like(value):
@@ -127,24 +127,24 @@ def as_array(value: Any, dtype: Any = None) -> Tensor:
     return tensor(value, wanted)
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     """Python numbers as NumPy takes them; nests with tensors inside as they are."""
     return value if is_tensor_like(leaf(value)) else np.asarray(value)
 
 
-def promoted(*values: Any) -> list[Any]:
+def promoted(*values: object) -> list[Any]:
     """Values as tensors of their common dtype."""
     dtype = common_dtype(*values)
     return [as_array(value, dtype) for value in values]
 
 
-def inexact(value: Any) -> Tensor:
+def inexact(value: object) -> Tensor:
     """A value as a tensor of floats or complex numbers: integers and bool become the default."""
     x = as_array(value)
     return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, default_float())
 
 
-def inexact_pair(x: Any, y: Any) -> list[Any]:
+def inexact_pair(x: object, y: object) -> list[Any]:
     """Two values as floats or complex numbers of one dtype."""
     dtype = common_dtype(x, y)
     if not (dtype.is_floating or dtype.is_complex):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from talweg.api.tensors import cast
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
-def _sizes(size: Any) -> Any:
+
+def _sizes(size: object) -> Any:
     if size is None:
         return []
     return [size] if isinstance(size, (int, np.integer)) else size
@@ -30,7 +33,7 @@ def seed(s: Any) -> None:
 
 
 @export("experimental.numpy.random.randn")
-def randn(*args: Any) -> Tensor:
+def randn(*args: object) -> Tensor:
     """Draws from the normal distribution, in the shape of the arguments.
 
     >>> import talweg as tf
@@ -41,7 +44,7 @@ def randn(*args: Any) -> Tensor:
 
 
 @export("experimental.numpy.random.standard_normal")
-def standard_normal(size: Any = None) -> Tensor:
+def standard_normal(size: TensorLike | None = None) -> Tensor:
     """Draws from the normal distribution with mean 0 and variance 1.
 
     >>> import talweg as tf
@@ -52,7 +55,9 @@ def standard_normal(size: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.random.uniform")
-def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
+def uniform(
+    low: TensorLike = 0.0, high: TensorLike = 1.0, size: TensorLike | None = None
+) -> Tensor:
     """Draws from the interval from `low` to `high`, without the latter.
 
     >>> import talweg as tf
@@ -68,7 +73,7 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.random.random")
-def random(size: Any = None) -> Tensor:
+def random(size: TensorLike | None = None) -> Tensor:
     """Draws from the interval from 0 to 1, without the latter.
 
     >>> import talweg as tf
@@ -79,7 +84,7 @@ def random(size: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.random.rand")
-def rand(*size: Any) -> Tensor:
+def rand(*size: object) -> Tensor:
     """Draws from the interval from 0 to 1, in the shape of the arguments.
 
     >>> import talweg as tf
@@ -90,7 +95,12 @@ def rand(*size: Any) -> Tensor:
 
 
 @export("experimental.numpy.random.randint")
-def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
+def randint(
+    low: TensorLike,
+    high: TensorLike | None = None,
+    size: TensorLike | None = None,
+    dtype: DTypeLike = np.int64,
+) -> Tensor:
     """Integers from `low` (0 if `high` is None) up to `high`, without it.
 
     ValueError for a dtype that is no integer.
@@ -111,7 +121,7 @@ def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64)
 
 
 @export("experimental.numpy.random.poisson")
-def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
+def poisson(lam: TensorLike = 1.0, size: TensorLike | None = None) -> Tensor:
     """Counts from the Poisson distribution with mean `lam`, int64.
 
     >>> import talweg as tf

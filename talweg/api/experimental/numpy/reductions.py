@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from talweg.core.dtypes import DType, bool_, uint32, uint64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
+
 
 def summed(x: Tensor) -> DType:
     """The dtype in which NumPy adds: integers narrower than the default are widened."""
@@ -33,18 +36,23 @@ def summed(x: Tensor) -> DType:
     return default_int()
 
 
-def _reduced(reduce: str, x: Tensor, axis: Any, keepdims: Any) -> Tensor:
+def _reduced(reduce: str, x: Tensor, axis: Any, keepdims: bool | None) -> Tensor:
     axes = axis if axis is None or isinstance(axis, int) else tuple(int(n) for n in axis)
     return look_up(reduce)(x, axis=axes, keepdims=bool(keepdims))
 
 
-def _without_out(function: str, out: Any) -> None:
+def _without_out(function: str, out: object) -> None:
     if out is not None:
         raise value_error("TW207", f"{function}: `out` is given", "None: tensors do not change")
 
 
 @export("experimental.numpy.sum")
-def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+def sum(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:  # noqa: A001
     """The sum over axes; bool and narrow integers are added as int64 or uint64.
 
     >>> import talweg as tf
@@ -58,7 +66,12 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -> Te
 
 
 @export("experimental.numpy.prod")
-def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -> Tensor:
+def prod(
+    a: Any,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:
     """The product over axes; bool and narrow integers are multiplied as int64 or uint64.
 
     >>> import talweg as tf
@@ -73,7 +86,11 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -> T
 
 @export("experimental.numpy.mean")
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = None
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: TensorLike | None = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The mean over axes, of integers as a float.  ValueError for `out`.
 
@@ -87,7 +104,12 @@ def mean(
 
 
 @export("experimental.numpy.amax")
-def amax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Tensor:
+def amax(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: TensorLike | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:
     """The largest element over axes.  ValueError for `out`.
 
     >>> import talweg as tf
@@ -99,7 +121,12 @@ def amax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Ten
 
 
 @export("experimental.numpy.amin")
-def amin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Tensor:
+def amin(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: TensorLike | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:
     """The smallest element over axes.  ValueError for `out`.
 
     >>> import talweg as tf
@@ -111,7 +138,9 @@ def amin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = None) -> Ten
 
 
 @export("experimental.numpy.max")
-def max(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+def max(  # noqa: A001
+    a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
+) -> Tensor:
     """The largest element over axes.
 
     >>> import talweg as tf
@@ -122,7 +151,9 @@ def max(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
 
 
 @export("experimental.numpy.min")
-def min(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+def min(  # noqa: A001
+    a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
+) -> Tensor:
     """The smallest element over axes.
 
     >>> import talweg as tf
@@ -132,7 +163,7 @@ def min(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
     return _extreme("reduce_min", a, axis, keepdims)
 
 
-def _extreme(reduce: str, a: Any, axis: Any, keepdims: Any) -> Tensor:
+def _extreme(reduce: str, a: object, axis: object, keepdims: bool | None) -> Tensor:
     x = as_array(a)
     if x.dtype.is_bool:
         reduce = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}[reduce]
@@ -140,7 +171,7 @@ def _extreme(reduce: str, a: Any, axis: Any, keepdims: Any) -> Tensor:
 
 
 @export("experimental.numpy.ptp")
-def ptp(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:
+def ptp(a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None) -> Tensor:
     """The difference of the largest and the smallest element over axes.
 
     >>> import talweg as tf
@@ -151,7 +182,9 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.all")
-def all(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+def all(  # noqa: A001
+    a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None
+) -> Tensor:
     """Whether all elements over axes are true (not 0).
 
     >>> import talweg as tf
@@ -162,7 +195,9 @@ def all(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
 
 
 @export("experimental.numpy.any")
-def any(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
+def any(  # noqa: A001
+    a: TensorLike | None, axis: AxisLike | None = None, keepdims: bool | None = None
+) -> Tensor:
     """Whether an element over axes is true (not 0).
 
     >>> import talweg as tf
@@ -174,12 +209,12 @@ def any(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:  # noqa: A001
 
 @export("experimental.numpy.var")
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: TensorLike | None = None,
     ddof: int = 0,
-    keepdims: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The variance over axes: the squares of the deviations from the mean, added and divided by
     their number less `ddof`.  Real for complex numbers.  ValueError for `out`.
@@ -201,7 +236,7 @@ def var(
 
 
 @export("experimental.numpy.std")
-def std(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:
+def std(a: TensorLike, axis: AxisLike | None = None, keepdims: bool | None = None) -> Tensor:
     """The standard deviation over axes: the root of the variance.
 
     >>> import talweg as tf
@@ -212,7 +247,12 @@ def std(a: Any, axis: Any = None, keepdims: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.nansum")
-def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
+def nansum(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool | None = False,
+) -> Tensor:
     """The sum of what is not NaN.
 
     >>> import talweg as tf
@@ -223,7 +263,12 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -
 
 
 @export("experimental.numpy.nanprod")
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
+def nanprod(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The product of what is not NaN.
 
     >>> import talweg as tf
@@ -234,7 +279,12 @@ def nanprod(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) 
 
 
 @export("experimental.numpy.nanmean")
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -> Tensor:
+def nanmean(
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool | None = None,
+) -> Tensor:
     """The mean of what is not NaN.
 
     >>> import talweg as tf
@@ -249,7 +299,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = None) -
     return total / _reduced("reduce_sum", cast(present, total.dtype), axis, keepdims)
 
 
-def _nan_to(a: Any, number: float) -> Tensor:
+def _nan_to(a: object, number: float) -> Tensor:
     x = as_array(a)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         return x
@@ -257,7 +307,12 @@ def _nan_to(a: Any, number: float) -> Tensor:
 
 
 @export("experimental.numpy.average")
-def average(a: Any, axis: int | None = None, weights: Any = None, returned: bool = False) -> Any:
+def average(
+    a: TensorLike,
+    axis: int | None = None,
+    weights: TensorLike | None = None,
+    returned: bool = False,
+) -> Any:
     """The mean with weights, of the shape of `a`, or a vector along `axis`.
 
     With `returned`, also the sums of the weights.  ValueError for an axis that is no integer, and
@@ -287,7 +342,7 @@ def average(a: Any, axis: int | None = None, weights: Any = None, returned: bool
 
 
 @export("experimental.numpy.count_nonzero")
-def count_nonzero(a: Any, axis: Any = None) -> Tensor:
+def count_nonzero(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """How many elements over axes are not 0.
 
     >>> import talweg as tf
@@ -298,7 +353,7 @@ def count_nonzero(a: Any, axis: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.argmax")
-def argmax(a: Any, axis: int | None = None) -> Tensor:
+def argmax(a: TensorLike, axis: int | None = None) -> Tensor:
     """The index of the largest element along an axis; without one, in the flat array.
 
     >>> import talweg as tf
@@ -309,7 +364,7 @@ def argmax(a: Any, axis: int | None = None) -> Tensor:
 
 
 @export("experimental.numpy.argmin")
-def argmin(a: Any, axis: int | None = None) -> Tensor:
+def argmin(a: TensorLike, axis: int | None = None) -> Tensor:
     """The index of the smallest element along an axis; without one, in the flat array.
 
     >>> import talweg as tf
@@ -319,7 +374,7 @@ def argmin(a: Any, axis: int | None = None) -> Tensor:
     return _place("argmin", a, axis)
 
 
-def _place(function: str, a: Any, axis: int | None) -> Tensor:
+def _place(function: str, a: object, axis: int | None) -> Tensor:
     x = as_array(a)
     if x.dtype.is_bool:
         x = cast(x, "int8")
@@ -329,7 +384,7 @@ def _place(function: str, a: Any, axis: int | None) -> Tensor:
 
 
 @export("experimental.numpy.cumsum")
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumsum(a: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Running sums along an axis; without one, of the flat array.
 
     >>> import talweg as tf
@@ -340,7 +395,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 @export("experimental.numpy.cumprod")
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumprod(a: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Running products along an axis; without one, of the flat array.
 
     >>> import talweg as tf
@@ -350,7 +405,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _running(look_up("math.cumprod"), a, axis, dtype)
 
 
-def _running(function: Callable[..., Tensor], a: Any, axis: int | None, dtype: Any) -> Tensor:
+def _running(
+    function: Callable[..., Tensor], a: object, axis: int | None, dtype: DTypeLike | None
+) -> Tensor:
     x = as_array(a)
     if dtype is not None:
         x = cast(x, to_dtype(dtype))
@@ -362,7 +419,7 @@ def _running(function: Callable[..., Tensor], a: Any, axis: int | None, dtype: A
 
 
 @export("experimental.numpy.diff")
-def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     """The n-th differences of neighbours along an axis.  ValueError for a negative n or a scalar.
 
     >>> import talweg as tf
@@ -386,7 +443,9 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 
 @export("experimental.numpy.trace")
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+def trace(
+    a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+) -> Tensor:
     """The sum of a diagonal of the matrices that two axes make.
 
     >>> import talweg as tf
@@ -397,7 +456,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 @export("experimental.numpy.size")
-def size(x: Any, axis: int | None = None) -> Any:
+def size(x: TensorLike, axis: int | None = None) -> Any:
     """The number of elements, or the size of an axis: a NumPy integer where it is known.
 
     >>> import talweg as tf

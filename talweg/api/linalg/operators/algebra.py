@@ -41,22 +41,22 @@ from talweg.api.tensors import convert_to_tensor
 
 
 @rule("matmul", LinearOperator, LinearOperator)
-def _composition(a: Any, b: Any) -> Any:
+def _composition(a: object, b: LinearOperatorDiag) -> Any:
     return LinearOperatorComposition([a, b], **of_product(a, b))
 
 
 @rule("matmul", LinearOperatorIdentity, LinearOperator)
-def _identity_first(a: Any, b: Any) -> Any:
+def _identity_first(a: object, b: object) -> Any:
     return b
 
 
 @rule("matmul", LinearOperator, LinearOperatorIdentity)
-def _identity_second(a: Any, b: Any) -> Any:
+def _identity_second(a: object, b: object) -> Any:
     return a
 
 
 @rule("matmul", LinearOperatorIdentity, LinearOperatorIdentity)
-def _identities(a: Any, b: Any) -> Any:
+def _identities(a: object, b: object) -> Any:
     return a
 
 
@@ -71,7 +71,7 @@ def _zeros(a: Any, b: Any) -> Any:
 @rule("matmul", LinearOperatorZeros, LinearOperatorIdentity)
 @rule("matmul", LinearOperatorIdentity, LinearOperatorZeros)
 @rule("matmul", LinearOperatorZeros, LinearOperatorZeros)
-def _only_zeros(a: Any, b: Any) -> Any:
+def _only_zeros(a: object, b: object) -> Any:
     return a if isinstance(a, LinearOperatorZeros) else b
 
 
@@ -157,7 +157,7 @@ def _kroneckers(a: Any, b: Any) -> Any:
 
 
 @rule("solve", LinearOperator, LinearOperator)
-def _inverse_times(a: Any, b: Any) -> Any:
+def _inverse_times(a: Any, b: object) -> Any:
     inverse = a if isinstance(a, LinearOperatorIdentity) else a.inverse()
     return inverse.matmul(b)
 
@@ -166,7 +166,7 @@ def _inverse_times(a: Any, b: Any) -> Any:
 
 
 @rule("adjoint", LinearOperator)
-def _adjoint(a: Any) -> Any:
+def _adjoint(a: LinearOperatorFullMatrix) -> Any:
     return LinearOperatorAdjoint(a, **same(a))
 
 
@@ -177,7 +177,7 @@ def _adjoint_of_adjoint(a: Any) -> Any:
 
 @rule("adjoint", LinearOperatorIdentity)
 @rule("adjoint", LinearOperatorHouseholder)
-def _self_adjoint(a: Any) -> Any:
+def _self_adjoint(a: object) -> Any:
     return a
 
 
@@ -217,11 +217,11 @@ def _adjoint_permutation(a: Any) -> Any:
 
 
 @rule("inverse", LinearOperator)
-def _inverse(a: Any) -> Any:
+def _inverse(a: LinearOperatorFullMatrix) -> Any:
     return LinearOperatorInversion(a, **_inverted(a))
 
 
-def _inverted(a: Any) -> dict[str, Any]:
+def _inverted(a: object) -> dict[str, Any]:
     return {**same(a), "is_non_singular": True, "is_square": True}
 
 
@@ -232,12 +232,12 @@ def _inverse_of_inverse(a: Any) -> Any:
 
 @rule("inverse", LinearOperatorIdentity)
 @rule("inverse", LinearOperatorHouseholder)
-def _self_inverse(a: Any) -> Any:
+def _self_inverse(a: object) -> Any:
     return a
 
 
 @rule("inverse", LinearOperatorDiag)
-def _inverse_diagonal(a: Any) -> Any:
+def _inverse_diagonal(a: LinearOperatorDiag) -> Any:
     return LinearOperatorDiag(1 / convert_to_tensor(a.diag), **_inverted(a))
 
 

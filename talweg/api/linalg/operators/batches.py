@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.joining import concat
 from talweg.api.array.passing import get_static_value
@@ -15,6 +15,9 @@ from talweg.api.array.shapes import shape as shape_of
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def static_broadcast(shapes: list[TensorShape]) -> TensorShape:
     """The common shape of batch shapes, as far as it is known; ValueError if there is none."""
@@ -24,7 +27,7 @@ def static_broadcast(shapes: list[TensorShape]) -> TensorShape:
     return found
 
 
-def sizes_of(shape: TensorShape, dynamic: Any) -> Any:
+def sizes_of(shape: TensorShape, dynamic: Callable[..., Any]) -> Any:
     """A shape as a list of ints where it is known, else what `dynamic()` gives."""
     return shape.as_list() if shape.is_fully_defined() else dynamic()
 
@@ -47,7 +50,7 @@ def common_batch(values: list[Any], axes: int = 2) -> list[Any]:
     return [broadcast_to(v, concat([dynamic, shape_of(v)[-axes:]], 0)) for v in values]
 
 
-def check_contraction(operator: Any, name: str, inner: Any, given: Any) -> None:
+def check_contraction(operator: Any, name: str, inner: int | None, given: int | None) -> None:
     """ValueError where the number of rows of an argument is known not to fit an operator."""
     if inner is not None and given is not None and inner != given:
         raise value_error(
@@ -58,7 +61,7 @@ def check_contraction(operator: Any, name: str, inner: Any, given: Any) -> None:
         )
 
 
-def known(value: Any) -> Any:
+def known(value: object) -> Any:
     """The value of an integer tensor as an int, None if it is not known."""
     found = get_static_value(value)
     return None if found is None else int(found)

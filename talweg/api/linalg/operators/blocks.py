@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.linalg.operators.batches import common_batch, static_broadcast
@@ -12,6 +12,11 @@ from talweg.api.linalg.operators.hints import all_true, demanded, of_all
 from talweg.api.linalg.operators.operator import LinearOperator, adjoint_of
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    pass
 
 
 def _joined(parts: list[Any], axis: int) -> Any:
@@ -61,7 +66,7 @@ class _BlockOperators(_OfSeveral):
             start = start + size
         return found
 
-    def _is_list(self, x: Any) -> bool:
+    def _is_list(self, x: object) -> bool:
         return (
             isinstance(x, (list, tuple))
             and len(x) == len(self._diagonal_blocks())
@@ -112,7 +117,7 @@ class _BlockOperators(_OfSeveral):
         x = adjoint_of(x) if adjoint_arg else x
         return _joined(self._matmul_parts(self._cut(x, rows=adjoint), adjoint), -2)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return _joined(self._solve_parts(self._cut(rhs, rows=not adjoint), adjoint), -2)
 
@@ -164,7 +169,7 @@ class LinearOperatorBlockDiag(_BlockOperators):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[Any],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -233,7 +238,7 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[Any],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

@@ -6,7 +6,7 @@ block levels; its first column is the inverse transform of the spectrum (Gray 20
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.linalg.operators.composite import CompositeOperator
@@ -17,6 +17,9 @@ from talweg.api.tensors import cast, convert_to_tensor
 from talweg.core.dtypes import as_dtype, complex64, complex128
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 def complex_of(x: Any) -> Any:
@@ -35,8 +38,8 @@ class _Circulant(CompositeOperator):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: object,
+        input_output_dtype: object = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -101,7 +104,7 @@ class _Circulant(CompositeOperator):
         size = look_up("reduce_prod")(sizes[-self.block_depth :])
         return look_up("concat")([sizes[: -self.block_depth], [size, size]], 0)
 
-    def _transform(self, x: Any, inverse: bool = False) -> Any:
+    def _transform(self, x: object, inverse: bool = False) -> Any:
         name = {1: "fft", 2: "fft2d", 3: "fft3d"}[self.block_depth]
         return look_up(f"signal.{'i' * inverse}{name}")(x)
 
@@ -121,13 +124,13 @@ class _Circulant(CompositeOperator):
         found = look_up("linalg.matrix_transpose")(found)
         return self._as_output(found)
 
-    def _as_output(self, x: Any) -> Any:
+    def _as_output(self, x: object) -> Any:
         return cast(x, self.dtype)
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._applied(self._values(adjoint), adjoint_of(x) if adjoint_arg else x)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return self._applied(1 / self._values(adjoint), rhs)
 
@@ -214,8 +217,8 @@ class LinearOperatorCirculant(_Circulant):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: DTypeLike = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -247,8 +250,8 @@ class LinearOperatorCirculant2D(_Circulant):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: object = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -280,8 +283,8 @@ class LinearOperatorCirculant3D(_Circulant):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: object = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -314,8 +317,8 @@ class LinearOperatorToeplitz(CompositeOperator):
 
     def __init__(
         self,
-        col: Any,
-        row: Any,
+        col: TensorLike,
+        row: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -363,7 +366,7 @@ class LinearOperatorToeplitz(CompositeOperator):
             col, row = (conj(row), conj(col)) if col.dtype.is_complex else (row, col)
         return col, row
 
-    def _beside(self, x: Any, other: Any) -> Any:
+    def _beside(self, x: object, other: object) -> Any:
         """x with the batch axes that another vector has, too."""
         return look_up("experimental.numpy.broadcast_arrays")(x, other)[0]
 

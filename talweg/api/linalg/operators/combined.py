@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.linalg.operators.batches import check_contraction, static_broadcast
@@ -14,6 +14,11 @@ from talweg.api.linalg.operators.operator import LinearOperator, adjoint_of
 from talweg.api.tensors import cast
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.core.annotations import TensorLike
 
 
 class _OfOne(CompositeOperator):
@@ -82,10 +87,10 @@ class LinearOperatorAdjoint(_OfOne):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self.operator.matmul(x, adjoint=not adjoint, adjoint_arg=adjoint_arg)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self.operator.solve(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)
 
-    def _conjugate(self, x: Any) -> Any:
+    def _conjugate(self, x: object) -> Any:
         return conj(x) if self.dtype.is_complex else x
 
     def _determinant(self) -> Any:
@@ -103,7 +108,7 @@ class LinearOperatorAdjoint(_OfOne):
     def _to_dense(self) -> Any:
         return adjoint_of(self.operator.to_dense())
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: object) -> Any:
         return adjoint_of(self.operator.add_to_tensor(adjoint_of(x)))
 
     def _eigvals(self) -> Any:
@@ -158,7 +163,7 @@ class LinearOperatorInversion(_OfOne):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self.operator.solve(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self.operator.matmul(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def _determinant(self) -> Any:
@@ -214,7 +219,7 @@ class LinearOperatorComposition(_OfSeveral):
 
     def __init__(
         self,
-        operators: Any,
+        operators: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -258,7 +263,7 @@ class LinearOperatorComposition(_OfSeveral):
             x = operator.matmul(x, adjoint=adjoint)
         return x
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         for operator in self._operators[::-1] if adjoint else self._operators:
             rhs = operator.solve(rhs, adjoint=adjoint)
@@ -288,7 +293,7 @@ class LinearOperatorKronecker(_OfSeveral):
 
     def __init__(
         self,
-        operators: Any,
+        operators: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -328,7 +333,9 @@ class LinearOperatorKronecker(_OfSeveral):
         ends = [operator.shape_tensor()[-2:] for operator in self._operators]
         return look_up("concat")([batch, reduce(lambda a, b: a * b, ends)], 0)
 
-    def _factor_by_factor(self, x: Any, function: Any, sizes_in: list, sizes_out: list) -> Any:
+    def _factor_by_factor(
+        self, x: object, function: Callable[..., Any], sizes_in: list, sizes_out: list
+    ) -> Any:
         """A function of each factor along its own axis of x [..., n1 * n2 ..., r]."""
         whole = look_up("shape")(x)
         r = whole[-1]
@@ -365,7 +372,7 @@ class LinearOperatorKronecker(_OfSeveral):
             x, lambda operator, part: operator.matmul(part, adjoint=adjoint), sizes_in, sizes_out
         )
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         sizes_out, sizes_in = self._sizes(adjoint)
         return self._factor_by_factor(
@@ -423,7 +430,7 @@ def _product(sizes: list) -> Any:
     return found
 
 
-def _swapped(x: Any, first: int, second: int) -> Any:
+def _swapped(x: object, first: int, second: int) -> Any:
     return look_up("experimental.numpy.swapaxes")(x, first, second)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.linalg.operators.batches import common_batch
@@ -11,6 +11,9 @@ from talweg.api.linalg.operators.operator import adjoint_of, parameter
 from talweg.api.tensors import convert_to_tensor
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class _Matrix(CompositeOperator):
@@ -51,7 +54,7 @@ class LinearOperatorFullMatrix(_Matrix):
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -99,7 +102,7 @@ class LinearOperatorLowerTriangular(_Matrix):
 
     def __init__(
         self,
-        tril: Any,
+        tril: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -131,7 +134,7 @@ class LinearOperatorLowerTriangular(_Matrix):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return look_up("matmul")(self._triangle(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         matrix, rhs = common_batch([self._matrix_tensor(), rhs])
         return look_up("linalg.triangular_solve")(matrix, rhs, lower=True, adjoint=adjoint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.api.linalg.operators.composite import CompositeOperator
@@ -12,13 +12,16 @@ from talweg.api.tensors import cast, convert_to_tensor
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def conj(x: Any) -> Any:
+
+def conj(x: object) -> Any:
     """The conjugate."""
     return look_up("math.conj")(x)
 
 
-def log_abs(x: Any) -> Any:
+def log_abs(x: object) -> Any:
     """log |x|."""
     return look_up("math.log")(look_up("abs")(x))
 
@@ -38,7 +41,7 @@ class LinearOperatorDiag(CompositeOperator):
 
     def __init__(
         self,
-        diag: Any,
+        diag: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -86,11 +89,11 @@ class LinearOperatorDiag(CompositeOperator):
     def _matvec(self, x: Any, adjoint: bool) -> Any:
         return self._diagonal(adjoint) * x
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return rhs / self._diagonal(adjoint)[..., None]
 
-    def _solvevec(self, rhs: Any, adjoint: bool) -> Any:
+    def _solvevec(self, rhs: object, adjoint: bool) -> Any:
         return rhs / self._diagonal(adjoint)
 
     def _to_dense(self) -> Any:

@@ -50,7 +50,7 @@ def all_true(operators: Any, name: str) -> Hint:
     return True if all(getattr(operator, name) for operator in operators) else None
 
 
-def of_all(operators: Any, name: str) -> Hint:
+def of_all(operators: list[Any], name: str) -> Hint:
     """True if the hint is True for all, False if it is False for one, else None."""
     found = [getattr(operator, name) for operator in operators]
     if False in found:
@@ -71,7 +71,7 @@ def of_product(first: Any, second: Any) -> dict[str, Any]:
     return {"is_non_singular": non_singular, "is_square": square}
 
 
-def of_commuting_product(first: Any, second: Any) -> dict[str, Any]:
+def of_commuting_product(first: object, second: object) -> dict[str, Any]:
     """Hints of a product of two diagonal operators: what both are, the product is."""
     found = of_product(first, second)
     found["is_self_adjoint"] = all_true((first, second), "is_self_adjoint")
@@ -79,6 +79,6 @@ def of_commuting_product(first: Any, second: Any) -> dict[str, Any]:
     return found
 
 
-def same(operator: Any) -> dict[str, Any]:
+def same(operator: object) -> dict[str, Any]:
     """The hints of an operator, for one that has the same: its adjoint, its inverse."""
     return {name: getattr(operator, name) for name in Hints._fields}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.shapes import broadcast_dynamic_shape, broadcast_static_shape
 from talweg.api.export import export, look_up
@@ -16,6 +16,10 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.convert import is_tensor_like
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.dtypes import DType
+
 
 class _Sized(CompositeOperator):
     """Operators of a number of rows that is given: no tensor says it."""
@@ -24,7 +28,7 @@ class _Sized(CompositeOperator):
     sizes_in = ("num_rows", "batch_shape_arg")
     static_in = ("dtype",)
 
-    def _set_size(self, num_rows: Any, batch_shape: Any = None) -> None:
+    def _set_size(self, num_rows: object, batch_shape: ShapeLike | None = None) -> None:
         self._num_rows = _size(num_rows, "num_rows")
         self._batch_shape_arg = None
         if batch_shape is not None:
@@ -111,8 +115,8 @@ class LinearOperatorIdentity(_Sized):
 
     def __init__(
         self,
-        num_rows: Any,
-        batch_shape: Any = None,
+        num_rows: TensorLike,
+        batch_shape: ShapeLike | None = None,
         dtype: Any = None,
         is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True,
@@ -134,16 +138,16 @@ class LinearOperatorIdentity(_Sized):
         given = {"num_rows": num_rows, "batch_shape": batch_shape, "dtype": dtype}
         super().__init__(as_dtype(dtype or float32), None, True, True, True, True, name, given)
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._widened(adjoint_of(x) if adjoint_arg else x)
 
-    def _matvec(self, x: Any, adjoint: bool) -> Any:
+    def _matvec(self, x: object, adjoint: bool) -> Any:
         return self._widened(x, 1)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._matmul(rhs, adjoint, adjoint_arg)
 
-    def _solvevec(self, rhs: Any, adjoint: bool) -> Any:
+    def _solvevec(self, rhs: object, adjoint: bool) -> Any:
         return self._matvec(rhs, adjoint)
 
     def _diag_part(self) -> Any:
@@ -166,7 +170,7 @@ class LinearOperatorIdentity(_Sized):
     def _cond(self) -> Any:
         return self._ones(vector=False)
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: object) -> Any:
         x = self._widened(x)
         diagonal = look_up("linalg.diag_part")(x)
         return look_up("linalg.set_diag")(x, 1 + diagonal)
@@ -191,8 +195,8 @@ class LinearOperatorScaledIdentity(CompositeOperator):
 
     def __init__(
         self,
-        num_rows: Any,
-        multiplier: Any,
+        num_rows: TensorLike,
+        multiplier: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -247,13 +251,13 @@ class LinearOperatorScaledIdentity(CompositeOperator):
     def _matvec(self, x: Any, adjoint: bool) -> Any:
         return x * self._number(1, adjoint)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return (adjoint_of(rhs) if adjoint_arg else rhs) / self._number(2, adjoint)
 
-    def _solvevec(self, rhs: Any, adjoint: bool) -> Any:
+    def _solvevec(self, rhs: object, adjoint: bool) -> Any:
         return rhs / self._number(1, adjoint)
 
-    def _rows_as(self, dtype: Any) -> Any:
+    def _rows_as(self, dtype: DType) -> Any:
         return cast(self._num_rows, dtype)
 
     def _diag_part(self) -> Any:
@@ -285,7 +289,7 @@ class LinearOperatorScaledIdentity(CompositeOperator):
         nan = look_up("fill")(look_up("shape")(number), cast(float("nan"), number.dtype))
         return look_up("where")(zero, nan, one)
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: object) -> Any:
         return x + self._to_dense()
 
     def _assert_non_singular(self) -> Any:
@@ -320,9 +324,9 @@ class LinearOperatorZeros(_Sized):
 
     def __init__(
         self,
-        num_rows: Any,
-        num_columns: Any = None,
-        batch_shape: Any = None,
+        num_rows: TensorLike,
+        num_columns: TensorLike | None = None,
+        batch_shape: ShapeLike | None = None,
         dtype: Any = None,
         is_non_singular: bool | None = False,
         is_self_adjoint: bool | None = True,
@@ -387,7 +391,7 @@ class LinearOperatorZeros(_Sized):
     def _log_abs_determinant(self) -> Any:
         return look_up("math.log")(self._of_batch())
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: object) -> Any:
         return self._widened(x)
 
     def _assert_non_singular(self) -> Any:

@@ -8,7 +8,7 @@ and what one makes (adjoint, inverse, Cholesky factor) is looked up in `RULES` b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+
 RULES: dict[str, list[tuple[tuple[type, ...], Callable[..., Any]]]] = {}
 
 
@@ -37,7 +40,7 @@ def rule(name: str, *classes: type) -> Callable[[Callable[..., Any]], Callable[.
     return register
 
 
-def apply_rule(name: str, *operators: Any) -> Any:
+def apply_rule(name: str, *operators: object) -> Any:
     """What the nearest rule gives for operators: the one whose classes are closest to theirs."""
     best: Any = None
     for classes, function in RULES[name]:
@@ -50,7 +53,7 @@ def apply_rule(name: str, *operators: Any) -> Any:
     return best[1](*operators)
 
 
-def parameter(value: Any, dtype: Any = None, name: str = "value") -> Any:
+def parameter(value: object, dtype: DTypeLike | None = None, name: str = "value") -> Any:
     """A tensor of a constructor's argument; variables stay what they are."""
     if value is None:
         return None
@@ -59,7 +62,7 @@ def parameter(value: Any, dtype: Any = None, name: str = "value") -> Any:
     return convert_to_tensor(value, dtype)
 
 
-def adjoint_of(matrix: Any) -> Any:
+def adjoint_of(matrix: object) -> Any:
     """The conjugate transpose of matrices."""
     return look_up("linalg.adjoint")(matrix)
 
@@ -80,7 +83,7 @@ class LinearOperator(Module):
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: object,
         graph_parents: Any = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -227,7 +230,7 @@ class LinearOperator(Module):
 
     # -- products
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         raise NotImplementedError("_matmul is not implemented.")
 
     def _argument(self, x: Any, name: str, adjoint: bool, adjoint_arg: bool) -> Any:
@@ -245,7 +248,7 @@ class LinearOperator(Module):
         return x
 
     def matmul(
-        self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+        self, x: object, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
         """A x, with A or x conjugated and transposed if asked.
 
@@ -259,10 +262,10 @@ class LinearOperator(Module):
             return apply_rule("matmul", left, right)
         return self._matmul(self._argument(x, name, adjoint, adjoint_arg), adjoint, adjoint_arg)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: TensorLike) -> Any:
         return self.matmul(other)
 
-    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
+    def matvec(self, x: object, adjoint: bool = False, name: str = "matvec") -> Any:
         """A x for vectors [..., n]."""
         x = convert_to_tensor(x, None if is_tensor_like(x) else self.dtype)
         return self._matvec(x, adjoint)
@@ -274,7 +277,7 @@ class LinearOperator(Module):
     # -- equations
 
     def solve(
-        self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+        self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
         """x with A x = rhs; of an operator on the right, an operator.
 
@@ -299,14 +302,14 @@ class LinearOperator(Module):
                 "Exact solve not implemented for an operator that is expected to not be square."
             )
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         matrix, rhs = common_batch([self.to_dense(), rhs])
         if self.is_positive_definite and self.is_self_adjoint:
             return look_up("linalg.cholesky_solve")(look_up("linalg.cholesky")(matrix), rhs)
         return look_up("linalg.solve")(matrix, rhs, adjoint=adjoint)
 
-    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
+    def solvevec(self, rhs: object, adjoint: bool = False, name: str = "solve") -> Any:
         """x with A x = rhs for vectors [..., m]."""
         self._check_solvable()
         rhs = convert_to_tensor(rhs, None if is_tensor_like(rhs) else self.dtype)
@@ -372,12 +375,12 @@ class LinearOperator(Module):
     def _trace(self) -> Any:
         return look_up("reduce_sum")(self.diag_part(), axis=-1)
 
-    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
+    def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Any:
         """A + x for a tensor."""
         x = convert_to_tensor(x, None if is_tensor_like(x) else self.dtype)
         return self._add_to_tensor(x)
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: object) -> Any:
         return self.to_dense() + x
 
     def determinant(self, name: str = "det") -> Any:
@@ -467,7 +470,7 @@ class LinearOperator(Module):
 
     # -- slices of the batch
 
-    def __getitem__(self, slices: Any) -> Any:
+    def __getitem__(self, slices: TensorLike) -> Any:
         key = slices if type(slices) is tuple else (slices,)
         return self._sliced(key)
 
@@ -481,7 +484,7 @@ class LinearOperator(Module):
         )
 
 
-def static_int(value: Any) -> int | None:
+def static_int(value: object) -> int | None:
     """The value of an integer, a tensor or a number, if it is known."""
     if value is None:
         return None

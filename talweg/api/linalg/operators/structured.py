@@ -3,7 +3,7 @@ of low rank."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.api.tensors import cast, convert_to_tensor
 from talweg.core.dtypes import as_dtype, float32
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, TensorLike
 
 
 class _OfVector(CompositeOperator):
@@ -61,7 +64,7 @@ class LinearOperatorHouseholder(_OfVector):
 
     def __init__(
         self,
-        reflection_axis: Any,
+        reflection_axis: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -99,7 +102,7 @@ class LinearOperatorHouseholder(_OfVector):
         along = look_up("reduce_sum")(conj(unit) * x, axis=-2, keepdims=True)
         return x - 2 * unit * along
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._matmul(rhs, adjoint, adjoint_arg)
 
     def _to_dense(self) -> Any:
@@ -145,7 +148,7 @@ class LinearOperatorPermutation(_OfVector):
 
     def __init__(
         self,
-        perm: Any,
+        perm: AxisLike,
         dtype: Any = float32,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -181,11 +184,11 @@ class LinearOperatorPermutation(_OfVector):
     def _places(self, inverse: bool) -> Any:
         return look_up("argsort")(self._vector(), axis=-1) if inverse else self._vector()
 
-    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _matmul(self, x: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = adjoint_of(x) if adjoint_arg else x
         return _rows_at(x, self._places(adjoint))
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return self._matmul(rhs, not adjoint, adjoint_arg)
 
     def _to_dense(self) -> Any:
@@ -307,7 +310,7 @@ class LinearOperatorTridiag(CompositeOperator):
             *common_batch([self._banded(adjoint), x]), diagonals_format="compact"
         )
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         return look_up("linalg.tridiagonal_solve")(
             *common_batch([self._banded(adjoint), rhs]), diagonals_format="compact"
@@ -344,9 +347,9 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
     def __init__(
         self,
         base_operator: LinearOperator,
-        u: Any,
-        diag_update: Any = None,
-        v: Any = None,
+        u: TensorLike,
+        diag_update: TensorLike | None = None,
+        v: TensorLike | None = None,
         is_diag_update_positive: bool | None = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -459,7 +462,7 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
         inverse = inverse.adjoint() if adjoint else inverse
         return inverse.add_to_tensor(inner)
 
-    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         u, v = self._factors(adjoint)
         base = self.base_operator

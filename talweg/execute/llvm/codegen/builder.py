@@ -8,9 +8,14 @@ equal text in one scope is one value.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.execute.llvm.codegen.types import vector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.lower.ir.loops import Buffer
 
 
 class IRValue(NamedTuple):
@@ -29,7 +34,7 @@ class IRScope:
 
     __slots__ = ("label", "lines", "memo", "writes")
 
-    def __init__(self, label: str, writes: Any = ()):
+    def __init__(self, label: str, writes: set[Buffer] | set | tuple = ()):
         self.lines: list[str] = []
         self.memo: dict[Any, IRValue] = {}
         self.label, self.writes = label, writes
@@ -66,19 +71,19 @@ class IRBuilder:
             found = scope.memo[text] = IRValue(name, lanes, depth)
         return found
 
-    def recall(self, key: Any, depth: int) -> IRValue | None:
+    def recall(self, key: tuple, depth: int) -> IRValue | None:
         """What `keep` was told for a key that is made of values from `depth`."""
         found = self.scopes[depth].memo.get(key)
         if found is None and depth < self.floor:
             found = self.scopes[self.floor].memo.get(key)
         return found
 
-    def keep(self, key: Any, value: IRValue) -> IRValue:
+    def keep(self, key: tuple, value: IRValue) -> IRValue:
         """Remembers a value as long as it is there."""
         self.scopes[value.depth].memo[key] = value
         return value
 
-    def load(self, text: str, lanes: int, depth: int, root: Any) -> IRValue:
+    def load(self, text: str, lanes: int, depth: int, root: Buffer) -> IRValue:
         """The value of an instruction that reads the buffer `root`."""
         scopes = self.scopes
         place = len(scopes) - 1
@@ -100,7 +105,7 @@ class IRBuilder:
         """An instruction with effects, here."""
         self.scopes[-1].lines.append("  " + text)
 
-    def changed(self, roots: Any) -> None:
+    def changed(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
         """What was loaded from these buffers is old now."""
         for root in roots:
             self.versions[root] = self.versions.get(root, 0) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.execute.llvm.codegen import interrupts
 from talweg.execute.llvm.codegen.access_analysis import AccessAnalysis, AccessFacts, roots_of
@@ -33,6 +33,9 @@ from talweg.lower.ir.loops import (
     elements,
 )
 
+if TYPE_CHECKING:
+    from talweg.execute.llvm.vector_math.library import VectorMathLibrary
+
 MOST = 1 << 20  # iterations that 4096 threads can share with numbers of 32 bits
 LOOPS = 8  # between two barriers whose pieces can be counted
 PIECES = 64  # of a loop, at most
@@ -44,7 +47,9 @@ WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs
 class KernelEmitter:
     """Emits one kernel; `declared` collects what the module has to declare."""
 
-    def __init__(self, library: Any, declared: dict[str, str], vector_bytes: int):
+    def __init__(
+        self, library: VectorMathLibrary | None, declared: dict[str, str], vector_bytes: int
+    ):
         self.code = IRBuilder()
         self.indices = Indices(self.code)
         self.memory = MemoryEmitter(self.code, self.indices)

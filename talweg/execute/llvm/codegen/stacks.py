@@ -9,10 +9,15 @@ is memory, and finds the same.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import Buffer, Fill, Grow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.execute.llvm.codegen.program import ProgramEmitter
 
 KEPT = 1 << 24  # bytes of a stack that are kept from call to call
 
@@ -25,7 +30,7 @@ def row_bytes(buffer: Buffer) -> int:
 class Stacks:
     """Emits what is done with stacks; `places` are their numbers among the buffers."""
 
-    def __init__(self, emitter: Any, places: list[int]):
+    def __init__(self, emitter: ProgramEmitter, places: list[int]):
         self.emitter = emitter
         self.count = len(emitter.program.buffers)
         self.order = {place: number for number, place in enumerate(places)}
@@ -67,7 +72,7 @@ class Stacks:
         self.ensure(target, end)
         self.by_first(self.copy, target, source, start, rows, size)
 
-    def by_first(self, emit: Any, *arguments: Any) -> None:
+    def by_first(self, emit: Callable, *arguments: object) -> None:
         """Have thread 0 do something, for which all others wait."""
         emitter, number = self.emitter, self.emitter.fresh()
         emitter.line(f"br i1 %first, label %only{number}, label %done{number}")

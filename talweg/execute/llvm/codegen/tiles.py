@@ -10,7 +10,7 @@ There are no variables in LLVM, so loops begin with phi instructions for what th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.execute.llvm.codegen import arithmetic
 from talweg.execute.llvm.codegen.builder import IRBuilder, IRValue
@@ -18,6 +18,9 @@ from talweg.execute.llvm.codegen.index import Along, Indices
 from talweg.execute.llvm.codegen.types import identity, is_signed, register
 from talweg.lower.ir.index import Axis
 from talweg.lower.ir.loops import Tile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NOWHERE = Along(IRValue("undef"))
 
@@ -254,7 +257,7 @@ class TileRegisters:
             made = arithmetic.combine(code, found.op, old, total, state.kind, signed)
             state.put(code, offset, made)
 
-    def _total(self, found: Sum, state: TileState, offset: int, combined: Any) -> IRValue:
+    def _total(self, found: Sum, state: TileState, offset: int, combined: Callable) -> IRValue:
         """All copies and lanes combined."""
         first = offset * found.copies
         parts = [state.pieces[first + copy] for copy in range(found.copies)]
@@ -274,7 +277,7 @@ class TileRegisters:
         return value
 
 
-def everything(tiles: TileRegisters, updated: Any) -> list[TileState]:
+def everything(tiles: TileRegisters, updated: dict) -> list[TileState]:
     """The states that statements which update these tiles may change."""
     found = [tiles.states[tile] for tile in updated if tile in tiles.states]
     sums = [tiles.sums[tile] for tile in updated if tile in tiles.sums]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def suffix(scalar: str, lanes: int) -> str:
     return short if lanes == 1 else f"v{lanes}{short}"
 
 
-def literal(value: Any, dtype: DType) -> str:
+def literal(value: float | np.generic, dtype: DType) -> str:
     """A number as a constant of the dtype's register type, exactly."""
     if dtype.is_bool:
         return "true" if value else "false"

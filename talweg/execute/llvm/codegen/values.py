@@ -7,7 +7,7 @@ lanes as its operands.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, float32, float64
 from talweg.execute.llvm.codegen import arithmetic, casts
@@ -17,6 +17,11 @@ from talweg.execute.llvm.codegen.memory import MemoryEmitter
 from talweg.execute.llvm.codegen.random import words
 from talweg.execute.llvm.codegen.types import SHORT, is_signed, literal, register, vector
 from talweg.lower.ir.loops import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from talweg.execute.llvm.codegen.tiles import TileRegisters
 
 COMPARE = {
     "equal": "eq",
@@ -37,8 +42,8 @@ class ValueEmitter:
         indices: Indices,
         memory: MemoryEmitter,
         library: Any,
-        tiles: Any,
-        order: Any,
+        tiles: TileRegisters,
+        order: Callable,
     ):
         self.code, self.indices, self.memory = code, indices, memory
         self.library, self.tiles = library, tiles

@@ -14,7 +14,7 @@ vectors by turns if the loop has little else to do while an addition takes its t
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.execute.llvm.codegen import arithmetic
 from talweg.execute.llvm.codegen.access_analysis import AccessFacts, chunks, shape
@@ -22,6 +22,9 @@ from talweg.execute.llvm.codegen.builder import IRValue
 from talweg.execute.llvm.codegen.index import Along, constants
 from talweg.execute.llvm.codegen.tiles import Sum
 from talweg.lower.ir.loops import COMBINE, For, Tile
+
+if TYPE_CHECKING:
+    from talweg.execute.llvm.codegen.kernel import KernelEmitter
 
 WRITTEN_OUT = 4  # vectors of a short body
 TINY = 4  # the cost of a load, a product and an update
@@ -33,7 +36,7 @@ DEEP = 15  # from this cost on two vectors are computed at the same time
 class VectorLoops:
     """Emits the vector loops of a kernel."""
 
-    def __init__(self, emitter: Any, vector_bytes: int):
+    def __init__(self, emitter: KernelEmitter, vector_bytes: int):
         self.emitter, self.vector_bytes = emitter, vector_bytes
         self.shapes: dict[int, tuple[int, float]] = {}
         self.ahead: dict[int, list] = {}  # what a loop asks for before it is read

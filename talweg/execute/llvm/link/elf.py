@@ -18,7 +18,10 @@ import platform
 import struct
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _HEADER = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
 _RELOCATABLE, _X86_64 = 1, 62
@@ -161,7 +164,7 @@ class Image:
         if address:
             _libc.munmap(address, self._size)
 
-    def __del__(self, finalizing=sys.is_finalizing) -> None:
+    def __del__(self, finalizing: Callable = sys.is_finalizing) -> None:
         if not finalizing():  # then worker threads may still be in it
             self.close()
 

@@ -302,6 +302,6 @@ class Linked:
                 self._library.close()
             self._library = self._linker = None
 
-    def __del__(self, shutting_down=llvm.common._is_shutting_down) -> None:
+    def __del__(self, shutting_down: Callable = llvm.common._is_shutting_down) -> None:
         if not shutting_down():
             self.close()

@@ -83,7 +83,7 @@ def works() -> bool:
     address = id(array)
     pointer = ctypes.c_void_p
 
-    def at(name: str, kind: Any) -> Any:
+    def at(name: str, kind: type) -> Any:
         return kind.from_address(address + entry_stub.ARRAY[name]).value
 
     if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < entry_stub.ARRAY["flags"] + 4:

@@ -116,7 +116,7 @@ class Executable:
         """The outputs, new arrays."""
         return self.settle(self.enter(inputs, states), inputs, states)
 
-    def settle(self, result: Any, inputs: list, states: list) -> list:
+    def settle(self, result: bool | list | None, inputs: list, states: list) -> list:
         """The outputs, from what `enter` gave, which is not always that."""
         if type(result) is list:
             return result
@@ -357,7 +357,7 @@ def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any
     return list(zip(values, buffers))
 
 
-def _plain(value: Any, buffer: Buffer) -> NDArray:
+def _plain(value: np.generic | np.ndarray, buffer: Buffer) -> NDArray:
     """A value as native code wants it; the value itself, if it is so already."""
     dtype = buffer.dtype.numpy_dtype
     array = value
@@ -374,7 +374,7 @@ def _plain(value: Any, buffer: Buffer) -> NDArray:
     return array
 
 
-def _wrong(buffer: Buffer, value: Any, what: str) -> InternalError:
+def _wrong(buffer: Buffer, value: list[float] | np.ndarray, what: str) -> InternalError:
     found = f"{getattr(value, 'dtype', type(value).__name__)} {np.shape(value)}"
     wanted_ = f"{buffer.dtype.name} {tuple(buffer.shape)}"
     return InternalError(None, None, f"{buffer.name}, {what}: {found} instead of {wanted_}")

@@ -168,7 +168,7 @@ def _may_keep(block: Host) -> bool:
     return block.node is None or block.node.prim.effect == "host"
 
 
-def inner_lists(block: Any) -> list[list]:
+def inner_lists(block: object) -> list[list]:
     """The lists of blocks in a block, in the order in which host blocks in them are counted."""
     if type(block) is Repeat:
         return [block.body]

@@ -83,7 +83,7 @@ def statistics() -> dict[str, int]:
     return {said: int(state[STATE[name] // 8]) for name, said in names.items()}
 
 
-def empty(shape: tuple, dtype: Any, set_handler: Any) -> NDArray:
+def empty(shape: tuple, dtype: np.dtype | type, set_handler: Any) -> NDArray:
     """An array whose memory is handed out here; `set_handler` is NumPy's function."""
     before = set_handler(capsule())
     try:
