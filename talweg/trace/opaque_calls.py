@@ -343,44 +343,57 @@ def label(result: Any, name: str) -> None:
             graph.label(node, name)
 
 
-def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
-    operands: list = []
-    composites: list[Parts] = []
+class LeftOut:
+    """Arguments of a call with holes where its operands, and its composites, stand.
 
-    def hole(operand: Any) -> Hole:
-        operands.append(operand)
-        return Hole(len(operands) - 1)
+    A class and no closure: a function that calls itself is a cycle, which would keep the graph.
+    """
 
-    def leave_out(leaf: Any) -> Any:
+    __slots__ = ("composites", "error", "operands")
+
+    def __init__(self, error: Any):
+        self.error = error  # that is raised for what cannot be left out
+        self.operands: list = []
+        self.composites: list[Parts] = []
+
+    def leave_out(self, leaf: Any) -> Any:
+        """What stands for a leaf of the arguments."""
         if structure.kind_of(leaf) == structure.COMPOSITE:
-            holes = [hole(convert_to_tensor(x)) for x in leaf._flat_components()]
-            composites.append(Parts(leaf, holes))
-            return composites[-1]
+            holes = [self._hole(convert_to_tensor(x)) for x in leaf._flat_components()]
+            self.composites.append(Parts(leaf, holes))
+            return self.composites[-1]
         if isinstance(leaf, Tensor):
-            return hole(leaf)
+            return self._hole(leaf)
         if hasattr(leaf, "handle_read"):
-            return hole(leaf.value())
+            return self._hole(leaf.value())
         if isinstance(leaf, np.ndarray):
             return _own(leaf)
         if isinstance(leaf, slice):
-            bounds = tuple([leave_out(x) for x in (leaf.start, leaf.stop, leaf.step)])
+            bounds = tuple([self.leave_out(x) for x in (leaf.start, leaf.stop, leaf.step)])
             return Bounds(bounds) if any(type(x) is Hole for x in bounds) else leaf
         if callable(leaf) and not isinstance(leaf, type):
-            raise error  # what a function given as an argument does is not known
+            raise self.error  # what a function given as an argument does is not known
         return leaf
 
+    def _hole(self, operand: Any) -> Hole:
+        self.operands.append(operand)
+        return Hole(len(self.operands) - 1)
+
+
+def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
+    left = LeftOut(error)
     options = {key: value for key, value in kwargs.items() if key != "name"}
-    args = structure.map_leaves(leave_out, tuple(args))
-    options = structure.map_leaves(leave_out, options)
-    if not any(type(x) in (Symbol, BatchTensor) for x in operands):
+    args = structure.map_leaves(left.leave_out, tuple(args))
+    options = structure.map_leaves(left.leave_out, options)
+    if not any(type(x) in (Symbol, BatchTensor) for x in left.operands):
         raise error
     call = OpaqueCall(function, args, options)
     trial = _lenient(call)
-    avals = probe(trial, operands, composites, error)
+    avals = probe(trial, left.operands, left.composites, error)
     call.template = trial.template
     if getattr(error, "rank_varies", False):
         avals = [Aval(None, aval.dtype) for aval in avals]
-    results = whole(*operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
+    results = whole(*left.operands, call=call, avals=tuple([(a.dims, a.dtype) for a in avals]))
     return structure.pack(call.template, list(results), composites=True)
 
 
