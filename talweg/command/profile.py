@@ -30,7 +30,7 @@ from pathlib import Path
 from talweg.command.launch import FAILED, FINE, add_json, add_program, launch, program_of
 from talweg.command.timing import chrome, report
 from talweg.command.timing.clock import Clock
-from talweg.command.timing.report import Profile
+from talweg.command.timing.report import LineProfile
 from talweg.command.timing.sampler import Sampler
 from talweg.command.timing.seams import timed
 from talweg.core import settings
@@ -55,7 +55,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.profile: Profile | None = None
+        self.profile: LineProfile | None = None
 
     def text(self, top: int = 15) -> str:
         """The profile for people."""
@@ -75,7 +75,7 @@ def recording() -> Iterator[Recording]:
             finally:
                 found.clock.stop()
         kernels = report.kernels(found.clock.labels)
-    found.profile = Profile(found.clock, sampler.lines, kernels)
+    found.profile = LineProfile(found.clock, sampler.lines, kernels)
 
 
 def _now() -> int:

@@ -102,7 +102,7 @@ class Parts:
         return hash((self.kind, *self.holes))
 
 
-class Bounds:
+class SliceBounds:
     """A slice with tensors among its bounds, in the arguments of a call."""
 
     __slots__ = ("bounds",)
@@ -115,7 +115,7 @@ class Bounds:
         return slice(*[tensors[x.number] if type(x) is Hole else x for x in self.bounds])
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Bounds and self.bounds == other.bounds
+        return type(other) is SliceBounds and self.bounds == other.bounds
 
     def __hash__(self) -> int:
         return hash(("bounds", *self.bounds))
@@ -133,7 +133,7 @@ class OpaqueCall:
         """The results, flat, for eager operands."""
 
         def fill(leaf: Any) -> Any:
-            if type(leaf) in (Parts, Bounds):
+            if type(leaf) in (Parts, SliceBounds):
                 return leaf.fill(tensors)
             return tensors[leaf.number] if type(leaf) is Hole else leaf
 
@@ -370,7 +370,7 @@ class LeftOut:
             return _own(leaf)
         if isinstance(leaf, slice):
             bounds = tuple([self.leave_out(x) for x in (leaf.start, leaf.stop, leaf.step)])
-            return Bounds(bounds) if any(type(x) is Hole for x in bounds) else leaf
+            return SliceBounds(bounds) if any(type(x) is Hole for x in bounds) else leaf
         if callable(leaf) and not isinstance(leaf, type):
             raise self.error  # what a function given as an argument does is not known
         return leaf

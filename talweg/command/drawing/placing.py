@@ -36,7 +36,7 @@ class PlacedBox:
 
 
 @dataclass(eq=False)
-class Placed:
+class PlacedPicture:
     """A picture with coordinates."""
 
     boxes: dict[Any, PlacedBox] = field(default_factory=dict)  # visible items and groups
@@ -75,7 +75,7 @@ def chosen(picture: Picture, depth: int | None = None, most: int = 90) -> set[Gr
     return opened
 
 
-def place(picture: Picture, layers: dict[Group, Layers], opened: set[Group]) -> Placed:
+def place(picture: Picture, layers: dict[Group, Layers], opened: set[Group]) -> PlacedPicture:
     """Coordinates of all that is seen if `opened` are open."""
     sizes: dict[Any, tuple[float, float]] = {}
     inside: dict[Group, _Inside] = {}
@@ -89,7 +89,7 @@ def place(picture: Picture, layers: dict[Group, Layers], opened: set[Group]) -> 
             sizes.setdefault(member, size_of(member))
         inside[group] = _Inside(layers[group], sizes)
         sizes[group] = inside[group].size(size_of(group)[0])
-    placed = Placed(width=sizes[picture.root][0], height=sizes[picture.root][1])
+    placed = PlacedPicture(width=sizes[picture.root][0], height=sizes[picture.root][1])
     placed.boxes[picture.root] = PlacedBox(0, 0, placed.width, placed.height)
     for group in order:
         inside[group].put(placed.boxes[group], sizes, placed)
@@ -146,7 +146,7 @@ class _Inside:
         height = sum(self.heights) + gaps + HEADER + PADDING
         return max(least, self.right - self.left + 2 * PADDING), height
 
-    def put(self, box: PlacedBox, sizes: dict, placed: Placed) -> None:
+    def put(self, box: PlacedBox, sizes: dict, placed: PlacedPicture) -> None:
         """Give members their places in the picture."""
         slack = (box.width - 2 * PADDING - (self.right - self.left)) / 2
         left, y = box.x + PADDING + slack - self.left, box.y + HEADER

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from talweg.command.drawing.layers import Layers, arrange
 from talweg.command.drawing.model import DrawnItem, Group, Picture
-from talweg.command.drawing.placing import Placed, PlacedBox, chosen, place
+from talweg.command.drawing.placing import PlacedBox, PlacedPicture, chosen, place
 
 COLOURS = {  # kind: fill, border
     "operation": ("#e8f1fb", "#5b8fc7"),
@@ -44,7 +44,7 @@ def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
     return document(picture, layers, place(picture, layers, chosen(picture, depth, most)))
 
 
-def document(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> str:
+def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> str:
     """The SVG of a picture that has its places."""
     width, height = max(placed.width, 560) + 16, placed.height + LEGEND_HEIGHT + 16
     parts = [
@@ -83,7 +83,7 @@ def legend(picture: Picture) -> str:
     return "".join(parts)
 
 
-def visible(member: Any, placed: Placed) -> Any:
+def visible(member: Any, placed: PlacedPicture) -> Any:
     """What is seen of an item: itself, or the folded group it is in."""
     if member in placed.boxes:
         return member
@@ -94,7 +94,7 @@ def visible(member: Any, placed: Placed) -> Any:
     return member.parent
 
 
-def edges_of(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> list[dict]:
+def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> list[dict]:
     """The edges between what is seen, with the points they go through."""
     found: dict[tuple, dict] = {}
     for (source, target), text in picture.edges.items():
@@ -113,7 +113,7 @@ def edges_of(picture: Picture, layers: dict[Group, Layers], placed: Placed) -> l
     return list(found.values())
 
 
-def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: Placed) -> list[tuple]:
+def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: PlacedPicture) -> list[tuple]:
     """Where an edge goes, from the end of one box to the beginning of another."""
     path, other = [*a.parent.above(), a], [*b.parent.above(), b]
     depth = 0

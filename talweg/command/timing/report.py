@@ -43,7 +43,7 @@ class ReportRow:
 
 
 @dataclass
-class Profile:
+class LineProfile:
     """What was measured."""
 
     clock: Clock
@@ -158,7 +158,7 @@ def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[A
     return found
 
 
-def text(profile: Profile, top: int = 15) -> str:
+def text(profile: LineProfile, top: int = 15) -> str:
     """The profile for people."""
     parts = [summary(profile), line_table(profile, top), operation_table(profile, top)]
     if profile.kernels:
@@ -179,7 +179,7 @@ def kernel_table(name: str, times: list[Any], top: int) -> str:
     return "\n".join([*lines, total])
 
 
-def summary(profile: Profile) -> str:
+def summary(profile: LineProfile) -> str:
     """What the time went to, in all."""
     lines = [f"{profile.total:.3f} s in all"]
     kinds = profile.kinds()
@@ -192,7 +192,7 @@ def summary(profile: Profile) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def line_table(profile: Profile, top: int) -> str:
+def line_table(profile: LineProfile, top: int) -> str:
     """The lines that take longest."""
     rows = [row for row in profile.lines() if row.seconds + row.python > 0]
     if not rows:
@@ -220,7 +220,7 @@ def shown(place: Place) -> str:
     return f"{Path(place.file).name}:{place.line}" + (f"  {source[:70]}" if source else "")
 
 
-def operation_table(profile: Profile, top: int) -> str:
+def operation_table(profile: LineProfile, top: int) -> str:
     """The operations that take longest."""
     rows = profile.operations()
     if not rows:
@@ -238,7 +238,7 @@ def operation_table(profile: Profile, top: int) -> str:
     return "\n".join(lines)
 
 
-def as_data(profile: Profile) -> dict:
+def as_data(profile: LineProfile) -> dict:
     """The profile for programs that read JSON; times in seconds."""
     split: dict[str, dict] = defaultdict(dict)
     for kind, spent in profile.kinds().items():

@@ -44,7 +44,7 @@ def operands_of(values: Sequence[Value], arrays: Sequence[Any]) -> list[InlineOp
     return [InlineOperand(inliner, value) for value in values]
 
 
-class Elements:
+class ElementEvaluator:
     """Evaluates expressions; `axes` is what each axis counts.  Equal parts are made once."""
 
     def __init__(self, axes: dict[Axis, Any]):

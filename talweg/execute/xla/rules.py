@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.execute.xla import engine
-from talweg.execute.xla.elements import Elements, axes_of, leaf, operands_of
+from talweg.execute.xla.elements import ElementEvaluator, axes_of, leaf, operands_of
 from talweg.execute.xla.engine import jax, lax
 from talweg.execute.xla.engine import numpy as jnp
 from talweg.execute.xla.scalars import SCALARS, computed
@@ -138,7 +138,7 @@ def _scalar(emitter: Any, equation: Equation, arrays: list) -> Any:
     expr: Any = scalar_of(equation.prim, parts, equation.params, output.dtype)
     if expr is NotImplemented:
         return expr
-    return Elements(emitter.axes).spread(expr, output.dims, output.dtype)
+    return ElementEvaluator(emitter.axes).spread(expr, output.dims, output.dtype)
 
 
 def _loops(emitter: Any, equation: Equation, arrays: list) -> Any:
@@ -146,7 +146,7 @@ def _loops(emitter: Any, equation: Equation, arrays: list) -> Any:
     index, counted = axes_of(output.dims)
     operands = operands_of(equation.inputs, arrays)
     expr = equation.prim.lowering["loops"](s, index, *operands, **equation.params)
-    return Elements({**emitter.axes, **counted}).spread(expr, output.dims, output.dtype)
+    return ElementEvaluator({**emitter.axes, **counted}).spread(expr, output.dims, output.dtype)
 
 
 def _scatter(emitter: Any, equation: Equation, arrays: list) -> Any:
@@ -154,7 +154,7 @@ def _scatter(emitter: Any, equation: Equation, arrays: list) -> Any:
     plan = _plan("scatter", equation, arrays)
     index, counted = axes_of(plan.over)
     at, update, condition = plan.at(index)
-    elements = Elements({**emitter.axes, **counted})
+    elements = ElementEvaluator({**emitter.axes, **counted})
     output, dtype = equation.output, computed(equation.output.dtype)
     start = _start(emitter, plan.start, output.dims, dtype)
     updates = jnp.broadcast_to(elements.of(update), plan.over).astype(dtype)
@@ -180,7 +180,9 @@ def _start(emitter: Any, start: Any, dims: tuple, dtype: Any) -> Any:
         return jnp.full(dims, start, dtype)
     index, counted = axes_of(dims)
     expr: Any = start(*index)
-    return jnp.broadcast_to(Elements({**emitter.axes, **counted}).of(expr), dims).astype(dtype)
+    return jnp.broadcast_to(ElementEvaluator({**emitter.axes, **counted}).of(expr), dims).astype(
+        dtype
+    )
 
 
 def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
@@ -194,7 +196,7 @@ def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
         number, *parts = row
         exprs = [leaf(part, x.dtype) for x, part in zip(equation.inputs, parts)]
         expr = plan.step(leaf(carried, dtype), Index.of(along), *exprs)
-        found = Elements({**emitter.axes, along: number}).of(expr)
+        found = ElementEvaluator({**emitter.axes, along: number}).of(expr)
         new = jnp.broadcast_to(found, carried.shape).astype(carried.dtype)
         return new, carried if plan.exclusive else new
 
@@ -221,7 +223,7 @@ def _redraw(emitter: Any, equation: Equation, arrays: list) -> Any:
 
     def draw(state: tuple) -> tuple:
         number, taken, found = state
-        elements = Elements({**emitter.axes, group: jnp.arange(groups), block: number})
+        elements = ElementEvaluator({**emitter.axes, group: jnp.arange(groups), block: number})
         for k in range(size):
             drawn = plan.draw((Index.of(group) * plan.blocks + Index.of(block)) * size + k)
             value = jnp.broadcast_to(elements.of(drawn), (groups,)).astype(kind)

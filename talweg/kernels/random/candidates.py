@@ -66,7 +66,7 @@ class CandidateWords:
         return (high << 32 | next(self.words)) * 2.0**-52
 
 
-class Uniform:
+class UniformSampler:
     """Every class alike."""
 
     def __init__(self, range_max: int):
@@ -81,7 +81,7 @@ class Uniform:
         return np.full(classes.shape, 1 / self.range_max)
 
 
-class LogUniform(Uniform):
+class LogUniform(UniformSampler):
     """P(k) = log((k + 2) / (k + 1)) / log(range + 1): for classes sorted by frequency (Zipf)."""
 
     def sample(self, words: CandidateWords) -> int:
@@ -94,7 +94,7 @@ class LogUniform(Uniform):
         return np.log((classes + 2.0) / (classes + 1.0)) / math.log1p(self.range_max)
 
 
-class Weighted(Uniform):
+class Weighted(UniformSampler):
     """Classes with given weights, by Walker's method of aliases (Vose 1991)."""
 
     def __init__(self, weights: Sequence[float]):
@@ -129,7 +129,7 @@ class Weighted(Uniform):
         return self.weights[classes].astype(np.float64) / self.total
 
 
-class Learned(Uniform):
+class Learned(UniformSampler):
     """Classes with integer weights that grow by 1 whenever a class is seen."""
 
     def __init__(self, range_max: int):
@@ -150,7 +150,9 @@ class Learned(Uniform):
         np.add.at(self.weights, classes.reshape(-1), 1)
 
 
-def draw(sampler: Uniform, stream: Stream, size: int, unique: bool) -> tuple[np.ndarray, int]:
+def draw(
+    sampler: UniformSampler, stream: Stream, size: int, unique: bool
+) -> tuple[np.ndarray, int]:
     """`size` classes, and how many draws they took."""
     words = CandidateWords(stream)
     if not unique:
@@ -163,7 +165,7 @@ def draw(sampler: Uniform, stream: Stream, size: int, unique: bool) -> tuple[np.
     return np.array(list(found), np.int64), draws
 
 
-def expected(sampler: Uniform, classes: np.ndarray, size: int, draws: int) -> np.ndarray:
+def expected(sampler: UniformSampler, classes: np.ndarray, size: int, draws: int) -> np.ndarray:
     """The expected counts of classes among `size` that took `draws` draws, float32."""
     p = sampler.probability(classes).astype(np.float32)
     if draws == size:

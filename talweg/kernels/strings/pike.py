@@ -12,9 +12,9 @@ from talweg.kernels.strings.regex_syntax import (
     Assertion,
     Branch,
     Characters,
-    Group,
+    GroupNode,
     Node,
-    Repeat,
+    RepeatNode,
     Sequence,
     may_be_empty,
 )
@@ -41,12 +41,12 @@ class Machine:
             self._add(CHARACTER, node)
         elif isinstance(node, Assertion):
             self._add(ASSERT, node.place)
-        elif isinstance(node, Repeat):
+        elif isinstance(node, RepeatNode):
             self._repeat(node)
         else:
             self._group(node)
 
-    def _group(self, node: Group) -> None:
+    def _group(self, node: GroupNode) -> None:
         if node.number is not None:
             self._add(SAVE, 2 * node.number)
         self._branch(node.inner.ways)
@@ -68,7 +68,7 @@ class Machine:
         for end in ends:
             self.program[end] = (JUMP, len(self.program))
 
-    def _repeat(self, node: Repeat) -> None:
+    def _repeat(self, node: RepeatNode) -> None:
         if node.high is None and (node.low or may_be_empty(node.inner)):
             self._once_or_more(node)
             return
@@ -83,7 +83,7 @@ class Machine:
         for split in splits:
             self._close(split, node.greedy)
 
-    def _once_or_more(self, node: Repeat) -> None:
+    def _once_or_more(self, node: RepeatNode) -> None:
         """x+, or, of what may match nothing, (x+)? for x*: so x sets its groups once at least."""
         skip = self._add(SPLIT, 0, 0) if node.low == 0 else None
         for _ in range(node.low - 1):

@@ -20,7 +20,7 @@ from typing import Any
 from talweg.core.errors import invalid
 from talweg.kernels.strings import pike, regex_syntax
 from talweg.kernels.strings.automaton import Automaton, MatchKernel, ReplacementKernel
-from talweg.kernels.strings.regex_syntax import Branch, Characters, Group, Node, Repeat
+from talweg.kernels.strings.regex_syntax import Branch, Characters, GroupNode, Node, RepeatNode
 
 _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
 
@@ -222,7 +222,7 @@ def _quick(tree: Branch) -> Any:
         return None
     last = nodes[-1]
     if not _fixed(last):
-        repeats = isinstance(last, Repeat) and last.greedy and last.low > 0
+        repeats = isinstance(last, RepeatNode) and last.greedy and last.low > 0
         if not repeats or not _fixed(last.inner):
             return None
     return re.compile("".join(map(_in_pythons_words, nodes)).encode())
@@ -233,7 +233,7 @@ def _fixed(node: Node) -> bool:
 
     None of them is empty: on empty matches Python and RE2 go on differently.
     """
-    if isinstance(node, Group):
+    if isinstance(node, GroupNode):
         return all(way.nodes and all(map(_fixed, way.nodes)) for way in node.inner.ways)
     return isinstance(node, Characters) and not node.fold
 
@@ -248,9 +248,9 @@ def _in_pythons_words(node: Node) -> str:
         if not inside:
             return "[\\x00-\\x7f]" if node.negated else "[^\\x00-\\xff]"
         return f"[{'^' * node.negated}{inside}]"
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         high = "" if node.high is None else node.high
         return f"{_in_pythons_words(node.inner)}{{{node.low},{high}}}"
-    assert isinstance(node, Group)
+    assert isinstance(node, GroupNode)
     ways = ["".join(map(_in_pythons_words, way.nodes)) for way in node.inner.ways]
     return f"({'?:' if node.number is None else ''}{'|'.join(ways)})"

@@ -83,7 +83,7 @@ class Sequence:
 
 
 @dataclass
-class Group:
+class GroupNode:
     """A part in parentheses; `number` is None where it is not kept."""
 
     number: int | None
@@ -98,16 +98,16 @@ class Branch:
 
 
 @dataclass
-class Repeat:
+class RepeatNode:
     """`inner` from `low` to `high` times (None: any number), as many as it can be if `greedy`."""
 
     low: int
     high: int | None
     greedy: bool
-    inner: Characters | Assertion | Group | Repeat
+    inner: Characters | Assertion | GroupNode | RepeatNode
 
 
-Node = Characters | Assertion | Group | Repeat
+Node = Characters | Assertion | GroupNode | RepeatNode
 
 
 def parse(text: str) -> tuple[Branch, int]:
@@ -127,18 +127,18 @@ def largest_repeat(node: Branch | Sequence | Node) -> int:
         return max(largest_repeat(way) for way in node.ways)
     if isinstance(node, Sequence):
         return max([largest_repeat(each) for each in node.nodes], default=1)
-    if isinstance(node, Group):
+    if isinstance(node, GroupNode):
         return largest_repeat(node.inner)
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         return largest_repeat(node.inner) * max(node.low, node.high or 0, 1)
     return 1
 
 
 def may_be_empty(node: Node) -> bool:
     """Whether a node matches without a character."""
-    if isinstance(node, Group):
+    if isinstance(node, GroupNode):
         return any(all(map(may_be_empty, way.nodes)) for way in node.inner.ways)
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         return node.low == 0 or may_be_empty(node.inner)
     return isinstance(node, Assertion)
 
@@ -174,7 +174,7 @@ class _Reader:
             self.at = written.end()
             changed = _changed(flags, written[1], written[2])
             if written[3] == ":":
-                way.nodes.append(Group(None, self.branch(changed, True)))
+                way.nodes.append(GroupNode(None, self.branch(changed, True)))
             else:
                 flags = changed
                 repeated = not way.nodes  # nothing to repeat
@@ -204,7 +204,7 @@ class _Reader:
         lazy = self.text[end : end + 1] == "?"
         self.at = end + lazy
         greedy = lazy == ("U" in flags)
-        way.nodes[-1] = Repeat(low, high, greedy, way.nodes[-1])
+        way.nodes[-1] = RepeatNode(low, high, greedy, way.nodes[-1])
 
     def _atom(self, letter: str, flags: str) -> list[Node]:
         """The nodes at a place: of a quotation one a character, else one."""
@@ -223,14 +223,14 @@ class _Reader:
             return [Assertion("end line" if "m" in flags else "end text")]
         return [_one(letter, flags)]
 
-    def _group(self, flags: str) -> Group:
+    def _group(self, flags: str) -> GroupNode:
         named = _NAMED.match(self.text, self.at)
         if self.text.startswith("(?", self.at) and named is None:
             raise MalformedError(f"invalid perl operator: {self.text[self.at : self.at + 3]}")
         self.at = self.at + 1 if named is None else named.end()
         self.groups += 1
         number = self.groups
-        return Group(number, self.branch(flags, True))
+        return GroupNode(number, self.branch(flags, True))
 
     def _escaped(self, flags: str) -> list[Node]:
         kind = self.text[self.at + 1 : self.at + 2]

@@ -34,7 +34,7 @@ def _check(classes, num_true, num_sampled, unique: object, range_max: object):
 
 def _sampler(kind: str, range_max: int, weights: list, key: object):
     if kind == "uniform":
-        return kernels.Uniform(range_max)
+        return kernels.UniformSampler(range_max)
     if kind == "log_uniform":
         return kernels.LogUniform(range_max)
     if kind == "fixed":
