@@ -130,17 +130,18 @@ class Placed:
 @implement_hook("device_for")
 def device_for(scopes: tuple, made: Operation) -> str:
     """The device of an operation made inside `scopes`, inner ones before outer ones."""
-    found = DeviceSpec()
+    found, text = DeviceSpec(), ""
     for given in reversed(scopes):
         if given is None:
             break
         if callable(given):
-            text = given(Placed(made, found.to_string()))
-            text = text.to_string() if hasattr(text, "to_string") else str(text or "")
+            answer = given(Placed(made, text))
+            text = answer.to_string() if hasattr(answer, "to_string") else str(answer or "")
             found = DeviceSpec.from_string(text)
         else:
             found = given.make_merged_spec(found)
-    return found.to_string()
+            text = found.to_string()
+    return text
 
 
 def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:

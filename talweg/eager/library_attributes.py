@@ -23,9 +23,9 @@ class LibraryTrackable(Trackable):
 
     @property
     def op(self) -> Any:
-        """The operation that reads it in a graph; None while operations run at once."""
+        """The operation that reads it in a graph; AttributeError while operations run at once."""
         if dispatch.context.base is None:
-            return None
+            raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
         return hooks.convert_to_tensor(self).op
 
     @property

@@ -13,6 +13,7 @@ accelerators (`execute/xla`), which nothing else chooses on a CPU.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,9 @@ MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
 SHAPES = 256  # of which it is remembered how long the interpreter took
 REFUSED: Any = "interpret"
+chosen = settings.executor
+with contextlib.suppress(ValueError):  # of a wrong value the first run tells
+    chosen.get()  # from here on `chosen.value` is the one in force, without a call
 AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
 
@@ -56,7 +60,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     tier = program.tier
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
-    if settings.executor.get() == "xla":
+    if chosen.value == "xla":
         outputs = run_on_device(program, arguments, state, watch)
         return outputs if type(outputs) is list else outputs.fetched()
     if tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):

@@ -108,14 +108,15 @@ def _may_wrap(size: Dim, limits: Any) -> bool:
     """Whether values may make a sum or product too large for the tensor's dtype.
 
     TensorFlow's integers wrap round then, which polynomials do not know.  Sizes of axes are taken
-    to fit, unless a large number multiplies them.
+    to fit, unless a large number multiplies them; so is one value with what is small beside it, as
+    in `x[i : i + 2]`: where that wraps, it is no place, and no size, before and after.
     """
-    if not size.constant and len(size.terms) == 1:
-        (atoms, factor) = size.terms[0]
-        if factor == 1 and len(atoms) == 1:
-            return False  # nothing was added or multiplied
-    if not _values([size]):
-        return any(abs(factor) >= LARGE for _, factor in size.terms)
+    large = [factor for _, factor in size.terms if abs(factor) >= LARGE]
+    if large or abs(size.constant) >= LARGE:
+        return True
+    valued = [(atoms, f) for atoms, f in size.terms if _values([of_atom(a) for a in atoms])]
+    if not valued or len(valued) == 1 == len(valued[0][0]) and abs(valued[0][1]) == 1:
+        return False
     low, high = bounds(size)
     return low is None or high is None or low < limits.min or high > limits.max
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core import dispatch, settings
+from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import is_symbolic
@@ -284,7 +284,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             state = STATE
         if dispatch.state.busy or self._has_lists:
             return self._call_with_recorders(tensors, state)
-        if settings.executor.get() == "xla":
+        if executor.chosen.value == "xla":
             return self._call_on_device(tensors, state)
         operands = tensors + self.captures_now(state) if self._outside else tensors
         arrays = []
