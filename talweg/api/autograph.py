@@ -19,7 +19,6 @@ from talweg.trace.autograph.source import NoSourceError
 from talweg.trace.autograph.status import options
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
     from talweg.core.value import Tensor
 
 # the conversion looks for this very function
@@ -85,7 +84,7 @@ def _converted(entity: object) -> tuple[Any, FunctionType]:
 def to_graph(
     entity: Callable[..., Any],
     recursive: bool = True,
-    experimental_optional_features: TensorLike | None = None,
+    experimental_optional_features: Any = None,
 ) -> Callable[..., Any]:
     """The converted form of a function or method, a Python function as well.
 
@@ -107,9 +106,9 @@ def to_graph(
 
 @export("autograph.to_code")
 def to_code(
-    entity: TensorLike,
+    entity: Any,
     recursive: bool = True,
-    experimental_optional_features: TensorLike | None = None,
+    experimental_optional_features: Any = None,
 ) -> str:
     """The converted code of a function or method, as text.
 

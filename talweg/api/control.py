@@ -118,7 +118,7 @@ def _pairs(function: str, argument: str, given: object) -> list:
 
 @export("case")
 def case(
-    pred_fn_pairs: TensorLike,
+    pred_fn_pairs: Any,
     default: Any = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -158,7 +158,7 @@ def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
 @export("switch_case")
 def switch_case(
     branch_index: object,
-    branch_fns: TensorLike,
+    branch_fns: Any,
     default: Callable[..., Any] | None = None,
     name: str = "switch_case",
 ) -> Any:

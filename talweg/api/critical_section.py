@@ -11,7 +11,7 @@ from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 _SHARED: weakref.WeakValueDictionary[str, _Mutex] = weakref.WeakValueDictionary()
 _naming = threading.Lock()
@@ -42,7 +42,7 @@ class CriticalSection:
         self,
         name: str | None = None,
         shared_name: str | None = None,
-        critical_section_def: TensorLike | None = None,
+        critical_section_def: Any = None,
         import_scope: str | None = None,
     ):
         if critical_section_def is not None:

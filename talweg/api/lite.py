@@ -18,7 +18,7 @@ from talweg.core.errors import UnimplementedError, compose
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.annotations import PathLike
 
 
 def _refuse(what: str, source: str) -> NoReturn:
@@ -98,10 +98,10 @@ class TargetSpec:
 
     def __init__(
         self,
-        supported_ops: TensorLike | None = None,
-        supported_types: TensorLike | None = None,
-        experimental_select_user_tf_ops: TensorLike | None = None,
-        experimental_supported_backends: TensorLike | None = None,
+        supported_ops: Any = None,
+        supported_types: Any = None,
+        experimental_select_user_tf_ops: Any = None,
+        experimental_supported_backends: Any = None,
     ):
         self.supported_ops = {OpsSet.TFLITE_BUILTINS} if supported_ops is None else supported_ops
         self.supported_types = set() if supported_types is None else supported_types
@@ -123,7 +123,7 @@ class TFLiteConverter:
     True
     """
 
-    def __init__(self, funcs: TensorLike, trackable_obj: TensorLike | None = None):
+    def __init__(self, funcs: Any, trackable_obj: Any = None):
         self.functions, self.trackable_obj = funcs, trackable_obj
         self.saved_model_dir: str | None = None
         self.optimizations: Any = set()
@@ -138,7 +138,7 @@ class TFLiteConverter:
     def from_saved_model(
         cls,
         saved_model_dir: Any,
-        signature_keys: TensorLike | None = None,
+        signature_keys: Any = None,
         tags: Sequence[str] | None = None,
     ) -> TFLiteConverter:
         """A converter for a saved model."""
@@ -147,14 +147,12 @@ class TFLiteConverter:
         return found
 
     @classmethod
-    def from_keras_model(cls, model: TensorLike) -> TFLiteConverter:
+    def from_keras_model(cls, model: Any) -> TFLiteConverter:
         """A converter for a Keras model."""
         return cls([], model)
 
     @classmethod
-    def from_concrete_functions(
-        cls, funcs: TensorLike, trackable_obj: TensorLike | None = None
-    ) -> TFLiteConverter:
+    def from_concrete_functions(cls, funcs: Any, trackable_obj: Any = None) -> TFLiteConverter:
         """A converter for functions."""
         return cls(funcs, trackable_obj)
 
@@ -179,7 +177,7 @@ class Interpreter:
     def __init__(
         self,
         model_path: PathLike | None = None,
-        model_content: TensorLike | None = None,
+        model_content: Any = None,
         **options: Any,
     ):
         _refuse("tf.lite.Interpreter runs .tflite files", "it")

@@ -64,7 +64,7 @@ def cond(
 
 @export("compat.v1.case")
 def case(
-    pred_fn_pairs: TensorLike,
+    pred_fn_pairs: Any,
     default: TensorLike | None = None,
     exclusive: bool = False,
     strict: bool = False,

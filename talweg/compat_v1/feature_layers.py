@@ -16,7 +16,7 @@ from talweg.compat_v1.variable_scopes import get_variable, get_variable_scope, v
 from talweg.core.errors import value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 class _Variables:
@@ -77,8 +77,8 @@ def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
 @export("compat.v1.feature_column.input_layer")
 def input_layer(
     features: dict,
-    feature_columns: TensorLike,
-    weight_collections: TensorLike | None = None,
+    feature_columns: Any,
+    weight_collections: Any = None,
     trainable: bool = True,
     cols_to_vars: dict | None = None,
     cols_to_output_tensors: dict | None = None,
@@ -113,10 +113,10 @@ def input_layer(
 @export("compat.v1.feature_column.linear_model")
 def linear_model(
     features: dict,
-    feature_columns: TensorLike,
+    feature_columns: Any,
     units: int = 1,
     sparse_combiner: str = "sum",
-    weight_collections: TensorLike | None = None,
+    weight_collections: Any = None,
     trainable: bool = True,
     cols_to_vars: dict | None = None,
 ) -> Any:

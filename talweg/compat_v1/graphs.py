@@ -204,7 +204,7 @@ def container(container_name: str) -> Iterator[str]:
 
 @export("compat.v1.control_dependencies")
 @contextmanager
-def control_dependencies(control_inputs: TensorLike) -> Iterator[None]:
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
     """A context whose operations run after `control_inputs`: operations, tensors, variables.
 
     None forgets those of outer blocks.  TypeError for other things, ValueError for those of another

@@ -60,7 +60,7 @@ class Initializer:
         self,
         shape: ShapeLike,
         dtype: DTypeLike | None = None,
-        partition_info: TensorLike | None = None,
+        partition_info: Any = None,
     ) -> Any:
         """The first value of a variable of this shape and dtype (the initializer's own if None)."""
         return self.make(shape, self.dtype if dtype is None else as_dtype(dtype))
@@ -143,7 +143,7 @@ class Constant(Initializer):
         self,
         shape: ShapeLike,
         dtype: Any = None,
-        partition_info: TensorLike | None = None,
+        partition_info: Any = None,
         verify_shape: ShapeLike | None = None,
     ) -> Any:
         """The value in this shape and dtype."""

@@ -113,7 +113,7 @@ def compute_weighted_loss(
     losses: TensorLike,
     weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """Losses times weights, as one number (or as they are with reduction NONE).
@@ -177,7 +177,7 @@ def absolute_difference(
     predictions: Any,
     weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """|predictions - labels|, weighted; see `compute_weighted_loss`.
@@ -200,7 +200,7 @@ def cosine_distance(
     axis: Any = None,
     weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
     dim: int | None = None,
 ) -> Any:
@@ -226,7 +226,7 @@ def hinge_loss(
     logits: Any,
     weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """max(0, 1 - (2 labels - 1) logits), weighted; labels are 0 or 1.
@@ -249,7 +249,7 @@ def huber_loss(
     weights: TensorLike = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """d² / 2 for differences d up to `delta`, linear beyond, weighted (Huber 1964).
@@ -274,7 +274,7 @@ def log_loss(
     weights: TensorLike = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """-labels log(p + epsilon) - (1 - labels) log(1 - p + epsilon), weighted; p: predictions.
@@ -355,7 +355,7 @@ def sigmoid_cross_entropy(
     weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
-    loss_collection: TensorLike = LOSSES,
+    loss_collection: Any = LOSSES,
     reduction: str = BY_WEIGHTS,
 ) -> Any:
     """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted; smoothing moves labels towards 1/2.
@@ -443,7 +443,7 @@ def sparse_softmax_cross_entropy(
 
 @export("compat.v1.losses.add_loss")
 @as_it_is
-def add_loss(loss: TensorLike, loss_collection: TensorLike = LOSSES) -> None:
+def add_loss(loss: TensorLike, loss_collection: Any = LOSSES) -> None:
     """Put a loss into a collection of the graph; nothing happens outside of graphs, or for None."""
     if loss_collection and dispatch.context.base is not None:
         default_graph().add_to_collection(loss_collection, loss)
@@ -451,7 +451,7 @@ def add_loss(loss: TensorLike, loss_collection: TensorLike = LOSSES) -> None:
 
 @export("compat.v1.losses.get_losses")
 @as_it_is
-def get_losses(scope: str | None = None, loss_collection: TensorLike = LOSSES) -> list[Any]:
+def get_losses(scope: str | None = None, loss_collection: Any = LOSSES) -> list[Any]:
     """The losses of a collection; scope: a regular expression with which their names begin."""
     return default_graph().get_collection(loss_collection, scope)
 

@@ -19,7 +19,6 @@ from talweg.core.errors import compose
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from talweg.core.annotations import TensorLike
     from talweg.lower.ir.loops import Buffer
 
 RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
@@ -117,7 +116,7 @@ export_lazily(lambda: FLAGS, "compat.v1.flags", "compat.v1.app.flags")
 
 
 @export("compat.v1.app.run")
-def run(main: TensorLike | None = None, argv: TensorLike | None = None) -> None:
+def run(main: Any = None, argv: Any = None) -> None:
     """Read the flags, call `main` (that of the program if not given) with what is left of the
     command line, and exit with what it returns."""
     main = main or sys.modules["__main__"].main

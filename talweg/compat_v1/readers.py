@@ -64,9 +64,7 @@ class ReaderBase:
                 x.set_shape([])
         return tuple(found)
 
-    def read_up_to(
-        self, queue: TensorLike, num_records: TensorLike, name: str | None = None
-    ) -> tuple:
+    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple:
         """(keys, records), at most so many."""
         found = _operation(
             "ReaderReadUpToV2",

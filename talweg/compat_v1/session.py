@@ -162,7 +162,7 @@ class Session:
         self._plans.clear()
 
     @staticmethod
-    def reset(target: str, containers: TensorLike | None = None, config: object = None) -> None:
+    def reset(target: str, containers: Any = None, config: object = None) -> None:
         """Accepted: no values outlive their session."""
 
     def list_devices(self) -> list:
@@ -299,7 +299,7 @@ class Session:
             return executor.run(program, list(arrays), held, watch)
 
     def make_callable(
-        self, fetches: TensorLike, feed_list: TensorLike | None = None, accept_options: bool = False
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of `feed_list` that gives the values of `fetches`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):

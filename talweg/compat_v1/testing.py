@@ -111,12 +111,12 @@ class StubOutForTesting:
     def __init__(self) -> None:
         self._set: list[tuple] = []
 
-    def Set(self, parent: TensorLike, child_name: str, new_child: TensorLike) -> None:
+    def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
         """Replace an attribute."""
         self._set.append((parent, child_name, getattr(parent, child_name)))
         setattr(parent, child_name, new_child)
 
-    def SmartSet(self, obj: TensorLike, attr_name: str, new_attr: TensorLike) -> None:
+    def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
         """Replace an attribute; AttributeError if it is not there."""
         self.Set(obj, attr_name, new_attr)
 
@@ -209,7 +209,7 @@ def compute_gradient_error(
     x_init_value: TensorLike | None = None,
     delta: float = 1e-3,
     init_targets: TensorLike | None = None,
-    extra_feed_dict: TensorLike | None = None,
+    extra_feed_dict: Any = None,
 ) -> float:
     """The largest difference between the two Jacobians of `compute_gradient`.
 

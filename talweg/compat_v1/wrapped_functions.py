@@ -26,7 +26,6 @@ from talweg.trace.function import Function
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from talweg.core.annotations import TensorLike
     from talweg.graph.node import Node
 
 
@@ -121,7 +120,7 @@ class WrappedFunction:
         feeds: dict[Any, Any],
         fetches: list[Any],
         name: str | None = None,
-        input_signature: TensorLike | None = None,
+        input_signature: Any = None,
     ) -> WrappedFunction:
         """The function from some tensors of the graph to others.
 

@@ -5,7 +5,7 @@ A value becomes a tensor by `convert_to_tensor` (`eager/convert.py`), which says
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     _Objects: TypeAlias = HasDType | SupportsArray | SupportsTensor
     _Arrays: TypeAlias = Operators | IndexedSlices | np.ndarray | np.generic | _Objects
-    TensorLike: TypeAlias = _Arrays | complex | str | bytes | Sequence[Any]
+    TensorLike: TypeAlias = _Arrays | complex | str | bytes | Sequence[Any] | Mapping[Any, Any]
     DTypeLike: TypeAlias = DType | np.dtype | type | str | int | HasDType
     ShapeLike: TypeAlias = TensorShape | _Arrays | int | Sequence[Any]
     AxisLike: TypeAlias = _Arrays | int | Sequence[Any]

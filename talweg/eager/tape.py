@@ -382,7 +382,7 @@ class GradientTape(dispatch.Recorder):
         raise hooks.absence_as_error(evidence)
 
     @boundary
-    def explain(self, target: object, sources: list[Any]) -> Any:
+    def explain(self, target: object, sources: object) -> Any:
         """Why `target` has a gradient by each source, or has none: where the path breaks, at which
         line, and what to write instead.
 

@@ -273,7 +273,7 @@ def _only_none(leaf: object) -> None:
     )
 
 
-def _shapes_like(spec: TensorLike, shapes: object) -> list:
+def _shapes_like(spec: Any, shapes: object) -> list:
     """Shapes in the structure of `spec`, flat; ValueError where structures differ."""
     if not element.is_nested(spec):
         if isinstance(spec, NoneTensorSpec):

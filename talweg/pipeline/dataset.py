@@ -287,7 +287,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _with_components(self, parts: list) -> Dataset:
         return dataset_of(parts[0], self.stage.layout, self.base)
 
-    def __tf_tracing_type__(self, context: TensorLike) -> Any:
+    def __tf_tracing_type__(self, context: Any) -> Any:
         return DatasetSpec(self.element_spec)
 
 

@@ -365,7 +365,7 @@ class Optional:
         self._given_layout, self._flat, self._variant = layout, flat, tensor
 
     @staticmethod
-    def empty(element_spec: TensorLike) -> Optional:
+    def empty(element_spec: Any) -> Optional:
         """One without an element, which would have this spec; None if nobody knows it yet."""
         return Optional(None if element_spec is None else ElementLayout(element_spec), None)
 

@@ -70,7 +70,7 @@ class Keeping:
         path: PathLike,
         compression: str | None = None,
         shard_func: Callable[..., Any] | None = None,
-        checkpoint_args: TensorLike | None = None,
+        checkpoint_args: Any = None,
     ) -> None:
         """Write all elements into a folder, from which `load` reads them.
 
@@ -90,7 +90,7 @@ class Keeping:
     def load(
         cls,
         path: PathLike,
-        element_spec: TensorLike | None = None,
+        element_spec: Any = None,
         compression: str | None = None,
         reader_func: Callable[[Any], Any] | None = None,
         wait: bool = False,

@@ -128,9 +128,9 @@ class Making:
         cls,
         generator: Callable[..., Any],
         output_types: Any = None,
-        output_shapes: TensorLike | None = None,
+        output_shapes: Any = None,
         args: Sequence[Any] | None = None,
-        output_signature: TensorLike | None = None,
+        output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
         """What `generator(*args)` yields, called once a pass; args arrive as arrays.

@@ -125,7 +125,7 @@ class Iterator(OwnedIterator):
         output_types: Any,
         output_shapes: Any = None,
         shared_name: str | None = None,
-        output_classes: TensorLike | None = None,
+        output_classes: Any = None,
     ) -> Iterator:
         """An iterator for datasets of this structure, which `make_initializer` begins."""
         layout = layout_of(output_types, output_shapes, output_classes)
@@ -133,10 +133,10 @@ class Iterator(OwnedIterator):
 
     @staticmethod
     def from_string_handle(
-        string_handle: TensorLike,
+        string_handle: Any,
         output_types: Any,
         output_shapes: Any = None,
-        output_classes: TensorLike | None = None,
+        output_classes: Any = None,
     ) -> Iterator:
         """The iterator that a string names (see `string_handle`), which may be fed."""
         layout = layout_of(output_types, output_shapes, output_classes)

@@ -101,7 +101,7 @@ def choose(index: Tensor, functions: list, function: str) -> Any:
     return found
 
 
-def _note_shapes(found: TensorLike | None, templates: list) -> None:
+def _note_shapes(found: Any, templates: list) -> None:
     """What all branches know of the shape of a sparse tensor holds after them, too."""
     columns = zip(structure.flatten(found), *map(structure.flatten, templates))
     for leaf, *made in columns:

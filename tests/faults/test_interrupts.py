@@ -77,7 +77,7 @@ def long_step():
     @tf.function
     def f(n):
         x = a + tf.cast(n, tf.float32)
-        for _ in range(12):
+        for _ in range(60):
             x = tf.sin(x @ a)
         v.assign_add(x)
         return x
@@ -87,12 +87,12 @@ def long_step():
 
 def long_kernel():
     """One sweep over much memory, with much to compute for each element."""
-    v, a = tf.Variable(0.0), tf.ones([2000, 2000])
+    v, a = tf.Variable(0.0), tf.ones([3000, 3000])
 
     @tf.function
     def f(n):
         x = a * tf.cast(n, tf.float32)
-        for _ in range(60):
+        for _ in range(120):
             x = tf.sin(x) + 0.5
         y = tf.reduce_sum(x)
         v.assign_add(y)
@@ -153,7 +153,7 @@ def test_handlers_run_while_a_step_goes_on():
         f(tf.constant(2))
         v.assign(tf.zeros([SIZE, SIZE]))
         with interrupted(0.02, lambda: seen.append(v.numpy().copy())) as times:
-            f(tf.constant(600))
+            f(tf.constant(3000))
         assert times[0] < SOON * 2
         assert (seen[0] == 0).all()
         assert (v.numpy() != 0).all()

@@ -52,7 +52,7 @@ PROGRAM = """
     import talweg as tf
     from talweg.core import settings
 
-    n = 1500
+    n = 4000
     SMALL = {
         "svd": lambda x: tf.linalg.svd(x),
         "qr": lambda x: tf.linalg.qr(x),
@@ -68,6 +68,10 @@ PROGRAM = """
         "normal": lambda x: tf.random.normal([n, n]) + x,
         "shuffle": lambda x: tf.random.shuffle(x),
     }
+    import numpy.random, scipy.linalg.cython_blas  # libraries, for which there is no room later
+    from talweg.execute.llvm.runtime import routines
+
+    routines.thread_functions()
     v, x = tf.Variable(tf.zeros([3])), tf.eye(n)
     settings.executor.set("auto" if sys.argv[1] == "eager" else sys.argv[1])
     def step(of, x):

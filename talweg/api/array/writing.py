@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @export("raw_ops.XlaDynamicUpdateSlice")
 def dynamic_update_slice(
     input: TensorLike,
-    update: TensorLike,
+    update: Any,
     indices: TensorLike,
     name: str | None = None,
 ) -> Tensor:

@@ -114,7 +114,7 @@ def save(
     path: Any,
     compression: Any = None,
     shard_func: Any = None,
-    checkpoint_args: TensorLike | None = None,
+    checkpoint_args: Any = None,
 ) -> None:
     """`dataset.save`."""
     dataset.save(path, compression, shard_func)
@@ -123,7 +123,7 @@ def save(
 @export("data.experimental.load")
 def load(
     path: PathLike,
-    element_spec: TensorLike | None = None,
+    element_spec: Any = None,
     compression: str | None = None,
     reader_func: Callable[..., Any] | None = None,
 ) -> Any:
@@ -133,7 +133,7 @@ def load(
 
 @export("data.experimental.sample_from_datasets")
 def sample_from_datasets(
-    datasets: TensorLike,
+    datasets: Any,
     weights: TensorLike | None = None,
     seed: TensorLike | None = None,
     stop_on_empty_dataset: bool = False,
@@ -144,7 +144,7 @@ def sample_from_datasets(
 
 @export("data.experimental.choose_from_datasets")
 def choose_from_datasets(
-    datasets: TensorLike, choice_dataset: TensorLike, stop_on_empty_dataset: bool = False
+    datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
 ) -> Any:
     """`tf.data.Dataset.choose_from_datasets`, going on when a dataset has ended."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
@@ -292,7 +292,7 @@ def prefetch_to_device(device: object, buffer_size: TensorLike | None = None) ->
 
 
 @export("data.experimental.copy_to_device")
-def copy_to_device(target_device: TensorLike, source_device: TensorLike = "/cpu:0") -> Applied:
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Applied:
     """The dataset itself; there is one device."""
     return lambda dataset: dataset
 
@@ -328,10 +328,10 @@ class SqlDataset(Dataset):
 
     def __init__(
         self,
-        driver_name: TensorLike,
-        data_source_name: TensorLike,
+        driver_name: Any,
+        data_source_name: Any,
         query: Any,
-        output_types: TensorLike,
+        output_types: Any,
     ):
         if driver_name != "sqlite":
             raise invalid("TW207", f"The database type {driver_name!r} is not supported", "sqlite")

@@ -8,14 +8,14 @@ from talweg.api.export import export
 from talweg.pipeline import session_iterators as sessions
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 export("compat.v1.data.Iterator")(sessions.Iterator)
 export("compat.v1.data.Dataset")(sessions.DatasetV1)
 
 
 @export("compat.v1.data.make_one_shot_iterator")
-def make_one_shot_iterator(dataset: TensorLike) -> Any:
+def make_one_shot_iterator(dataset: Any) -> Any:
     """An iterator over a dataset that needs no initialization.
 
     ValueError if the dataset uses placeholders or variables of the graph.
@@ -30,7 +30,7 @@ def make_one_shot_iterator(dataset: TensorLike) -> Any:
 
 
 @export("compat.v1.data.make_initializable_iterator")
-def make_initializable_iterator(dataset: TensorLike, shared_name: str | None = None) -> Any:
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Any:
     """An iterator over a dataset that begins, and begins anew, when its `initializer` runs.
 
     >>> import talweg.compat.v1 as tf

@@ -33,14 +33,14 @@ class TFRecordOptions:
     def __init__(
         self,
         compression_type: object = None,
-        flush_mode: TensorLike | None = None,
+        flush_mode: Any = None,
         input_buffer_size: TensorLike | None = None,
         output_buffer_size: TensorLike | None = None,
         window_bits: TensorLike | None = None,
         compression_level: int | None = None,
-        compression_method: TensorLike | None = None,
+        compression_method: Any = None,
         mem_level: TensorLike | None = None,
-        compression_strategy: TensorLike | None = None,
+        compression_strategy: Any = None,
     ):
         self.compression_type = self.get_compression_type_string(compression_type)
         self.compression_level = -1 if compression_level is None else compression_level

@@ -10,7 +10,7 @@ from talweg.api.distribute.strategy import Strategy
 from talweg.api.export import export
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 DEFAULT = Strategy()
 
@@ -66,7 +66,7 @@ def get_replica_context() -> Any:
 
 
 @export("distribute.experimental_set_strategy")
-def experimental_set_strategy(strategy: TensorLike) -> None:
+def experimental_set_strategy(strategy: Any) -> None:
     """Make `strategy` the one in force where no scope says otherwise; None is the default one.
 
     >>> import talweg as tf

@@ -11,7 +11,7 @@ from talweg.api.export import export, export_value
 from talweg.core.errors import UnimplementedError, compose, value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 def _refusal(what: str) -> Exception:
@@ -35,9 +35,7 @@ class ParameterServerStrategy(Strategy):
     False
     """
 
-    def __init__(
-        self, cluster_resolver: TensorLike, variable_partitioner: TensorLike | None = None
-    ):
+    def __init__(self, cluster_resolver: Any, variable_partitioner: Any = None):
         raise _refusal("ParameterServerStrategy")
 
 
@@ -85,7 +83,7 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: TensorLike,
+        server_or_cluster_def: Any,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
@@ -190,7 +188,7 @@ def connect_to_cluster(
 
 
 @export("config.experimental_connect_to_host")
-def connect_to_host(remote_host: TensorLike | None = None, job_name: str = "worker") -> None:
+def connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
     """UnimplementedError: operations run on this machine.
 
     >>> import talweg as tf

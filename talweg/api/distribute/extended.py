@@ -42,7 +42,7 @@ class StrategyExtended:
         return (self._device,)
 
     @contextlib.contextmanager
-    def colocate_vars_with(self, colocate_with_variable: TensorLike) -> Iterator[None]:
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
         """A block whose variables lie where the given one does: there is one place."""
         yield
 

@@ -214,7 +214,7 @@ class SeveralReplicas(Strategy):
             raise TypeError(compose("TW104", f"run: {fn!r} is not callable", "a function"))
         return self.extended.call_for_each_replica(fn, args, kwargs)
 
-    def reduce(self, reduce_op: TensorLike, value: object, axis: int | None) -> Any:
+    def reduce(self, reduce_op: Any, value: object, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         self.need_all("reduce")
         return reduced_nest(reduce_op, value, axis, self.num_replicas_in_sync)
@@ -296,15 +296,11 @@ class MirroredStrategy(OneReplica):
     1
     """
 
-    def __new__(
-        cls, devices: TensorLike | None = None, cross_device_ops: TensorLike | None = None
-    ) -> Any:
+    def __new__(cls, devices: Any = None, cross_device_ops: Any = None) -> Any:
         found = devices_for(devices) if cls is MirroredStrategy else []
         return object.__new__(_Several if len(found) > 1 else cls)
 
-    def __init__(
-        self, devices: Sequence[Any] | None = None, cross_device_ops: TensorLike | None = None
-    ):
+    def __init__(self, devices: Sequence[Any] | None = None, cross_device_ops: Any = None):
         super().__init__(devices_for(devices)[0])
 
 

@@ -14,7 +14,7 @@ from talweg.api.export import export
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 _PLACE = "distribute.cluster_resolver."
 
@@ -56,7 +56,7 @@ class ClusterResolver:
         self,
         task_type: str | None = None,
         task_id: int | None = None,
-        config_proto: TensorLike | None = None,
+        config_proto: Any = None,
     ) -> dict:
         """The accelerators of each task: none."""
         return {}
@@ -107,7 +107,7 @@ class SimpleClusterResolver(ClusterResolver):
         self,
         task_type: str | None = None,
         task_id: int | None = None,
-        config_proto: TensorLike | None = None,
+        config_proto: Any = None,
     ) -> dict:
         """The accelerators of each task, as it was told."""
         return dict(self._accelerators or {})

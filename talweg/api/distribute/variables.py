@@ -23,7 +23,7 @@ from talweg.eager.variable import Variable, VariableAggregation, VariableSynchro
 
 if TYPE_CHECKING:
     from talweg.api.distribute.mirrored import MirroredStrategy
-    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.annotations import ShapeLike
     from talweg.eager.replicated import PerReplica
 
 CHANGES = (
@@ -70,7 +70,7 @@ class DistributedVariable(DistributedValues, Variable):
         """Nothing is left to do: `of` made it."""
 
     @classmethod
-    def of(cls, strategy: TensorLike, parts: list, synchronization: Any) -> Any:
+    def of(cls, strategy: Any, parts: list, synchronization: Any) -> Any:
         """The variable that has these parts."""
         found = object.__new__(cls)
         found.values, found.distribute_strategy = tuple(parts), strategy

@@ -58,7 +58,7 @@ def decode_csv(
 @export("compat.v1.decode_csv", "compat.v1.io.decode_csv")
 def decode_csv_v1(
     records: TensorLike,
-    record_defaults: TensorLike,
+    record_defaults: Any,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     name: str | None = None,

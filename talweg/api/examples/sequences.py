@@ -41,7 +41,7 @@ def parse_sequence_example(
     serialized: TensorLike,
     context_features: dict | None = None,
     sequence_features: dict | None = None,
-    example_names: TensorLike | None = None,
+    example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict, dict, dict]:
     """The features of SequenceExamples [n]: of contexts, of lists, and the lengths of the lists.

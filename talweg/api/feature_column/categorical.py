@@ -381,7 +381,7 @@ def crossed_column(
 
 @export("feature_column.weighted_categorical_column")
 def weighted_categorical_column(
-    categorical_column: TensorLike, weight_feature_key: str, dtype: DTypeLike = float32
+    categorical_column: Any, weight_feature_key: str, dtype: DTypeLike = float32
 ) -> WeightedCategoricalColumn:
     """Ids of a column with weights, which are another feature.
 

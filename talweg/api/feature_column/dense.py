@@ -145,7 +145,7 @@ def _tuples(value: object) -> Any:
 
 
 @export("feature_column.bucketized_column")
-def bucketized_column(source_column: TensorLike, boundaries: TensorLike) -> BucketizedColumn:
+def bucketized_column(source_column: Any, boundaries: TensorLike) -> BucketizedColumn:
     """The buckets between sorted boundaries that the numbers of a column fall into.
 
     >>> import talweg as tf

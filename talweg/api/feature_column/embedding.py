@@ -14,7 +14,7 @@ from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 class _Indicator(NamedTuple):
@@ -39,9 +39,7 @@ class IndicatorColumn(_Indicator, DenseColumn):
         """One row of counts."""
         return TensorShape([1, self.categorical_column.num_buckets])
 
-    def transform_feature(
-        self, transformation_cache: object, state_manager: TensorLike | None = None
-    ) -> Any:
+    def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
         """The counts."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
@@ -110,14 +108,12 @@ class EmbeddingColumn(_Embedding, DenseColumn):
         """The ids."""
         return transformation_cache.get(self.categorical_column, state_manager)
 
-    def get_dense_tensor(self, transformation_cache: TensorLike, state_manager: Any = None) -> Any:
+    def get_dense_tensor(self, transformation_cache: Any, state_manager: Any = None) -> Any:
         """The rows of a batch; `state_manager.get_variable(column, name)` gives the table."""
         table = state_manager.get_variable(self, "embedding_weights")
         return self.looked_up(table, transformation_cache, state_manager)
 
-    def looked_up(
-        self, table: TensorLike, transformation_cache: TensorLike, state_manager: object = None
-    ) -> Any:
+    def looked_up(self, table: Any, transformation_cache: Any, state_manager: object = None) -> Any:
         """The rows of a batch, of this table."""
         column = self.categorical_column
         ids, weights = column.get_sparse_tensors(transformation_cache, state_manager)
@@ -159,7 +155,7 @@ def _drawn(initializer: object, dimension: int) -> Any:
 
 
 @export("feature_column.indicator_column")
-def indicator_column(categorical_column: TensorLike) -> IndicatorColumn:
+def indicator_column(categorical_column: Any) -> IndicatorColumn:
     """How often each id of a column is in an example, or the sum of its weights.
 
     >>> import talweg as tf
@@ -173,12 +169,12 @@ def indicator_column(categorical_column: TensorLike) -> IndicatorColumn:
 
 @export("feature_column.embedding_column")
 def embedding_column(
-    categorical_column: TensorLike,
+    categorical_column: Any,
     dimension: int,
     combiner: str = "mean",
     initializer: object = None,
-    ckpt_to_load_from: TensorLike | None = None,
-    tensor_name_in_ckpt: TensorLike | None = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: Any = None,
     max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
@@ -204,8 +200,8 @@ def shared_embeddings(
     combiner: str = "mean",
     initializer: object = None,
     shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: TensorLike | None = None,
-    tensor_name_in_ckpt: TensorLike | None = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: Any = None,
     max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,

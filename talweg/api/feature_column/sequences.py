@@ -48,16 +48,12 @@ class SequenceCategoricalColumn(_SequenceCategorical, CategoricalColumn):
         """That of the ids."""
         return self.categorical_column.parse_example_spec
 
-    def transform_feature(
-        self, transformation_cache: object, state_manager: TensorLike | None = None
-    ) -> Any:
+    def transform_feature(self, transformation_cache: object, state_manager: Any = None) -> Any:
         """The ids, [batch, steps, 1]."""
         ids = self.categorical_column.transform_feature(transformation_cache, state_manager)
         return look_up("sparse.expand_dims")(ids, -1)
 
-    def get_sequence_sparse_tensors(
-        self, transformation_cache: TensorLike, state_manager: TensorLike
-    ) -> tuple:
+    def get_sequence_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> tuple:
         """The ids of a batch, without weights."""
         return self.get_sparse_tensors(transformation_cache, state_manager)
 

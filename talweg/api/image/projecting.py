@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @export("raw_ops.ImageProjectiveTransformV3")
 def projective_transform(
     images: TensorLike,
-    transforms: TensorLike,
+    transforms: Any,
     output_shape: ShapeLike,
     fill_value: TensorLike,
     interpolation: str,

@@ -32,7 +32,7 @@ def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
 
 
 @export("io.gfile.exists")
-def exists(path: TensorLike) -> bool:
+def exists(path: Any) -> bool:
     """Whether there is a file or folder at `path`."""
     return os.path.exists(path_of(path))
 
@@ -67,7 +67,7 @@ def makedirs(path: PathLike) -> None:
 
 
 @export("io.gfile.remove")
-def remove(path: TensorLike) -> None:
+def remove(path: Any) -> None:
     """Delete a file; NotFoundError if there is none."""
     carry_out(os.remove, path_of(path))
 
@@ -106,7 +106,7 @@ def glob(pattern: TensorLike) -> list[str]:
 
 
 @export("io.gfile.join")
-def join(path: TensorLike, *paths: Any) -> str:
+def join(path: Any, *paths: Any) -> str:
     """Parts of a path, joined."""
     return os.path.join(path_of(path), *map(path_of, paths))
 

@@ -99,7 +99,7 @@ def decode_proto(
     message_type: str,
     field_names: Any,
     output_types: Any,
-    descriptor_source: TensorLike = "local://",
+    descriptor_source: Any = "local://",
     message_format: str = "binary",
     sanitize: bool = False,
     name: str | None = None,
@@ -197,7 +197,7 @@ def encode_proto(
     values: Sequence[Any],
     field_names: Any,
     message_type: str,
-    descriptor_source: TensorLike = "local://",
+    descriptor_source: Any = "local://",
     name: str | None = None,
 ) -> Any:
     """Messages made of fields, as strings: the inverse of `tf.io.decode_proto`.

@@ -137,7 +137,7 @@ def stateless_dropout(
     x: TensorLike,
     rate: TensorLike,
     seed: TensorLike,
-    rng_alg: TensorLike | None = None,
+    rng_alg: Any = None,
     noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:

@@ -222,7 +222,7 @@ class FIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: TensorLike,
+        dtypes: Any,
         shapes: Any = None,
         names: Sequence[str] | None = None,
         shared_name: str | None = None,
@@ -262,7 +262,7 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: TensorLike,
+        dtypes: Any,
         shapes: Any,
         names: Sequence[str] | None = None,
         shared_name: str | None = None,
@@ -301,7 +301,7 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: TensorLike,
+        types: Any,
         shapes: Any = None,
         names: Sequence[str] | None = None,
         shared_name: str | None = None,
@@ -338,7 +338,7 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: TensorLike,
+        dtypes: Any,
         shapes: Any = None,
         names: Sequence[str] | None = None,
         seed: Any = None,

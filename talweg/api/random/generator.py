@@ -104,7 +104,7 @@ class Generator(AutoTrackable):
     # -- making
 
     @classmethod
-    def from_state(cls, state: TensorLike, alg: TensorLike) -> Generator:
+    def from_state(cls, state: TensorLike, alg: Any) -> Generator:
         """A generator in a state: [3] words for Philox, [2] for ThreeFry; ValueError otherwise."""
         return cls(state=state, alg=alg)
 
@@ -334,6 +334,6 @@ def get_global_generator() -> Any:
     "compat.v1.random.set_global_generator",
     "compat.v1.random.experimental.set_global_generator",
 )
-def set_global_generator(generator: TensorLike) -> None:
+def set_global_generator(generator: Any) -> None:
     """Replace the generator that is shared by the program."""
     _Holder.generator = generator

@@ -83,7 +83,7 @@ def stateless_uniform(
     maxval: TensorLike | None = None,
     dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: TensorLike = "auto_select",
+    alg: Any = "auto_select",
 ) -> Tensor:
     """Numbers of [minval, maxval), in `shape`.
 

@@ -238,7 +238,7 @@ def write(
     tag: str,
     tensor: Any,
     step: TensorLike | None = None,
-    metadata: TensorLike | None = None,
+    metadata: Any = None,
     name: str | None = None,
 ) -> Any:
     """Write a tensor of any shape under `tag` to the default writer; whether it was written.
@@ -305,7 +305,7 @@ def write_raw_pb(
 
 @export("summary.graph")
 @as_it_is
-def graph(graph_data: TensorLike) -> Any:
+def graph(graph_data: Any) -> Any:
     """Write a graph, a `tf.Graph` or GraphDef message, to the default writer; whether it was.
 
     ValueError in a graph, TypeError for other things.

@@ -278,11 +278,11 @@ def _path(value: Any, argument: str) -> str:
 def create_file_writer(
     logdir: PathLike,
     max_queue: TensorLike | None = None,
-    flush_millis: TensorLike | None = None,
+    flush_millis: Any = None,
     filename_suffix: str | None = None,
     name: str | None = None,
     experimental_trackable: bool = False,
-    experimental_mesh: TensorLike | None = None,
+    experimental_mesh: Any = None,
 ) -> SummaryWriter:
     """A writer of event files in the directory `logdir`, which is made if need be.
 

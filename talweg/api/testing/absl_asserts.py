@@ -153,7 +153,7 @@ class AbslAsserts:
 
     def assertRaisesWithLiteralMatch(
         self,
-        expected_exception: TensorLike,
+        expected_exception: Any,
         expected_exception_message: str,
         callable_obj: Any = None,
         *args: Any,
@@ -167,6 +167,6 @@ class AbslAsserts:
             callable_obj(*args, **kwargs)
         return None
 
-    def enter_context(self, manager: TensorLike) -> Any:
+    def enter_context(self, manager: Any) -> Any:
         """Enter a context that is left after the test."""
         return self.enterContext(manager)

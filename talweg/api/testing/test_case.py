@@ -402,7 +402,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
             return
         self.fail(f"{exception_type} was not raised")
 
-    def assertRaisesOpError(self, expected_err_re_or_predicate: TensorLike) -> Any:
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         """The block raises a `tf.errors.OpError` that the predicate or expression accepts."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 

@@ -158,9 +158,7 @@ class RNNCell(Layer):
 class LayerCell(RNNCell):
     """A cell that makes its variables like a layer: in a scope named after it."""
 
-    def __init__(
-        self, reuse: Any, name: str | None, dtype: Any, activation: TensorLike, **kwargs: Any
-    ):
+    def __init__(self, reuse: Any, name: str | None, dtype: Any, activation: Any, **kwargs: Any):
         super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
         self._activation = activation_of(activation)
 

@@ -38,7 +38,7 @@ def swapped(x: Any) -> Any:
 @export("compat.v1.nn.dynamic_rnn")
 @as_it_is
 def dynamic_rnn(
-    cell: TensorLike,
+    cell: Any,
     inputs: TensorLike,
     sequence_length: TensorLike | None = None,
     initial_state: TensorLike | None = None,
@@ -123,8 +123,8 @@ def _element(batch_size: Size, size: int) -> TensorShape:
 @export("compat.v1.nn.bidirectional_dynamic_rnn")
 @as_it_is
 def bidirectional_dynamic_rnn(
-    cell_fw: TensorLike,
-    cell_bw: TensorLike,
+    cell_fw: Any,
+    cell_bw: Any,
     inputs: TensorLike,
     sequence_length: TensorLike | None = None,
     initial_state_fw: TensorLike | None = None,

@@ -144,8 +144,8 @@ def reversed_steps(inputs: list, sequence_length: object) -> list:
 @export("compat.v1.nn.static_bidirectional_rnn")
 @as_it_is
 def static_bidirectional_rnn(
-    cell_fw: TensorLike,
-    cell_bw: TensorLike,
+    cell_fw: Any,
+    cell_bw: Any,
     inputs: Any,
     initial_state_fw: TensorLike | None = None,
     initial_state_bw: TensorLike | None = None,
@@ -198,7 +198,7 @@ def static_state_saving_rnn(
     cell: Any,
     inputs: TensorLike,
     state_saver: Any,
-    state_name: TensorLike,
+    state_name: Any,
     sequence_length: TensorLike | None = None,
     scope: str | None = None,
 ) -> tuple[list, Any]:

@@ -44,7 +44,7 @@ class FileWriter:
         graph: Graph | None = None,
         max_queue: int = 10,
         flush_secs: float = 120,
-        graph_def: TensorLike | None = None,
+        graph_def: Any = None,
         filename_suffix: str | None = None,
         session: object = None,
     ):
@@ -80,7 +80,7 @@ class FileWriter:
         """The directory."""
         return self._logdir
 
-    def add_event(self, event: TensorLike) -> None:
+    def add_event(self, event: Any) -> None:
         """Write an Event message; TypeError for other things.
 
         A closed writer warns and writes nothing.
@@ -102,7 +102,7 @@ class FileWriter:
             event.step = int(step)
         self.add_event(event)
 
-    def add_summary(self, summary: TensorLike, global_step: TensorLike | None = None) -> None:
+    def add_summary(self, summary: Any, global_step: TensorLike | None = None) -> None:
         """Write a Summary, a message or serialized; metadata only with the first of each tag.
 
         TypeError for other things.
@@ -127,9 +127,7 @@ class FileWriter:
         graph = graph_def if graph is None else graph
         self._add(global_step, graph_def=graph_bytes(graph))
 
-    def add_meta_graph(
-        self, meta_graph_def: TensorLike, global_step: TensorLike | None = None
-    ) -> None:
+    def add_meta_graph(self, meta_graph_def: Any, global_step: TensorLike | None = None) -> None:
         """Write a MetaGraphDef message; TypeError for other things."""
         if not isinstance(meta_graph_def, messages().MetaGraphDef):
             raise type_error(
@@ -138,9 +136,7 @@ class FileWriter:
             )
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
-    def add_session_log(
-        self, session_log: TensorLike, global_step: TensorLike | None = None
-    ) -> None:
+    def add_session_log(self, session_log: Any, global_step: TensorLike | None = None) -> None:
         """Write a SessionLog message; TypeError for other things."""
         if not isinstance(session_log, messages().SessionLog):
             raise type_error(

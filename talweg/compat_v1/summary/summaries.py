@@ -218,7 +218,7 @@ def tensor_summary(
     tensor: TensorLike,
     summary_description: str | None = None,
     collections: Sequence[str] | None = None,
-    summary_metadata: TensorLike | None = None,
+    summary_metadata: Any = None,
     family: str | None = None,
     display_name: str | None = None,
 ) -> Any:

@@ -23,7 +23,7 @@ from talweg.formats.files import write_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.annotations import PathLike
     from talweg.core.shapes import TensorShape
 
 STATE_FILE = "checkpoint"
@@ -158,9 +158,9 @@ def _relative(path: str, folder: str) -> str:
 def update_checkpoint_state(
     save_dir: str,
     model_checkpoint_path: str,
-    all_model_checkpoint_paths: TensorLike | None = None,
+    all_model_checkpoint_paths: Any = None,
     latest_filename: str | None = None,
-    all_model_checkpoint_timestamps: TensorLike | None = None,
+    all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
     """Write the file `checkpoint` (or `latest_filename`) of `save_dir`, as a whole.

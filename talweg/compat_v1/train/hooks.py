@@ -371,7 +371,7 @@ class NanTensorHook(SessionRunHook):
 class FinalOpsHook(SessionRunHook):
     """Runs operations at the end; their values are in `final_ops_values`."""
 
-    def __init__(self, final_ops: TensorLike, final_ops_feed_dict: TensorLike | None = None):
+    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None):
         self._final_ops, self._feeds = final_ops, final_ops_feed_dict
         self._values: Any = None
 

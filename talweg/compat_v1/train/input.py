@@ -59,7 +59,7 @@ def input_producer(
     shared_name: str | None = None,
     summary_name: str | None = None,
     name: str | None = None,
-    cancel_op: TensorLike | None = None,
+    cancel_op: Any = None,
 ) -> Any:
     """A queue of the rows of a tensor, again and again, which threads keep full.
 
@@ -88,7 +88,7 @@ def string_input_producer(
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
-    cancel_op: TensorLike | None = None,
+    cancel_op: Any = None,
 ) -> Any:
     """A queue of strings (names of files), for a reader; ValueError for an empty list."""
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
@@ -144,7 +144,7 @@ def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
     return [convert_to_tensor(tensors)], 1
 
 
-def _packed(found: TensorLike, kind: list[str] | None) -> Any:
+def _packed(found: Any, kind: list[str] | None) -> Any:
     found = found if isinstance(found, list) else [found]
     if isinstance(kind, list):
         return dict(zip(kind, found))

@@ -32,7 +32,6 @@ from talweg.core.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.core.annotations import TensorLike
 
 _log = logging.getLogger("talweg")
 _DEFAULT = object()
@@ -48,16 +47,16 @@ class Scaffold:
 
     def __init__(
         self,
-        init_op: TensorLike | None = None,
-        init_feed_dict: TensorLike | None = None,
+        init_op: Any = None,
+        init_feed_dict: Any = None,
         init_fn: Callable[..., Any] | None = None,
-        ready_op: TensorLike | None = None,
-        ready_for_local_init_op: TensorLike | None = None,
-        local_init_op: TensorLike | None = None,
-        summary_op: TensorLike | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
         saver: Any = None,
         copy_from_scaffold: Scaffold | None = None,
-        local_init_feed_dict: TensorLike | None = None,
+        local_init_feed_dict: Any = None,
     ):
         other = copy_from_scaffold
         if other is not None:
@@ -402,7 +401,7 @@ def MonitoredTrainingSession(  # noqa: N802 -- TensorFlow's name
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = _DEFAULT,
-    summary_dir: TensorLike | None = None,
+    summary_dir: Any = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
     """A MonitoredSession that saves checkpoints in `checkpoint_dir` and goes on from the last.

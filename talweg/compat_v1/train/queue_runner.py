@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from talweg.compat_v1.session import Session
     from talweg.compat_v1.train.coordinator import Coordinator
-    from talweg.core.annotations import TensorLike
     from talweg.graph.operation import Operation
 
 QUEUE_RUNNERS = "queue_runners"
@@ -37,7 +36,7 @@ class QueueRunner:
         close_op: Any = None,
         cancel_op: Any = None,
         queue_closed_exception_types: Any = None,
-        queue_runner_def: TensorLike | None = None,
+        queue_runner_def: Any = None,
         import_scope: str | None = None,
     ):
         if queue is None or enqueue_ops is None:

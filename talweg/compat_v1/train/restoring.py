@@ -16,7 +16,7 @@ from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 @export("compat.v1.train.init_from_checkpoint")
@@ -118,8 +118,8 @@ def _all_variables() -> list:
 @export("compat.v1.train.warm_start")
 def warm_start(
     ckpt_to_initialize_from: Any,
-    vars_to_warm_start: TensorLike = ".*",
-    var_name_to_vocab_info: TensorLike | None = None,
+    vars_to_warm_start: Any = ".*",
+    var_name_to_vocab_info: Any = None,
     var_name_to_prev_var_name: Any = None,
 ) -> None:
     """Let trained variables begin with the values of a checkpoint.

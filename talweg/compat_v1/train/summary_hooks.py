@@ -19,7 +19,7 @@ from talweg.compat_v1.train.hooks import (
 from talweg.core.errors import value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 _log = logging.getLogger("talweg")
 
@@ -38,7 +38,7 @@ class SummarySaverHook(SessionRunHook):
         save_steps: int | None = None,
         save_secs: float | None = None,
         output_dir: Any = None,
-        summary_writer: TensorLike | None = None,
+        summary_writer: Any = None,
         scaffold: Any = None,
         summary_op: Any = None,
     ):
@@ -100,7 +100,7 @@ class StepCounterHook(SessionRunHook):
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
         output_dir: Any = None,
-        summary_writer: TensorLike | None = None,
+        summary_writer: Any = None,
     ):
         if every_n_secs is not None and every_n_steps == 100:
             every_n_steps = None

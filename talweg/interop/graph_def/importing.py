@@ -57,7 +57,7 @@ RULES = (  # imported for what they register
 )
 @as_it_is
 def import_graph_def(
-    graph_def: TensorLike,
+    graph_def: Any,
     input_map: TensorLike | None = None,
     return_elements: TensorLike | None = None,
     name: str | None = None,

@@ -38,7 +38,7 @@ TENSORFLOW = "2.21.0"  # whose format is written
 def export_meta_graph(
     filename: str | None = None,
     meta_info_def: TensorLike | None = None,
-    graph_def: TensorLike | None = None,
+    graph_def: Any = None,
     saver_def: TensorLike | None = None,
     collection_list: Any = None,
     as_text: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
@@ -28,7 +28,7 @@ class VariablePolicy(enum.Enum):
     EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
 
     @staticmethod
-    def from_obj(obj: TensorLike | None) -> VariablePolicy:
+    def from_obj(obj: Any) -> VariablePolicy:
         """The policy that `obj` (a policy, its value, or None) stands for; ValueError if none."""
         if obj is None:
             return VariablePolicy.NONE

@@ -71,7 +71,7 @@ class Builder:
         clear_devices: bool = False,
         main_op: TensorLike | None = None,
         strip_default_attrs: bool = False,
-        saver: TensorLike | None = None,
+        saver: Any = None,
     ) -> None:
         """Add the default graph, and the values its variables have in a session."""
         if self.tensors is not None:
@@ -101,7 +101,7 @@ class Builder:
         clear_devices: bool = False,
         main_op: TensorLike | None = None,
         strip_default_attrs: bool = False,
-        saver: TensorLike | None = None,
+        saver: Any = None,
     ) -> None:
         """Add the default graph, for the variables that were added with the first one."""
         if self.tensors is None:

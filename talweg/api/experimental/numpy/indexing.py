@@ -130,9 +130,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
 
 
 @export("experimental.numpy.sort")
-def sort(
-    a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: TensorLike | None = None
-) -> Tensor:
+def sort(a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
     """Sorted along an axis (flat for None).  ValueError for `order` or kinds but "quicksort" and
     "stable".
 
@@ -146,7 +144,7 @@ def sort(
 
 @export("experimental.numpy.argsort")
 def argsort(
-    a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: TensorLike | None = None
+    a: TensorLike, axis: AxisLike = -1, kind: str = "quicksort", order: Any = None
 ) -> Tensor:
     """The indices that sort along an axis (of the flat array for None).  ValueError as `sort`.
 

@@ -18,8 +18,6 @@ from talweg.core.shapes import TensorShape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from talweg.core.annotations import TensorLike
-
 
 class _OfOne(CompositeOperator):
     """Operators of one other, with its hints unless others are given."""
@@ -219,7 +217,7 @@ class LinearOperatorComposition(_OfSeveral):
 
     def __init__(
         self,
-        operators: TensorLike,
+        operators: Any,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -293,7 +291,7 @@ class LinearOperatorKronecker(_OfSeveral):
 
     def __init__(
         self,
-        operators: TensorLike,
+        operators: Any,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

@@ -93,8 +93,9 @@ def _library() -> ctypes.CDLL | None:
     for path in sorted(folder.glob("libscipy_openblas-*")):
         try:
             return ctypes.CDLL(str(path))
-        except OSError:
-            continue
+        except OSError as error:
+            if "map segment" in str(error):
+                raise MemoryError(f"no room for {path.name}") from None
     return None
 
 
