@@ -52,7 +52,7 @@ PROGRAM = """
     import talweg as tf
     from talweg.core import settings
 
-    n = 4000
+    n = 1500
     SMALL = {
         "svd": lambda x: tf.linalg.svd(x),
         "qr": lambda x: tf.linalg.qr(x),
@@ -68,10 +68,9 @@ PROGRAM = """
         "normal": lambda x: tf.random.normal([n, n]) + x,
         "shuffle": lambda x: tf.random.shuffle(x),
     }
-    import numpy.random, scipy.linalg.cython_blas  # libraries, for which there is no room later
-    from talweg.execute.llvm.runtime import routines
+    import email.message, importlib.metadata, numpy.random, socket  # no room for these later
 
-    routines.thread_functions()
+    refused = []
     v, x = tf.Variable(tf.zeros([3])), tf.eye(n)
     settings.executor.set("auto" if sys.argv[1] == "eager" else sys.argv[1])
     def step(of, x):
@@ -90,13 +89,17 @@ PROGRAM = """
                 of(x)
             else:
                 tf.function(step)(of, x)
-            print(name, "has enough")
-            v.assign(tf.zeros([3]))
+            v.assign(tf.zeros([3]))  # what was freed before may be enough
         except tf.errors.ResourceExhaustedError as error:
             assert "memory" in str(error), error
+            refused.append(name)
         except MemoryError:
             print(name, "gave a MemoryError")
+        except ImportError as error:  # a library that had not been needed: its own error
+            assert "map segment" in str(error), error
         assert float(tf.reduce_sum(v)) == 0, name
+    if len(refused) < len(SMALL) // 2:
+        print("only these were refused:", refused)
 """
 
 
