@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -84,9 +85,10 @@ def test_mypy(tmp_path):
         "disallow_untyped_calls = False\ndisable_error_code = assignment\n"
     )
     files = sorted(path.name for path in tmp_path.glob("*.py"))
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", *files], capture_output=True, text=True, cwd=tmp_path
-    )
+    # Packages of stubs are looked for on Python's own path alone, as they are when installed.
+    seen = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "mypy", *files]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=seen)
     errors = re.findall(r"^(\w+)\.py:(\d+): error: (.*)$", found.stdout, re.MULTILINE)
     wrong = [int(line) for name, line, _ in errors if name == "wrong"]
     assert wrong == marked_lines(), found.stdout + found.stderr
