@@ -15,7 +15,7 @@ PLACE = np.int64(0xFFFFFFFF)
 SIGN = np.int32(0x7FFFFFFF)
 NAN = np.float32(np.nan)
 WIDEST = 1 << 31  # what an integer may span to be packed
-BYTE = 256
+BYTE = 256  # different integers, from where they are sorted by one digit
 SPARSE = 4  # times as many possible numbers as elements are worth a table
 
 
@@ -27,9 +27,9 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
     if x.dtype.kind == "V":
         x = x.astype(np.float32)  # bfloat16 has no sorting in NumPy
     if x.dtype.kind in "iu" and x.dtype.itemsize > 1 and x.size > BYTE:
-        low = x.min()
-        if x.max() - float(low) < BYTE:
-            x = _above(x, int(low)).astype(np.uint8)  # a radix sort of one digit
+        low = int(x.min())
+        if int(x.max()) - low < BYTE:
+            x = _above(x, low).astype(np.uint8)  # a radix sort of one digit
     packed = _packed(x, descending)
     if packed is not None:
         packed.sort(-1)

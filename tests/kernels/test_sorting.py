@@ -48,6 +48,14 @@ def test_orders(dtype, shape):
                 np.testing.assert_array_equal(found, wanted[..., :count])
 
 
+@pytest.mark.parametrize("dtype, low", [("i8", 2**62), ("i8", -(2**63)), ("u8", 2**63 + 7)])
+@pytest.mark.parametrize("span", (200, 300))
+def test_neighbours_that_float64_does_not_tell_apart(dtype, low, span):
+    x = np.array([low + (7 * i) % span for i in range(1000)], dtype)
+    for descending in (False, True):
+        np.testing.assert_array_equal(sorting.stable_order(x, descending), stable(x, descending))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", (0, 1, 60, 300))
 def test_distinct(dtype, size):
