@@ -168,7 +168,7 @@ Samplers for which TensorFlow Probability has one algorithm for CPUs and one for
 Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here, as
 under XLA: other numbers of the same distribution.
 
-What a library takes from TensorFlow's private modules is in `talweg/api/private/`; a name that is
+What a library takes from TensorFlow's private modules is in `talweg/private/`; a name that is
 not there raises ImportError with its name, and warns, since some libraries catch that error and go
 on without what they wanted.
 """

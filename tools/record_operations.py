@@ -1,7 +1,7 @@
 """Record the signatures of TensorFlow's operations, those of `tf.raw_ops` and of GraphDefs.
 
 Run it with TensorFlow's Python: ``python tools/record_operations.py`` writes
-`talweg/api/raw/operations.txt`, one operation a line:
+`talweg/raw/operations.txt`, one operation a line:
 
     ConcatV2 | values:N*T axis:Tidx | output:T | N:int T:type Tidx:type=int32
 
@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "talweg" / "api" / "raw" / "operations.txt"
+TARGET = ROOT / "talweg" / "raw" / "operations.txt"
 MORE = "_Arg _Retval BroadcastGradientArgs"
 
 

@@ -2,7 +2,7 @@
 
 ``python tools/record_private_names.py`` walks the modules below `tensorflow.python` that
 `import tensorflow` loads, and those of `MORE`, and writes for each the names that hold an object
-which is public, with the public name: talweg/api/private/public_names.txt.  A line is a module,
+which is public, with the public name: talweg/private/public_names.txt.  A line is a module,
 then its names; ``name=public`` where the public name ends otherwise.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ROOT / "talweg" / "api" / "private" / "public_names.txt"
+NAMES = ROOT / "talweg" / "private" / "public_names.txt"
 CANONICAL = NAMES.with_name("canonical_names.txt")
 LEFT_OUT = {"keras", "losses", "metrics", "optimizers", "initializers"}  # Keras fills these
 VALUES = (bool, int, float, str, bytes, tuple, list, dict, type(None))  # equal ones may be one

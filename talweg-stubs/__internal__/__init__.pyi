@@ -4,13 +4,13 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.composites import CompositeTensor as CompositeTensor
+from talweg.private.internal.composites import CompositeTensor as CompositeTensor
 EagerTensor: Any
 from talweg.graph.function_graph import FunctionGraph as _FunctionGraph_as_FuncGraph
 FuncGraph = _FunctionGraph_as_FuncGraph
-from talweg.api.internal.registrations import execute_fn_for_device as execute_fn_for_device
-from talweg.api.internal.registrations import get_name_scope as get_name_scope
-from talweg.api.internal.registrations import load_context as load_context
+from talweg.private.internal.registrations import execute_fn_for_device as execute_fn_for_device
+from talweg.private.internal.registrations import get_name_scope as get_name_scope
+from talweg.private.internal.registrations import load_context as load_context
 register_call_context_function: Any
 register_clear_session_function: Any
 register_get_session_function: Any

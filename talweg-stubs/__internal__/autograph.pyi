@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.registrations import control_status_ctx as control_status_ctx
-from talweg.api.internal.registrations import tf_convert as tf_convert
+from talweg.private.internal.registrations import control_status_ctx as control_status_ctx
+from talweg.private.internal.registrations import tf_convert as tf_convert

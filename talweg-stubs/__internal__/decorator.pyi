@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.private.decorators import make_decorator as make_decorator
-from talweg.api.private.decorators import unwrap as unwrap
+from talweg.private.decorators import make_decorator as make_decorator
+from talweg.private.decorators import unwrap as unwrap

@@ -4,6 +4,6 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.dispatching import GlobalOpDispatcher as GlobalOpDispatcher
-from talweg.api.internal.dispatching import OpDispatcher as OpDispatcher
-from talweg.api.internal.dispatching import add_dispatch_support as add_dispatch_support
+from talweg.private.internal.dispatching import GlobalOpDispatcher as GlobalOpDispatcher
+from talweg.private.internal.dispatching import OpDispatcher as OpDispatcher
+from talweg.private.internal.dispatching import add_dispatch_support as add_dispatch_support

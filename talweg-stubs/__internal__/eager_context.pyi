@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.kinds import eager_mode as eager_mode
+from talweg.private.internal.kinds import eager_mode as eager_mode

@@ -4,8 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.feature_column.column import DenseColumn as DenseColumn
-from talweg.api.feature_column.column import FeatureColumn as FeatureColumn
-from talweg.api.feature_column.column import FeatureTransformationCache as FeatureTransformationCache
-from talweg.api.feature_column.column import SequenceDenseColumn as SequenceDenseColumn
-from talweg.api.feature_column.column import StateManager as StateManager
+from talweg.feature_columns.column import DenseColumn as DenseColumn
+from talweg.feature_columns.column import FeatureColumn as FeatureColumn
+from talweg.feature_columns.column import FeatureTransformationCache as FeatureTransformationCache
+from talweg.feature_columns.column import SequenceDenseColumn as SequenceDenseColumn
+from talweg.feature_columns.column import StateManager as StateManager

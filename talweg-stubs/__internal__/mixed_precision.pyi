@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.registrations import register_loss_scale_wrapper as register_loss_scale_wrapper
+from talweg.private.internal.registrations import register_loss_scale_wrapper as register_loss_scale_wrapper

@@ -4,11 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.nests import flatten_up_to as flatten_up_to
-from talweg.api.internal.nests import get_traverse_shallow_structure as get_traverse_shallow_structure
-from talweg.api.internal.nests import is_attrs as is_attrs
-from talweg.api.internal.nests import is_mapping as is_mapping
-from talweg.api.internal.nests import list_to_tuple as list_to_tuple
-from talweg.api.internal.nests import map_structure_up_to as map_structure_up_to
-from talweg.api.internal.nests import sequence_like as sequence_like
-from talweg.api.internal.nests import yield_flat_paths as yield_flat_paths
+from talweg.private.internal.nests import flatten_up_to as flatten_up_to
+from talweg.private.internal.nests import get_traverse_shallow_structure as get_traverse_shallow_structure
+from talweg.private.internal.nests import is_attrs as is_attrs
+from talweg.private.internal.nests import is_mapping as is_mapping
+from talweg.private.internal.nests import list_to_tuple as list_to_tuple
+from talweg.private.internal.nests import map_structure_up_to as map_structure_up_to
+from talweg.private.internal.nests import sequence_like as sequence_like
+from talweg.private.internal.nests import yield_flat_paths as yield_flat_paths

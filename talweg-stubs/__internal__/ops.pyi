@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.registrations import broadcast_weights as broadcast_weights
-from talweg.api.internal.registrations import is_resource_variable as is_resource_variable
+from talweg.private.internal.registrations import broadcast_weights as broadcast_weights
+from talweg.private.internal.registrations import is_resource_variable as is_resource_variable

@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.kinds import smart_cond as smart_cond
+from talweg.private.internal.kinds import smart_cond as smart_cond

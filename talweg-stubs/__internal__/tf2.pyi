@@ -4,5 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.kinds import tf2_enabled as _tf2_enabled_as_enabled
+from talweg.private.internal.kinds import tf2_enabled as _tf2_enabled_as_enabled
 enabled = _tf2_enabled_as_enabled

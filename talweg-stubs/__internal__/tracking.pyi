@@ -7,7 +7,7 @@ from talweg.core.dtypes import DType
 from talweg.core.tracking import AutoTrackable as AutoTrackable
 from talweg.interop.checkpoint.initial_values import CheckpointInitialValue as CheckpointInitialValue
 from talweg.interop.checkpoint.initial_values import CheckpointInitialValueCallable as CheckpointInitialValueCallable
-from talweg.api.internal.registrations import DelegatingTrackableMixin as DelegatingTrackableMixin
+from talweg.private.internal.registrations import DelegatingTrackableMixin as DelegatingTrackableMixin
 from talweg.interop.checkpoint.initial_values import ObjectGraphView as ObjectGraphView
 from talweg.core.tracking import Trackable as Trackable
 from talweg.interop.checkpoint.data_structures import TrackableDataStructure as TrackableDataStructure

@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.internal.registrations import assign_moving_average as assign_moving_average
-from talweg.api.internal.registrations import is_mixed_precision_graph_rewrite_enabled as is_mixed_precision_graph_rewrite_enabled
-from talweg.api.internal.registrations import set_using_mixed_precision_policy as set_using_mixed_precision_policy
+from talweg.private.internal.registrations import assign_moving_average as assign_moving_average
+from talweg.private.internal.registrations import is_mixed_precision_graph_rewrite_enabled as is_mixed_precision_graph_rewrite_enabled
+from talweg.private.internal.registrations import set_using_mixed_precision_policy as set_using_mixed_precision_policy
 from talweg.interop.checkpoint.initial_values import update_checkpoint_state as update_checkpoint_state

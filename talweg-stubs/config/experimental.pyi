@@ -4,11 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.elsewhere import ClusterDeviceFilters as ClusterDeviceFilters
+from talweg.strategies.elsewhere import ClusterDeviceFilters as ClusterDeviceFilters
 from talweg.api.config import LogicalDeviceConfiguration as _LogicalDeviceConfiguration_as_VirtualDeviceConfiguration
 VirtualDeviceConfiguration = _LogicalDeviceConfiguration_as_VirtualDeviceConfiguration
-from talweg.api.distribute.elsewhere import disable_mlir_bridge as disable_mlir_bridge
-from talweg.api.distribute.elsewhere import enable_mlir_bridge as enable_mlir_bridge
+from talweg.strategies.elsewhere import disable_mlir_bridge as disable_mlir_bridge
+from talweg.strategies.elsewhere import enable_mlir_bridge as enable_mlir_bridge
 from talweg.api.config import enable_op_determinism as enable_op_determinism
 from talweg.api.config import enable_tensor_float_32_execution as enable_tensor_float_32_execution
 from talweg.api.config import get_device_details as get_device_details

@@ -4,32 +4,32 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.values import CrossDeviceOps as CrossDeviceOps
-from talweg.api.distribute.datasets import DistributedDataset as DistributedDataset
-from talweg.api.distribute.datasets import DistributedIterator as DistributedIterator
+from talweg.strategies.values import CrossDeviceOps as CrossDeviceOps
+from talweg.strategies.datasets import DistributedDataset as DistributedDataset
+from talweg.strategies.datasets import DistributedIterator as DistributedIterator
 from talweg.eager.replicated import DistributedValues as DistributedValues
 HierarchicalCopyAllReduce: Any
-from talweg.api.distribute.values import InputContext as InputContext
-from talweg.api.distribute.values import InputOptions as InputOptions
-from talweg.api.distribute.values import InputReplicationMode as InputReplicationMode
-from talweg.api.distribute.mirrored import MirroredStrategy as MirroredStrategy
-from talweg.api.distribute.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
+from talweg.strategies.values import InputContext as InputContext
+from talweg.strategies.values import InputOptions as InputOptions
+from talweg.strategies.values import InputReplicationMode as InputReplicationMode
+from talweg.strategies.mirrored import MirroredStrategy as MirroredStrategy
+from talweg.strategies.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 NcclAllReduce: Any
-from talweg.api.distribute.strategy import OneDeviceStrategy as OneDeviceStrategy
-from talweg.api.distribute.elsewhere import ParameterServerStrategy as ParameterServerStrategy
-from talweg.api.distribute.contexts import ReduceOp as ReduceOp
-from talweg.api.distribute.values import ReductionToOneDevice as ReductionToOneDevice
-from talweg.api.distribute.contexts import ReplicaContext as ReplicaContext
-from talweg.api.distribute.values import RunOptions as RunOptions
-from talweg.api.distribute.elsewhere import Server as Server
-from talweg.api.distribute.strategy import Strategy as Strategy
-from talweg.api.distribute.extended import StrategyExtended as StrategyExtended
-from talweg.api.distribute.strategy import TPUStrategy as TPUStrategy
-from talweg.api.distribute.current import experimental_set_strategy as experimental_set_strategy
-from talweg.api.distribute.current import get_replica_context as get_replica_context
-from talweg.api.distribute.current import get_strategy as get_strategy
-from talweg.api.distribute.current import has_strategy as has_strategy
-from talweg.api.distribute.current import in_cross_replica_context as in_cross_replica_context
+from talweg.strategies.strategy import OneDeviceStrategy as OneDeviceStrategy
+from talweg.strategies.elsewhere import ParameterServerStrategy as ParameterServerStrategy
+from talweg.strategies.contexts import ReduceOp as ReduceOp
+from talweg.strategies.values import ReductionToOneDevice as ReductionToOneDevice
+from talweg.strategies.contexts import ReplicaContext as ReplicaContext
+from talweg.strategies.values import RunOptions as RunOptions
+from talweg.strategies.elsewhere import Server as Server
+from talweg.strategies.strategy import Strategy as Strategy
+from talweg.strategies.extended import StrategyExtended as StrategyExtended
+from talweg.strategies.strategy import TPUStrategy as TPUStrategy
+from talweg.strategies.current import experimental_set_strategy as experimental_set_strategy
+from talweg.strategies.current import get_replica_context as get_replica_context
+from talweg.strategies.current import get_strategy as get_strategy
+from talweg.strategies.current import has_strategy as has_strategy
+from talweg.strategies.current import in_cross_replica_context as in_cross_replica_context
 from talweg.distribute import cluster_resolver as cluster_resolver
 from talweg.distribute import coordinator as coordinator
 from talweg.distribute import experimental as experimental

@@ -4,11 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.resolvers import ClusterResolver as ClusterResolver
+from talweg.strategies.resolvers import ClusterResolver as ClusterResolver
 GCEClusterResolver: Any
 KubernetesClusterResolver: Any
-from talweg.api.distribute.resolvers import SimpleClusterResolver as SimpleClusterResolver
+from talweg.strategies.resolvers import SimpleClusterResolver as SimpleClusterResolver
 SlurmClusterResolver: Any
-from talweg.api.distribute.resolvers import TFConfigClusterResolver as TFConfigClusterResolver
+from talweg.strategies.resolvers import TFConfigClusterResolver as TFConfigClusterResolver
 TPUClusterResolver: Any
-from talweg.api.distribute.resolvers import UnionResolver as UnionResolver
+from talweg.strategies.resolvers import UnionResolver as UnionResolver

@@ -4,8 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.elsewhere import ClusterCoordinator as ClusterCoordinator
-from talweg.api.distribute.coordinator import PerWorkerValue as PerWorkerValue
-from talweg.api.distribute.coordinator import RemoteValue as RemoteValue
-from talweg.api.distribute.coordinator import get_current_worker_index as _get_current_worker_index_as_experimental_get_current_worker_index
+from talweg.strategies.elsewhere import ClusterCoordinator as ClusterCoordinator
+from talweg.strategies.coordinator import PerWorkerValue as PerWorkerValue
+from talweg.strategies.coordinator import RemoteValue as RemoteValue
+from talweg.strategies.coordinator import get_current_worker_index as _get_current_worker_index_as_experimental_get_current_worker_index
 experimental_get_current_worker_index = _get_current_worker_index_as_experimental_get_current_worker_index

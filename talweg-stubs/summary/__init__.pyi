@@ -4,20 +4,20 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.summary.writers import SummaryWriter as SummaryWriter
-from talweg.api.summary.values import audio as audio
-from talweg.api.summary.writers import create_file_writer as create_file_writer
-from talweg.api.summary.writers import create_noop_writer as create_noop_writer
-from talweg.api.summary.recording import flush as flush
-from talweg.api.summary.recording import graph as graph
-from talweg.api.summary.values import histogram as histogram
-from talweg.api.summary.values import image as image
-from talweg.api.summary.recording import record_if as record_if
-from talweg.api.summary.values import scalar as scalar
-from talweg.api.summary.recording import should_record_summaries as should_record_summaries
-from talweg.api.summary.values import text as text
-from talweg.api.summary.tracing import trace_export as trace_export
-from talweg.api.summary.tracing import trace_off as trace_off
-from talweg.api.summary.tracing import trace_on as trace_on
-from talweg.api.summary.recording import write as write
+from talweg.summaries.writers import SummaryWriter as SummaryWriter
+from talweg.summaries.values import audio as audio
+from talweg.summaries.writers import create_file_writer as create_file_writer
+from talweg.summaries.writers import create_noop_writer as create_noop_writer
+from talweg.summaries.recording import flush as flush
+from talweg.summaries.recording import graph as graph
+from talweg.summaries.values import histogram as histogram
+from talweg.summaries.values import image as image
+from talweg.summaries.recording import record_if as record_if
+from talweg.summaries.values import scalar as scalar
+from talweg.summaries.recording import should_record_summaries as should_record_summaries
+from talweg.summaries.values import text as text
+from talweg.summaries.tracing import trace_export as trace_export
+from talweg.summaries.tracing import trace_off as trace_off
+from talweg.summaries.tracing import trace_on as trace_on
+from talweg.summaries.recording import write as write
 from talweg.summary import experimental as experimental

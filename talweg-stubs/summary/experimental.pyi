@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.summary.recording import get_step as get_step
-from talweg.api.summary.recording import set_step as set_step
-from talweg.api.summary.recording import summary_scope as summary_scope
-from talweg.api.summary.recording import write_raw_pb as write_raw_pb
+from talweg.summaries.recording import get_step as get_step
+from talweg.summaries.recording import set_step as set_step
+from talweg.summaries.recording import summary_scope as summary_scope
+from talweg.summaries.recording import write_raw_pb as write_raw_pb

@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.testing.test import sync_devices as sync_devices
+from talweg.testing.test import sync_devices as sync_devices

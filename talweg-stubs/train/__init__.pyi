@@ -10,7 +10,7 @@ from talweg.interop.checkpoint.manager import CheckpointManager as CheckpointMan
 from talweg.interop.checkpoint.options import CheckpointOptions as CheckpointOptions
 from talweg.interop.checkpoint.checkpoint_view import CheckpointView as CheckpointView
 ClusterDef: Any
-from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
+from talweg.strategies.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
 Example: Any
 from talweg.compat_v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage

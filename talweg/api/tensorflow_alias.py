@@ -14,17 +14,12 @@ import os
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from talweg.api.export import export, export_lazily, look_up
 from talweg.api.table import NAMESPACES
 from talweg.core.errors import compose
-from talweg.core.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from talweg.api.private import modules as private_modules
-else:
-    private_modules = LazyModule("talweg.api.private.modules")
+from talweg.core.hooks import hooks
 
 KERAS = "keras._tf_keras.keras"  # Keras's namespace with the names that tf.keras has
 KERAS_TWO = "tf_keras.api._v2.keras"  # Keras 2, which is tf.keras with TF_USE_LEGACY_KERAS=1
@@ -54,7 +49,7 @@ class TensorFlowFinder:
         if fullname != self.alias and not fullname.startswith(self.alias + "."):
             return None
         if not exists(self.name(fullname)):
-            private_modules.note_absent(f"tensorflow.{self.name(fullname)}")
+            hooks.note_absent_module(f"tensorflow.{self.name(fullname)}")
             raise ModuleNotFoundError(
                 compose(
                     "TW402",
@@ -83,7 +78,7 @@ def exists(name: str) -> bool:
         or name in NAMESPACES
         or head in KERAS_NAMESPACES
         or name.startswith("compat.v1.keras")
-        or private_modules.is_private(name)
+        or hooks.is_private_module(name)
     )
 
 
@@ -92,8 +87,8 @@ def resolve(name: str) -> Any:
     name = without_v2(name)
     if name == "":
         return sys.modules["talweg"]
-    if private_modules.is_private(name):
-        return private_modules.module(name)
+    if hooks.is_private_module(name):
+        return hooks.private_module(name)
     own = name.removeprefix("compat.v1.") if name.startswith("compat.v1.keras") else name
     if own.split(".")[0] in KERAS_NAMESPACES:
         return keras_module(own.removeprefix("keras").removeprefix("."), own is not name)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.api.feature_column.column import (
+from talweg.compat_v1.variable_scopes import get_variable, get_variable_scope, variable_scope
+from talweg.core.errors import value_error
+from talweg.feature_columns.column import (
     CategoricalColumn,
     DenseColumn,
     FeatureColumn,
     FeatureTransformationCache,
 )
-from talweg.api.feature_column.embedding import EmbeddingColumn
-from talweg.compat_v1.variable_scopes import get_variable, get_variable_scope, variable_scope
-from talweg.core.errors import value_error
+from talweg.feature_columns.embedding import EmbeddingColumn
 
 if TYPE_CHECKING:
     pass

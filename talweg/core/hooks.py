@@ -10,7 +10,7 @@ the name table when the hook is first called.  A test compares declarations and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class Hooks:
 
         @staticmethod
         def parts_of_components(spec: Any) -> list[Any]:
-            """The specs of the tensors of a library's spec.  `api.internal.composites`"""
+            """The specs of the tensors of a library's spec.  `private.internal.composites`"""
             ...
 
         @staticmethod
         def value_of_components(spec: Any, parts: Any) -> Any:
-            """The value of a library's spec, of its tensors.  `api.internal.composites`"""
+            """The value of a library's spec, of its tensors.  `private.internal.composites`"""
             ...
 
         @staticmethod
@@ -340,17 +340,17 @@ class Hooks:
 
         @staticmethod
         def get_default_session() -> Any:
-            """The session entered last.  `compat_v1.session`"""
+            """The session entered last.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
         def evaluate_in_session(value: object, feed_dict: object, session: object) -> Any:
-            """The value of a symbol.  `compat_v1.session`"""
+            """The value of a symbol.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
         def load_in_session(variable: object, value: object, session: object) -> None:
-            """A variable's new value in a session.  `compat_v1.session`"""
+            """A variable's new value in a session.  `compat_v1.sessions.session`"""
             ...
 
         @staticmethod
@@ -381,6 +381,23 @@ class Hooks:
         @staticmethod
         def node_def(node: object, graph: object) -> Any:
             """A node as a NodeDef message.  `interop.graph_def.exporting`"""
+            ...
+
+        # -- modules below `tensorflow` that are not its namespaces ----------------------
+
+        @staticmethod
+        def is_private_module(name: str) -> bool:
+            """Whether there is a private module of a name relative to `tf`.  `private.modules`"""
+            ...
+
+        @staticmethod
+        def private_module(name: str) -> ModuleType:
+            """The module ``tensorflow.<name>``.  `private.modules`"""
+            ...
+
+        @staticmethod
+        def note_absent_module(name: str) -> None:
+            """Warn, once, of a private name that is not there.  `private.modules`"""
             ...
 
         # -- diagnosis -------------------------------------------------------------------

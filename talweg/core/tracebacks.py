@@ -182,10 +182,9 @@ def boundary(function: T) -> T:
 
 SPECIAL = frozenset(("__init__", "__call__", "__enter__", "__exit__"))
 PACKAGES = (
-    "talweg.api",
-    "talweg.pipeline",
-    "talweg.interop",
-    "talweg.compat_v1",
+    *("talweg.api", "talweg.linear_operators", "talweg.numpy_api", "talweg.strategies"),
+    *("talweg.feature_columns", "talweg.summaries", "talweg.testing", "talweg.raw"),
+    *("talweg.private", "talweg.pipeline", "talweg.interop", "talweg.compat_v1"),
     "talweg.eager.composite",
     "talweg.eager.ragged",
 )

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import talweg as tf
-from talweg.api.experimental.numpy.behavior import restore_tensorflow_behavior
+from talweg.numpy_api.behavior import restore_tensorflow_behavior
 from tests.recorded import case_files, comparison, description, helpers
 
 MODES = {

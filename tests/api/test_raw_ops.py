@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.api.raw import ops
+from talweg.raw import ops
 
 ROWS = ops.rows()
 NAMES = Path(__file__).parent.parent / "recorded" / "names.txt"

@@ -210,7 +210,7 @@ def test_what_waits_is_written_when_the_writer_goes(tmp_path):
     tf.summary.scalar("x", 1.0)
     assert tf.summary.experimental.get_step() == 1 and steps(tmp_path) == []
     tf.summary.experimental.set_step(None)
-    importlib.import_module("talweg.api.summary.writers").state.writer = None
+    importlib.import_module("talweg.summaries.writers").state.writer = None
     del writer
     gc.collect()
     assert len(steps(tmp_path)) == 1

@@ -17,12 +17,12 @@ from graph import exported
 from programs.support import given
 
 import talweg
-from talweg.api.raw import operations
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import NeedsStaticError
 from talweg.interop.graph_def import building
 from talweg.interop.graph_def.messages import GraphDef, NodeDef
 from talweg.interop.graph_def.tensor_protos import given_values
+from talweg.raw import operations
 
 tf = talweg.compat.v1
 

@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import talweg as tf
-from talweg.api.private import contents, modules
+from talweg.private import contents, modules
 
 
 @pytest.fixture(autouse=True)

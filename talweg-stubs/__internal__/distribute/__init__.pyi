@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.sharded import ShardedVariable as ShardedVariable
-from talweg.api.distribute.current import strategy_supports_no_merge_call as strategy_supports_no_merge_call
-from talweg.api.internal.registrations import variable_sync_on_read_context as variable_sync_on_read_context
+from talweg.strategies.sharded import ShardedVariable as ShardedVariable
+from talweg.strategies.current import strategy_supports_no_merge_call as strategy_supports_no_merge_call
+from talweg.private.internal.registrations import variable_sync_on_read_context as variable_sync_on_read_context
 from talweg.__internal__.distribute import interim as interim

@@ -4,4 +4,4 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.current import maybe_merge_call as maybe_merge_call
+from talweg.strategies.current import maybe_merge_call as maybe_merge_call

@@ -38,7 +38,7 @@ HistogramProto: Any
 from talweg.compat_v1.readers import IdentityReader as IdentityReader
 from talweg.core.value import IndexedSlices as IndexedSlices
 from talweg.core.spec import IndexedSlicesSpec as IndexedSlicesSpec
-from talweg.compat_v1.session import InteractiveSession as InteractiveSession
+from talweg.compat_v1.sessions.session import InteractiveSession as InteractiveSession
 from talweg.compat_v1.readers import LMDBReader as LMDBReader
 LogMessage: Any
 MONOLITHIC_BUILD: int
@@ -68,7 +68,7 @@ from talweg.compat_v1.readers import ReaderBase as ReaderBase
 from talweg.api.registered_gradients import RegisterGradient as RegisterGradient
 from talweg.compat_v1.messages import RunMetadata as RunMetadata
 from talweg.compat_v1.messages import RunOptions as RunOptions
-from talweg.compat_v1.session import Session as Session
+from talweg.compat_v1.sessions.session import Session as Session
 SessionLog: Any
 SignatureDef: Any
 from talweg.compat_v1.readers import SparseConditionalAccumulator as SparseConditionalAccumulator
@@ -282,7 +282,7 @@ gather_nd: Any
 from talweg.compat_v1.graphs import get_collection as get_collection
 from talweg.compat_v1.graphs import get_collection_ref as get_collection_ref
 from talweg.compat_v1.graphs import get_default_graph as get_default_graph
-from talweg.compat_v1.session import get_default_session as get_default_session
+from talweg.compat_v1.sessions.session import get_default_session as get_default_session
 from talweg.compat_v1.local_variables import get_local_variable as get_local_variable
 from talweg.api.compat import get_logger as get_logger
 from talweg.api.random.stateful import get_seed as get_seed

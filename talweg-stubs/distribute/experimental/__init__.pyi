@@ -4,18 +4,18 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.strategy import CentralStorageStrategy as CentralStorageStrategy
-from talweg.api.distribute.elsewhere import CommunicationImplementation as _CommunicationImplementation_as_CollectiveCommunication
+from talweg.strategies.strategy import CentralStorageStrategy as CentralStorageStrategy
+from talweg.strategies.elsewhere import CommunicationImplementation as _CommunicationImplementation_as_CollectiveCommunication
 CollectiveCommunication = _CommunicationImplementation_as_CollectiveCommunication
-from talweg.api.distribute.elsewhere import CollectiveHints as CollectiveHints
-from talweg.api.distribute.elsewhere import CommunicationImplementation as CommunicationImplementation
-from talweg.api.distribute.elsewhere import CommunicationOptions as CommunicationOptions
-from talweg.api.distribute.elsewhere import ExperimentalMultiWorkerMirroredStrategy as _ExperimentalMultiWorkerMirroredStrategy_as_MultiWorkerMirroredStrategy
+from talweg.strategies.elsewhere import CollectiveHints as CollectiveHints
+from talweg.strategies.elsewhere import CommunicationImplementation as CommunicationImplementation
+from talweg.strategies.elsewhere import CommunicationOptions as CommunicationOptions
+from talweg.strategies.elsewhere import ExperimentalMultiWorkerMirroredStrategy as _ExperimentalMultiWorkerMirroredStrategy_as_MultiWorkerMirroredStrategy
 MultiWorkerMirroredStrategy = _ExperimentalMultiWorkerMirroredStrategy_as_MultiWorkerMirroredStrategy
-from talweg.api.distribute.elsewhere import ParameterServerStrategy as ParameterServerStrategy
-from talweg.api.distribute.preemption import PreemptionCheckpointHandler as PreemptionCheckpointHandler
-from talweg.api.distribute.strategy import TPUStrategy as TPUStrategy
-from talweg.api.distribute.preemption import TerminationConfig as TerminationConfig
-from talweg.api.distribute.values import ValueContext as ValueContext
+from talweg.strategies.elsewhere import ParameterServerStrategy as ParameterServerStrategy
+from talweg.strategies.preemption import PreemptionCheckpointHandler as PreemptionCheckpointHandler
+from talweg.strategies.strategy import TPUStrategy as TPUStrategy
+from talweg.strategies.preemption import TerminationConfig as TerminationConfig
+from talweg.strategies.values import ValueContext as ValueContext
 from talweg.distribute.experimental import coordinator as coordinator
 from talweg.distribute.experimental import partitioners as partitioners

@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.elsewhere import ClusterCoordinator as ClusterCoordinator
-from talweg.api.distribute.coordinator import PerWorkerValue as _PerWorkerValue_as_PerWorkerValues
+from talweg.strategies.elsewhere import ClusterCoordinator as ClusterCoordinator
+from talweg.strategies.coordinator import PerWorkerValue as _PerWorkerValue_as_PerWorkerValues
 PerWorkerValues = _PerWorkerValue_as_PerWorkerValues
-from talweg.api.distribute.coordinator import RemoteValue as RemoteValue
+from talweg.strategies.coordinator import RemoteValue as RemoteValue

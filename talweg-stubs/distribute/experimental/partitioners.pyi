@@ -4,7 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.partitioners import FixedShardsPartitioner as FixedShardsPartitioner
-from talweg.api.distribute.partitioners import MaxSizePartitioner as MaxSizePartitioner
-from talweg.api.distribute.partitioners import MinSizePartitioner as MinSizePartitioner
-from talweg.api.distribute.partitioners import Partitioner as Partitioner
+from talweg.strategies.partitioners import FixedShardsPartitioner as FixedShardsPartitioner
+from talweg.strategies.partitioners import MaxSizePartitioner as MaxSizePartitioner
+from talweg.strategies.partitioners import MinSizePartitioner as MinSizePartitioner
+from talweg.strategies.partitioners import Partitioner as Partitioner

@@ -7,14 +7,14 @@ from talweg.core.dtypes import DType
 abs: Any
 absolute: Any
 add: Any
-from talweg.api.experimental.numpy.reductions import all as all
-from talweg.api.experimental.numpy.predicates import allclose as allclose
-from talweg.api.experimental.numpy.reductions import amax as amax
-from talweg.api.experimental.numpy.reductions import amin as amin
-from talweg.api.experimental.numpy.predicates import angle as angle
-from talweg.api.experimental.numpy.reductions import any as any
-from talweg.api.experimental.numpy.arranging import append as append
-from talweg.api.experimental.numpy.creation import arange as arange
+from talweg.numpy_api.reductions import all as all
+from talweg.numpy_api.predicates import allclose as allclose
+from talweg.numpy_api.reductions import amax as amax
+from talweg.numpy_api.reductions import amin as amin
+from talweg.numpy_api.predicates import angle as angle
+from talweg.numpy_api.reductions import any as any
+from talweg.numpy_api.arranging import append as append
+from talweg.numpy_api.creation import arange as arange
 arccos: Any
 arccosh: Any
 arcsin: Any
@@ -22,218 +22,218 @@ arcsinh: Any
 arctan: Any
 arctan2: Any
 arctanh: Any
-from talweg.api.experimental.numpy.reductions import argmax as argmax
-from talweg.api.experimental.numpy.reductions import argmin as argmin
-from talweg.api.experimental.numpy.indexing import argsort as argsort
-from talweg.api.experimental.numpy.elementwise import around as around
-from talweg.api.experimental.numpy.creation import array as array
-from talweg.api.experimental.numpy.predicates import array_equal as array_equal
-from talweg.api.experimental.numpy.creation import asarray as _asarray_as_asanyarray
+from talweg.numpy_api.reductions import argmax as argmax
+from talweg.numpy_api.reductions import argmin as argmin
+from talweg.numpy_api.indexing import argsort as argsort
+from talweg.numpy_api.elementwise import around as around
+from talweg.numpy_api.creation import array as array
+from talweg.numpy_api.predicates import array_equal as array_equal
+from talweg.numpy_api.creation import asarray as _asarray_as_asanyarray
 asanyarray = _asarray_as_asanyarray
-from talweg.api.experimental.numpy.creation import asarray as asarray
-from talweg.api.experimental.numpy.creation import ascontiguousarray as ascontiguousarray
-from talweg.api.experimental.numpy.arranging import atleast_1d as atleast_1d
-from talweg.api.experimental.numpy.arranging import atleast_2d as atleast_2d
-from talweg.api.experimental.numpy.arranging import atleast_3d as atleast_3d
-from talweg.api.experimental.numpy.reductions import average as average
+from talweg.numpy_api.creation import asarray as asarray
+from talweg.numpy_api.creation import ascontiguousarray as ascontiguousarray
+from talweg.numpy_api.arranging import atleast_1d as atleast_1d
+from talweg.numpy_api.arranging import atleast_2d as atleast_2d
+from talweg.numpy_api.arranging import atleast_3d as atleast_3d
+from talweg.numpy_api.reductions import average as average
 bitwise_and: Any
 bitwise_not: Any
 bitwise_or: Any
 bitwise_xor: Any
 bool_: Any
-from talweg.api.experimental.numpy.arranging import broadcast_arrays as broadcast_arrays
-from talweg.api.experimental.numpy.arranging import broadcast_to as broadcast_to
-from talweg.api.experimental.numpy.elementwise import cbrt as cbrt
+from talweg.numpy_api.arranging import broadcast_arrays as broadcast_arrays
+from talweg.numpy_api.arranging import broadcast_to as broadcast_to
+from talweg.numpy_api.elementwise import cbrt as cbrt
 ceil: Any
-from talweg.api.experimental.numpy.elementwise import clip as clip
+from talweg.numpy_api.elementwise import clip as clip
 complex128: Any
 complex64: Any
 complex_: Any
-from talweg.api.experimental.numpy.indexing import compress as compress
-from talweg.api.experimental.numpy.arranging import concatenate as concatenate
+from talweg.numpy_api.indexing import compress as compress
+from talweg.numpy_api.arranging import concatenate as concatenate
 conj: Any
 conjugate: Any
-from talweg.api.experimental.numpy.creation import copy as copy
+from talweg.numpy_api.creation import copy as copy
 cos: Any
 cosh: Any
-from talweg.api.experimental.numpy.reductions import count_nonzero as count_nonzero
-from talweg.api.experimental.numpy.products import cross as cross
-from talweg.api.experimental.numpy.reductions import cumprod as cumprod
-from talweg.api.experimental.numpy.reductions import cumsum as cumsum
-from talweg.api.experimental.numpy.elementwise import deg2rad as deg2rad
-from talweg.api.experimental.numpy.indexing import diag as diag
-from talweg.api.experimental.numpy.creation import diag_indices as diag_indices
-from talweg.api.experimental.numpy.indexing import diagflat as diagflat
-from talweg.api.experimental.numpy.indexing import diagonal as diagonal
-from talweg.api.experimental.numpy.reductions import diff as diff
+from talweg.numpy_api.reductions import count_nonzero as count_nonzero
+from talweg.numpy_api.products import cross as cross
+from talweg.numpy_api.reductions import cumprod as cumprod
+from talweg.numpy_api.reductions import cumsum as cumsum
+from talweg.numpy_api.elementwise import deg2rad as deg2rad
+from talweg.numpy_api.indexing import diag as diag
+from talweg.numpy_api.creation import diag_indices as diag_indices
+from talweg.numpy_api.indexing import diagflat as diagflat
+from talweg.numpy_api.indexing import diagonal as diagonal
+from talweg.numpy_api.reductions import diff as diff
 divide: Any
-from talweg.api.experimental.numpy.elementwise import divmod as divmod
-from talweg.api.experimental.numpy.products import dot as dot
-from talweg.api.experimental.numpy.arranging import dsplit as dsplit
-from talweg.api.experimental.numpy.arranging import dstack as dstack
+from talweg.numpy_api.elementwise import divmod as divmod
+from talweg.numpy_api.products import dot as dot
+from talweg.numpy_api.arranging import dsplit as dsplit
+from talweg.numpy_api.arranging import dstack as dstack
 e: Any
-from talweg.api.experimental.numpy.products import einsum as einsum
-from talweg.api.experimental.numpy.creation import empty as empty
-from talweg.api.experimental.numpy.creation import zeros_like as _zeros_like_as_empty_like
+from talweg.numpy_api.products import einsum as einsum
+from talweg.numpy_api.creation import empty as empty
+from talweg.numpy_api.creation import zeros_like as _zeros_like_as_empty_like
 empty_like = _zeros_like_as_empty_like
 equal: Any
 exp: Any
-from talweg.api.experimental.numpy.elementwise import exp2 as exp2
-from talweg.api.experimental.numpy.arranging import expand_dims as expand_dims
-from talweg.api.experimental.numpy.behavior import experimental_enable_numpy_behavior as experimental_enable_numpy_behavior
+from talweg.numpy_api.elementwise import exp2 as exp2
+from talweg.numpy_api.arranging import expand_dims as expand_dims
+from talweg.numpy_api.behavior import experimental_enable_numpy_behavior as experimental_enable_numpy_behavior
 expm1: Any
-from talweg.api.experimental.numpy.creation import eye as eye
+from talweg.numpy_api.creation import eye as eye
 fabs: Any
-from talweg.api.experimental.numpy.dtypes import finfo as finfo
-from talweg.api.experimental.numpy.elementwise import fix as fix
-from talweg.api.experimental.numpy.arranging import flatten as flatten
-from talweg.api.experimental.numpy.arranging import flip as flip
-from talweg.api.experimental.numpy.arranging import fliplr as fliplr
-from talweg.api.experimental.numpy.arranging import flipud as flipud
+from talweg.numpy_api.dtypes import finfo as finfo
+from talweg.numpy_api.elementwise import fix as fix
+from talweg.numpy_api.arranging import flatten as flatten
+from talweg.numpy_api.arranging import flip as flip
+from talweg.numpy_api.arranging import fliplr as fliplr
+from talweg.numpy_api.arranging import flipud as flipud
 float16: Any
 float32: Any
 float64: Any
 float_: Any
-from talweg.api.experimental.numpy.elementwise import float_power as float_power
+from talweg.numpy_api.elementwise import float_power as float_power
 floor: Any
 floor_divide: Any
-from talweg.api.experimental.numpy.creation import full as full
-from talweg.api.experimental.numpy.creation import full_like as full_like
-from talweg.api.experimental.numpy.elementwise import gcd as gcd
-from talweg.api.experimental.numpy.creation import geomspace as geomspace
+from talweg.numpy_api.creation import full as full
+from talweg.numpy_api.creation import full_like as full_like
+from talweg.numpy_api.elementwise import gcd as gcd
+from talweg.numpy_api.creation import geomspace as geomspace
 greater: Any
 greater_equal: Any
-from talweg.api.experimental.numpy.elementwise import heaviside as heaviside
-from talweg.api.experimental.numpy.arranging import hsplit as hsplit
-from talweg.api.experimental.numpy.arranging import hstack as hstack
-from talweg.api.experimental.numpy.elementwise import hypot as hypot
-from talweg.api.experimental.numpy.creation import identity as identity
-from talweg.api.experimental.numpy.dtypes import iinfo as iinfo
-from talweg.api.experimental.numpy.predicates import imag as imag
+from talweg.numpy_api.elementwise import heaviside as heaviside
+from talweg.numpy_api.arranging import hsplit as hsplit
+from talweg.numpy_api.arranging import hstack as hstack
+from talweg.numpy_api.elementwise import hypot as hypot
+from talweg.numpy_api.creation import identity as identity
+from talweg.numpy_api.dtypes import iinfo as iinfo
+from talweg.numpy_api.predicates import imag as imag
 inexact: Any
 inf: Any
-from talweg.api.experimental.numpy.products import inner as inner
+from talweg.numpy_api.products import inner as inner
 int16: Any
 int32: Any
 int64: Any
 int8: Any
 int_: Any
-from talweg.api.experimental.numpy.predicates import isclose as isclose
-from talweg.api.experimental.numpy.predicates import iscomplex as iscomplex
-from talweg.api.experimental.numpy.predicates import iscomplexobj as iscomplexobj
+from talweg.numpy_api.predicates import isclose as isclose
+from talweg.numpy_api.predicates import iscomplex as iscomplex
+from talweg.numpy_api.predicates import iscomplexobj as iscomplexobj
 isfinite: Any
 isinf: Any
 isnan: Any
-from talweg.api.experimental.numpy.predicates import isneginf as isneginf
-from talweg.api.experimental.numpy.predicates import isposinf as isposinf
-from talweg.api.experimental.numpy.predicates import isreal as isreal
-from talweg.api.experimental.numpy.predicates import isrealobj as isrealobj
-from talweg.api.experimental.numpy.predicates import isscalar as isscalar
-from talweg.api.experimental.numpy.predicates import issubdtype as issubdtype
-from talweg.api.experimental.numpy.creation import ix_ as ix_
-from talweg.api.experimental.numpy.products import kron as kron
-from talweg.api.experimental.numpy.elementwise import lcm as lcm
+from talweg.numpy_api.predicates import isneginf as isneginf
+from talweg.numpy_api.predicates import isposinf as isposinf
+from talweg.numpy_api.predicates import isreal as isreal
+from talweg.numpy_api.predicates import isrealobj as isrealobj
+from talweg.numpy_api.predicates import isscalar as isscalar
+from talweg.numpy_api.predicates import issubdtype as issubdtype
+from talweg.numpy_api.creation import ix_ as ix_
+from talweg.numpy_api.products import kron as kron
+from talweg.numpy_api.elementwise import lcm as lcm
 less: Any
 less_equal: Any
-from talweg.api.experimental.numpy.creation import linspace as linspace
+from talweg.numpy_api.creation import linspace as linspace
 log: Any
-from talweg.api.experimental.numpy.elementwise import log10 as log10
+from talweg.numpy_api.elementwise import log10 as log10
 log1p: Any
-from talweg.api.experimental.numpy.elementwise import log2 as log2
-from talweg.api.experimental.numpy.elementwise import logaddexp as logaddexp
-from talweg.api.experimental.numpy.elementwise import logaddexp2 as logaddexp2
+from talweg.numpy_api.elementwise import log2 as log2
+from talweg.numpy_api.elementwise import logaddexp as logaddexp
+from talweg.numpy_api.elementwise import logaddexp2 as logaddexp2
 logical_and: Any
 logical_not: Any
 logical_or: Any
 logical_xor: Any
-from talweg.api.experimental.numpy.creation import logspace as logspace
-from talweg.api.experimental.numpy.products import matmul as matmul
-from talweg.api.experimental.numpy.reductions import max as max
+from talweg.numpy_api.creation import logspace as logspace
+from talweg.numpy_api.products import matmul as matmul
+from talweg.numpy_api.reductions import max as max
 maximum: Any
-from talweg.api.experimental.numpy.reductions import mean as mean
-from talweg.api.experimental.numpy.creation import meshgrid as meshgrid
-from talweg.api.experimental.numpy.reductions import min as min
+from talweg.numpy_api.reductions import mean as mean
+from talweg.numpy_api.creation import meshgrid as meshgrid
+from talweg.numpy_api.reductions import min as min
 minimum: Any
 mod: Any
-from talweg.api.experimental.numpy.arranging import moveaxis as moveaxis
+from talweg.numpy_api.arranging import moveaxis as moveaxis
 multiply: Any
-from talweg.api.experimental.numpy.reductions import nanmean as nanmean
-from talweg.api.experimental.numpy.reductions import nanprod as nanprod
-from talweg.api.experimental.numpy.reductions import nansum as nansum
+from talweg.numpy_api.reductions import nanmean as nanmean
+from talweg.numpy_api.reductions import nanprod as nanprod
+from talweg.numpy_api.reductions import nansum as nansum
 from talweg.core.value import Tensor as _Tensor_as_ndarray
 ndarray = _Tensor_as_ndarray
-from talweg.api.experimental.numpy.reductions import ndim as ndim
+from talweg.numpy_api.reductions import ndim as ndim
 negative: Any
 newaxis: Any
 nextafter: Any
-from talweg.api.experimental.numpy.indexing import nonzero as nonzero
+from talweg.numpy_api.indexing import nonzero as nonzero
 not_equal: Any
 object_: Any
-from talweg.api.experimental.numpy.creation import ones as ones
-from talweg.api.experimental.numpy.creation import ones_like as ones_like
-from talweg.api.experimental.numpy.products import outer as outer
-from talweg.api.experimental.numpy.arranging import pad as pad
+from talweg.numpy_api.creation import ones as ones
+from talweg.numpy_api.creation import ones_like as ones_like
+from talweg.numpy_api.products import outer as outer
+from talweg.numpy_api.arranging import pad as pad
 pi: Any
-from talweg.api.experimental.numpy.products import polyval as polyval
-from talweg.api.experimental.numpy.elementwise import positive as positive
+from talweg.numpy_api.products import polyval as polyval
+from talweg.numpy_api.elementwise import positive as positive
 power: Any
-from talweg.api.experimental.numpy.reductions import prod as prod
-from talweg.api.experimental.numpy.dtypes import promote_types as promote_types
-from talweg.api.experimental.numpy.reductions import ptp as ptp
-from talweg.api.experimental.numpy.elementwise import rad2deg as rad2deg
-from talweg.api.experimental.numpy.arranging import ravel as ravel
-from talweg.api.experimental.numpy.predicates import real as real
+from talweg.numpy_api.reductions import prod as prod
+from talweg.numpy_api.dtypes import promote_types as promote_types
+from talweg.numpy_api.reductions import ptp as ptp
+from talweg.numpy_api.elementwise import rad2deg as rad2deg
+from talweg.numpy_api.arranging import ravel as ravel
+from talweg.numpy_api.predicates import real as real
 reciprocal: Any
 remainder: Any
-from talweg.api.experimental.numpy.arranging import repeat as repeat
-from talweg.api.experimental.numpy.arranging import reshape as reshape
-from talweg.api.experimental.numpy.dtypes import result_type as result_type
-from talweg.api.experimental.numpy.arranging import roll as roll
-from talweg.api.experimental.numpy.arranging import rot90 as rot90
-from talweg.api.experimental.numpy.elementwise import around as _around_as_round
+from talweg.numpy_api.arranging import repeat as repeat
+from talweg.numpy_api.arranging import reshape as reshape
+from talweg.numpy_api.dtypes import result_type as result_type
+from talweg.numpy_api.arranging import roll as roll
+from talweg.numpy_api.arranging import rot90 as rot90
+from talweg.numpy_api.elementwise import around as _around_as_round
 round = _around_as_round
-from talweg.api.experimental.numpy.dtypes import select as select
-from talweg.api.experimental.numpy.reductions import shape as shape
-from talweg.api.experimental.numpy.elementwise import sign as sign
-from talweg.api.experimental.numpy.elementwise import signbit as signbit
+from talweg.numpy_api.dtypes import select as select
+from talweg.numpy_api.reductions import shape as shape
+from talweg.numpy_api.elementwise import sign as sign
+from talweg.numpy_api.elementwise import signbit as signbit
 sin: Any
-from talweg.api.experimental.numpy.elementwise import sinc as sinc
+from talweg.numpy_api.elementwise import sinc as sinc
 sinh: Any
-from talweg.api.experimental.numpy.reductions import size as size
-from talweg.api.experimental.numpy.indexing import sort as sort
-from talweg.api.experimental.numpy.arranging import split as split
+from talweg.numpy_api.reductions import size as size
+from talweg.numpy_api.indexing import sort as sort
+from talweg.numpy_api.arranging import split as split
 sqrt: Any
 square: Any
-from talweg.api.experimental.numpy.arranging import squeeze as squeeze
-from talweg.api.experimental.numpy.arranging import stack as stack
-from talweg.api.experimental.numpy.reductions import std as std
+from talweg.numpy_api.arranging import squeeze as squeeze
+from talweg.numpy_api.arranging import stack as stack
+from talweg.numpy_api.reductions import std as std
 string_: Any
 subtract: Any
-from talweg.api.experimental.numpy.reductions import sum as sum
-from talweg.api.experimental.numpy.arranging import swapaxes as swapaxes
-from talweg.api.experimental.numpy.indexing import take as take
-from talweg.api.experimental.numpy.indexing import take_along_axis as take_along_axis
+from talweg.numpy_api.reductions import sum as sum
+from talweg.numpy_api.arranging import swapaxes as swapaxes
+from talweg.numpy_api.indexing import take as take
+from talweg.numpy_api.indexing import take_along_axis as take_along_axis
 tan: Any
 tanh: Any
-from talweg.api.experimental.numpy.products import tensordot as tensordot
-from talweg.api.experimental.numpy.arranging import tile as tile
-from talweg.api.experimental.numpy.reductions import trace as trace
-from talweg.api.experimental.numpy.arranging import transpose as transpose
-from talweg.api.experimental.numpy.creation import tri as tri
-from talweg.api.experimental.numpy.creation import tril as tril
-from talweg.api.experimental.numpy.creation import triu as triu
+from talweg.numpy_api.products import tensordot as tensordot
+from talweg.numpy_api.arranging import tile as tile
+from talweg.numpy_api.reductions import trace as trace
+from talweg.numpy_api.arranging import transpose as transpose
+from talweg.numpy_api.creation import tri as tri
+from talweg.numpy_api.creation import tril as tril
+from talweg.numpy_api.creation import triu as triu
 true_divide: Any
 uint16: Any
 uint32: Any
 uint64: Any
 uint8: Any
 unicode_: Any
-from talweg.api.experimental.numpy.creation import vander as vander
-from talweg.api.experimental.numpy.reductions import var as var
-from talweg.api.experimental.numpy.products import vdot as vdot
-from talweg.api.experimental.numpy.arranging import vsplit as vsplit
-from talweg.api.experimental.numpy.arranging import vstack as vstack
-from talweg.api.experimental.numpy.indexing import where as where
-from talweg.api.experimental.numpy.creation import zeros as zeros
-from talweg.api.experimental.numpy.creation import zeros_like as zeros_like
+from talweg.numpy_api.creation import vander as vander
+from talweg.numpy_api.reductions import var as var
+from talweg.numpy_api.products import vdot as vdot
+from talweg.numpy_api.arranging import vsplit as vsplit
+from talweg.numpy_api.arranging import vstack as vstack
+from talweg.numpy_api.indexing import where as where
+from talweg.numpy_api.creation import zeros as zeros
+from talweg.numpy_api.creation import zeros_like as zeros_like
 from talweg.experimental.numpy import random as random

@@ -4,11 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.experimental.numpy.random import poisson as poisson
-from talweg.api.experimental.numpy.random import rand as rand
-from talweg.api.experimental.numpy.random import randint as randint
-from talweg.api.experimental.numpy.random import randn as randn
-from talweg.api.experimental.numpy.random import random as random
-from talweg.api.experimental.numpy.random import seed as seed
-from talweg.api.experimental.numpy.random import standard_normal as standard_normal
-from talweg.api.experimental.numpy.random import uniform as uniform
+from talweg.numpy_api.random import poisson as poisson
+from talweg.numpy_api.random import rand as rand
+from talweg.numpy_api.random import randint as randint
+from talweg.numpy_api.random import randn as randn
+from talweg.numpy_api.random import random as random
+from talweg.numpy_api.random import seed as seed
+from talweg.numpy_api.random import standard_normal as standard_normal
+from talweg.numpy_api.random import uniform as uniform

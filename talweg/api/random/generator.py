@@ -14,8 +14,6 @@ import numpy as np
 
 from talweg.api.array.creating import zeros_like
 from talweg.api.array.joining import concat, stack, unstack
-from talweg.api.distribute.contexts import check_alone, contexts
-from talweg.api.distribute.current import get_strategy, has_strategy
 from talweg.api.export import export
 from talweg.api.random.arguments import (
     parameter,
@@ -41,6 +39,7 @@ from talweg.core.tracking import AutoTrackable
 from talweg.core.value import Tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.randomness import Algorithm, algorithm_kind, algorithm_number
+from talweg.eager.replica_contexts import check_alone, contexts, strategy_in_force
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable
 from talweg.kernels.random.philox import RESERVED
@@ -96,7 +95,7 @@ class Generator(AutoTrackable):
             hint = "tf.random.Generator.from_seed(1)"
             raise AssertionError(compose("TW104", text, hint=hint))
         self._kind, self._alg = algorithm_kind(alg), algorithm_number(alg)
-        self._strategy = get_strategy() if has_strategy() else None
+        self._strategy = strategy_in_force()
         self._state_var = Variable(
             check_state(state, self._alg), trainable=False, dtype=int64, name="StateVar"
         )

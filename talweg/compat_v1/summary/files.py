@@ -8,12 +8,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.api.summary.events import EventFile, messages
-from talweg.api.summary.recording import graph_bytes
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import Message
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
+from talweg.summaries.events import EventFile, messages
+from talweg.summaries.recording import graph_bytes
 
 if TYPE_CHECKING:
     from talweg.compat_v1.messages import RunMetadata

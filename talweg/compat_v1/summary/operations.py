@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.summary.events import messages, tensor_message
-from talweg.api.summary.media import stretched
 from talweg.core import dispatch
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid
@@ -17,6 +15,8 @@ from talweg.eager.tensor import wrap
 from talweg.formats import wav
 from talweg.formats.images import png
 from talweg.prims.opaque import whole
+from talweg.summaries.events import messages, tensor_message
+from talweg.summaries.media import stretched
 from talweg.trace.opaque_calls import Hole, OpaqueCall
 
 # -- arrays as messages

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
-from talweg.api.summary.events import messages
 from talweg.core.errors import value_error
 from talweg.core.lazy import LazyModule
 from talweg.pipeline.records import RecordReader, records_in
+from talweg.summaries.events import messages
 
 if TYPE_CHECKING:
     from talweg.compat_v1.summary import messages as summary_messages

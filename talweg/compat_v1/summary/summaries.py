@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.api.scopes import name_scope
-from talweg.api.summary import values as now
-from talweg.api.summary.events import messages, metadata_message
-from talweg.api.summary.recording import SUMMARIES, graph_bytes, record, tagged
-from talweg.api.summary.writers import WRITERS, session_graph, state
 from talweg.api.tensors import cast
 from talweg.compat_v1.graphs import GraphKeys, default_graph
-from talweg.compat_v1.session import get_default_session
+from talweg.compat_v1.sessions.session import get_default_session
 from talweg.compat_v1.summary.operations import (
     TYPES,
     audio_message,
@@ -35,6 +31,10 @@ from talweg.core import dispatch
 from talweg.core.dtypes import float32, string
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
+from talweg.summaries import values as now
+from talweg.summaries.events import messages, metadata_message
+from talweg.summaries.recording import SUMMARIES, graph_bytes, record, tagged
+from talweg.summaries.writers import WRITERS, session_graph, state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

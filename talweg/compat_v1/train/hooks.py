@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.api.summary.events import has_messages, messages
 from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.saver import Saver
 from talweg.core.errors import value_error
 from talweg.formats.files import make_folder
+from talweg.summaries.events import has_messages, messages
 
 if TYPE_CHECKING:
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
     from talweg.compat_v1.train.coordinator import Coordinator
     from talweg.core.annotations import TensorLike
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.api.summary.events import has_messages
 from talweg.compat_v1.messages import RunMetadata, RunOptions
-from talweg.compat_v1.session import Session
+from talweg.compat_v1.sessions.session import Session
 from talweg.compat_v1.train.coordinator import Coordinator
 from talweg.compat_v1.train.hooks import (
     CheckpointSaverHook,
@@ -28,6 +27,7 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
+from talweg.summaries.events import has_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from talweg.core.errors import CancelledError, OutOfRangeError, value_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
     from talweg.compat_v1.train.coordinator import Coordinator
     from talweg.graph.operation import Operation
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.partitions import PartitionedVariable, join_parts
-from talweg.compat_v1.session import get_default_session
+from talweg.compat_v1.sessions.session import get_default_session
 from talweg.compat_v1.train.checkpoints import (
     CheckpointState,
     checkpoint_exists,

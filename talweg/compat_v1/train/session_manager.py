@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.session import Session
+from talweg.compat_v1.sessions.session import Session
 from talweg.compat_v1.train.checkpoints import get_checkpoint_state
 from talweg.core.errors import DeadlineExceededError, compose
 

@@ -6,7 +6,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
-from talweg.api.summary.events import messages
 from talweg.compat_v1.summary.files import FileWriterCache
 from talweg.compat_v1.train.hooks import (
     SecondOrStepTimer,
@@ -17,6 +16,7 @@ from talweg.compat_v1.train.hooks import (
     global_step_for,
 )
 from talweg.core.errors import value_error
+from talweg.summaries.events import messages
 
 if TYPE_CHECKING:
     pass

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from talweg.api.export import export, look_up
-from talweg.api.summary.events import messages
-from talweg.compat_v1.session import Session
+from talweg.compat_v1.sessions.session import Session
 from talweg.compat_v1.train.coordinator import Coordinator, LooperThread
 from talweg.compat_v1.train.saver import Saver
 from talweg.compat_v1.train.session_manager import SessionManager
+from talweg.summaries.events import messages
 
 DEFAULT = 0  # what stands for "make one", since None means "without"
 NAMES = {  # how the first programs spelled the methods

@@ -11,7 +11,7 @@ import numpy as np
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
 from talweg.api.host import numpy_function
-from talweg.compat_v1.session import get_default_session
+from talweg.compat_v1.sessions.session import get_default_session
 from talweg.compat_v1.train.checkpoints import STATE_FILE, CheckpointState, write_state
 from talweg.core import dispatch
 from talweg.core.dtypes import int64, string

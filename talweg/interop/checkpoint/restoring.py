@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.compat import get_logger
-from talweg.compat_v1.session import get_default_session
+from talweg.compat_v1.sessions.session import get_default_session
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import invalid, value_error
@@ -41,7 +41,7 @@ from talweg.interop.checkpoint.object_walk import (
 from talweg.interop.checkpoint.watched_containers import is_unshared, watched
 
 if TYPE_CHECKING:
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
     from talweg.core.annotations import TensorLike
     from talweg.interop.checkpoint.watched_containers import WatchedDict, WatchedList
 

@@ -9,7 +9,7 @@ from talweg.interop.checkpoint.object_walk import Survey, tensors_of, variable_i
 from talweg.interop.checkpoint.restoring import Restoration
 
 if TYPE_CHECKING:
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
     from talweg.interop.checkpoint.checkpoint import Checkpoint
 
 SHOWN = 10  # objects that a message names

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.api.raw.operations import REQUIRED, OpSignature
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.interop.graph_def.messages import AttrValue
 from talweg.interop.graph_def.tensor_protos import shape_from_proto
+from talweg.raw.operations import REQUIRED, OpSignature
 
 REFERENCE = 100  # what is added to the number of a dtype to mean a reference to it
 _FIELD = {

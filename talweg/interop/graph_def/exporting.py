@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import implement_hook
 from talweg.api.lookup.tables import Table
-from talweg.api.raw import operations
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
@@ -42,6 +41,7 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_rules import RULES
+from talweg.raw import operations
 
 if TYPE_CHECKING:
     from talweg.graph.graph import Graph

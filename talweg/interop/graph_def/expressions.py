@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.raw import operations
 from talweg.core.dims import same_dims
 from talweg.core.dtypes import as_dtype, int64
 from talweg.graph.node import Node
@@ -21,6 +20,7 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_table import TABLE
+from talweg.raw import operations
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from talweg.api.raw import operations
 from talweg.core.errors import NotFoundError, compose, value_error
 from talweg.interop.graph_def import attributes
+from talweg.raw import operations
 
 Reference = tuple[str, int]
 NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import look_up
-from talweg.api.raw.operands import sizes_of
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose
 from talweg.interop.graph_def.values import ArrayHandle, constant, rule
 from talweg.prims.lists import elements, parts
+from talweg.raw.operands import sizes_of
 
 
 @rule("TensorArrayV3")

@@ -1,14 +1,14 @@
-"""Rules of steps of optimizers, by the formulas of `api/raw/optimizers.py`."""
+"""Rules of steps of optimizers, by the formulas of `raw/optimizers.py`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
-from talweg.api.raw.optimizers import FORMULAS, PREFIXES, new_values
 from talweg.interop.graph_def.rules_state import change
 from talweg.interop.graph_def.values import ResourceEdge, base, rule
 from talweg.prims.state import group
+from talweg.raw.optimizers import FORMULAS, PREFIXES, new_values
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder

@@ -10,12 +10,12 @@ import numpy as np
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
-from talweg.api.raw import operations
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
 from talweg.interop.graph_def.importing import checked_message, variables_of
 from talweg.interop.graph_def.messages import GraphDef
 from talweg.interop.graph_def.tensor_protos import array_to_proto
+from talweg.raw import operations
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike

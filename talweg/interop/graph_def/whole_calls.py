@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import EXPORTS
-from talweg.api.raw import operations
-from talweg.api.raw.ops import RawOp, rows
 from talweg.compat_v1.summary.operations import SummaryCall
 from talweg.core.dtypes import DType, as_dtype
 from talweg.interop.graph_def.summary_calls import summary_node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode
+from talweg.raw import operations
+from talweg.raw.ops import RawOp, rows
 from talweg.trace.opaque_calls import Hole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from talweg.api.raw.operations import OpSignature
+    from talweg.raw.operations import OpSignature
 
 MISSING: Any = object()
 

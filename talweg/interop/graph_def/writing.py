@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from talweg.api.raw import operations
 from talweg.core.dims import Dim
 from talweg.core.dtypes import DType, as_dtype, int32, int64
 from talweg.core.errors import OpError, UnimplementedError, compose
@@ -19,10 +18,11 @@ from talweg.core.shapes import TensorShape, as_shape
 from talweg.graph.node import Node
 from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.tensor_protos import array_to_proto
+from talweg.raw import operations
 
 if TYPE_CHECKING:
-    from talweg.api.raw.operations import OpSignature
     from talweg.core.dims import Atom, Size
+    from talweg.raw.operations import OpSignature
 
 LARGEST = 2**31 - 1
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import look_up
-from talweg.api.linalg.operators.composite import LinearOperatorSpec
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
@@ -24,6 +23,7 @@ from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.interop.graph_def.tensor_protos import array_to_proto, make_ndarray, shape_from_proto
 from talweg.interop.saved_model.messages import StructuredValue
+from talweg.linear_operators.composite import LinearOperatorSpec
 
 # The numbers of TypeSpecProto's classes -> public names here.
 CLASSES = {

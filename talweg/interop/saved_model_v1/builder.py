@@ -27,7 +27,7 @@ from talweg.interop.saved_model_v1.signatures import predict_signature_def
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
     from talweg.core.annotations import PathLike, TensorLike
     from talweg.graph.graph import Graph
 

@@ -26,7 +26,7 @@ from talweg.interop.saved_model.first_generation import (
 from talweg.interop.saved_model.messages import read_saved_model
 
 if TYPE_CHECKING:
-    from talweg.compat_v1.session import Session
+    from talweg.compat_v1.sessions.session import Session
 
 
 @export("compat.v1.saved_model.load", "compat.v1.saved_model.loader.load")

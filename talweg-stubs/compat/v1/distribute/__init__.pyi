@@ -4,25 +4,25 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.distribute.values import CrossDeviceOps as CrossDeviceOps
+from talweg.strategies.values import CrossDeviceOps as CrossDeviceOps
 HierarchicalCopyAllReduce: Any
-from talweg.api.distribute.values import InputContext as InputContext
-from talweg.api.distribute.values import InputReplicationMode as InputReplicationMode
+from talweg.strategies.values import InputContext as InputContext
+from talweg.strategies.values import InputReplicationMode as InputReplicationMode
 MirroredStrategy: Any
 NcclAllReduce: Any
 OneDeviceStrategy: Any
-from talweg.api.distribute.contexts import ReduceOp as ReduceOp
-from talweg.api.distribute.values import ReductionToOneDevice as ReductionToOneDevice
+from talweg.strategies.contexts import ReduceOp as ReduceOp
+from talweg.strategies.values import ReductionToOneDevice as ReductionToOneDevice
 ReplicaContext: Any
-from talweg.api.distribute.values import RunOptions as RunOptions
-from talweg.api.distribute.elsewhere import Server as Server
+from talweg.strategies.values import RunOptions as RunOptions
+from talweg.strategies.elsewhere import Server as Server
 Strategy: Any
 StrategyExtended: Any
-from talweg.api.distribute.current import experimental_set_strategy as experimental_set_strategy
+from talweg.strategies.current import experimental_set_strategy as experimental_set_strategy
 from talweg.compat_v1.resource_paths import get_loss_reduction as get_loss_reduction
-from talweg.api.distribute.current import get_replica_context as get_replica_context
-from talweg.api.distribute.current import get_strategy as get_strategy
-from talweg.api.distribute.current import has_strategy as has_strategy
-from talweg.api.distribute.current import in_cross_replica_context as in_cross_replica_context
+from talweg.strategies.current import get_replica_context as get_replica_context
+from talweg.strategies.current import get_strategy as get_strategy
+from talweg.strategies.current import has_strategy as has_strategy
+from talweg.strategies.current import in_cross_replica_context as in_cross_replica_context
 from talweg.compat.v1.distribute import cluster_resolver as cluster_resolver
 from talweg.compat.v1.distribute import experimental as experimental

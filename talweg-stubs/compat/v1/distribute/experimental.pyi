@@ -5,12 +5,12 @@ from typing import Any
 from talweg.core.dtypes import DType
 
 CentralStorageStrategy: Any
-from talweg.api.distribute.elsewhere import CommunicationImplementation as _CommunicationImplementation_as_CollectiveCommunication
+from talweg.strategies.elsewhere import CommunicationImplementation as _CommunicationImplementation_as_CollectiveCommunication
 CollectiveCommunication = _CommunicationImplementation_as_CollectiveCommunication
-from talweg.api.distribute.elsewhere import CollectiveHints as CollectiveHints
-from talweg.api.distribute.elsewhere import CommunicationImplementation as CommunicationImplementation
-from talweg.api.distribute.elsewhere import CommunicationOptions as CommunicationOptions
+from talweg.strategies.elsewhere import CollectiveHints as CollectiveHints
+from talweg.strategies.elsewhere import CommunicationImplementation as CommunicationImplementation
+from talweg.strategies.elsewhere import CommunicationOptions as CommunicationOptions
 MultiWorkerMirroredStrategy: Any
-from talweg.api.distribute.elsewhere import ParameterServerStrategyV1 as _ParameterServerStrategyV1_as_ParameterServerStrategy
+from talweg.strategies.elsewhere import ParameterServerStrategyV1 as _ParameterServerStrategyV1_as_ParameterServerStrategy
 ParameterServerStrategy = _ParameterServerStrategyV1_as_ParameterServerStrategy
 TPUStrategy: Any

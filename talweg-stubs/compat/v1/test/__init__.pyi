@@ -4,26 +4,26 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.api.testing.test import Benchmark as Benchmark
+from talweg.testing.test import Benchmark as Benchmark
 from talweg.compat_v1.testing import StubOutForTesting as StubOutForTesting
-from talweg.api.testing.test_case import TestCase as TestCase
+from talweg.testing.test_case import TestCase as TestCase
 from talweg.compat_v1.testing import assert_equal_graph_def_v1 as _assert_equal_graph_def_v1_as_assert_equal_graph_def
 assert_equal_graph_def = _assert_equal_graph_def_v1_as_assert_equal_graph_def
 from talweg.compat_v1.testing import benchmark_config as benchmark_config
 from talweg.compat_v1.testing import compute_gradient as compute_gradient
 from talweg.compat_v1.testing import compute_gradient_error as compute_gradient_error
-from talweg.api.testing.test import disable_with_predicate as disable_with_predicate
+from talweg.testing.test import disable_with_predicate as disable_with_predicate
 from talweg.compat_v1.testing import get_temp_dir as get_temp_dir
-from talweg.api.testing.test import gpu_device_name as gpu_device_name
-from talweg.api.testing.test import is_built_with_cuda as is_built_with_cuda
-from talweg.api.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_gpu_support
+from talweg.testing.test import gpu_device_name as gpu_device_name
+from talweg.testing.test import is_built_with_cuda as is_built_with_cuda
+from talweg.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_gpu_support
 is_built_with_gpu_support = _is_built_with_cuda_as_is_built_with_gpu_support
-from talweg.api.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_rocm
+from talweg.testing.test import is_built_with_cuda as _is_built_with_cuda_as_is_built_with_rocm
 is_built_with_rocm = _is_built_with_cuda_as_is_built_with_rocm
-from talweg.api.testing.test import is_built_with_xla as is_built_with_xla
-from talweg.api.testing.test import is_cpu_target_available as is_cpu_target_available
-from talweg.api.testing.test import is_gpu_available as is_gpu_available
-from talweg.api.testing.test import main as main
+from talweg.testing.test import is_built_with_xla as is_built_with_xla
+from talweg.testing.test import is_cpu_target_available as is_cpu_target_available
+from talweg.testing.test import is_gpu_available as is_gpu_available
+from talweg.testing.test import main as main
 from talweg.compat_v1.testing import test_src_dir_path as test_src_dir_path
-from talweg.api.testing.test import with_eager_op_as_function as with_eager_op_as_function
+from talweg.testing.test import with_eager_op_as_function as with_eager_op_as_function
 from talweg.compat.v1.test import experimental as experimental

@@ -17,7 +17,7 @@ from talweg.compat_v1.train.hooks import CheckpointSaverHook as CheckpointSaverH
 from talweg.compat_v1.train.hooks import CheckpointSaverListener as CheckpointSaverListener
 from talweg.compat_v1.train.monitored import ChiefSessionCreator as ChiefSessionCreator
 ClusterDef: Any
-from talweg.api.distribute.cluster_spec import ClusterSpec as ClusterSpec
+from talweg.strategies.cluster_spec import ClusterSpec as ClusterSpec
 from talweg.compat_v1.train.coordinator import Coordinator as Coordinator
 Example: Any
 from talweg.compat_v1.train.averages import ExponentialMovingAverage as ExponentialMovingAverage
@@ -53,7 +53,7 @@ SaverDef: Any
 from talweg.compat_v1.train.monitored import Scaffold as Scaffold
 from talweg.compat_v1.train.hooks import SecondOrStepTimer as SecondOrStepTimer
 SequenceExample: Any
-from talweg.api.distribute.elsewhere import Server as Server
+from talweg.strategies.elsewhere import Server as Server
 ServerDef: Any
 from talweg.compat_v1.train.monitored import SessionCreator as SessionCreator
 from talweg.compat_v1.train.session_manager import SessionManager as SessionManager

@@ -1,7 +1,0 @@
-"""tf.linalg.LinearOperator*: matrices that are known by what they do.
-
-`operator` has the base class, `composite` what makes operators nests, `algebra` the rules of what
-operators make of operators; it is imported here, so that every class knows them.
-"""
-
-from talweg.api.linalg.operators import algebra as algebra

@@ -1,0 +1,181 @@
+"""Private names of TensorFlow that hold nothing public, as far as libraries ask for them.
+
+A text is the public name of the object, or where it is: "module:name".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FRAMEWORK = "talweg.private.framework"
+DATA = "talweg.private.datasets"
+CONTEXT = "talweg.private.context"
+
+
+def at(place: str, *names: str) -> dict[str, str]:
+    """Names that stand in one module."""
+    return {name: f"{place}:{name}" for name in names}
+
+
+# Private module -> the module of talweg that has its names.
+MODULES = {
+    "python.eager.context": CONTEXT,
+    "python.util.deprecation": "talweg.private.deprecation",
+    "python.util.object_identity": "talweg.private.object_identity",
+    "python.util.tf_decorator": "talweg.private.decorators",
+    "python.util.tf_export": "talweg.private.exporting",
+    "python.util.tf_inspect": "talweg.private.inspection",
+    "tools.docs.doc_controls": "talweg.private.documentation",
+    "python.framework.test_util": "talweg.private.testing",
+    "python.platform.tf_logging": "talweg.private.logging_levels",
+}
+AUTOGRAPH = (  # diastatic-malt is TensorFlow's AutoGraph as a package of its own
+    "converters.break_statements",
+    "converters.continue_statements",
+    "converters.return_statements",
+    "core.converter",
+    "pyct.anno",
+    "pyct.common_transformers.anf",
+    "pyct.inspect_utils",
+    "pyct.loader",
+    "pyct.naming",
+    "pyct.parser",
+    "pyct.qual_names",
+    "pyct.static_analysis.activity",
+    "pyct.templates",
+    "pyct.transformer",
+)
+MODULES.update({f"python.autograph.{name}": f"malt.{name}" for name in AUTOGRAPH})
+# Private module -> its names -> what they hold.
+CONTENTS: dict[str, dict[str, Any]] = {
+    "python.framework.ops": {
+        "convert_to_tensor": "convert_to_tensor",
+        "device": "device",
+        "name_scope": "name_scope",
+        "colocate_with": "compat.v1.colocate_with",
+        **at(
+            FRAMEWORK,
+            "NullContextmanager",
+            "convert_to_tensor_or_composite",
+            "name_from_scope_name",
+            "uid",
+            "_get_graph_from_inputs",
+        ),
+    },
+    "python.ops.math_ops": {"is_nan": "math.is_nan"},
+    "python.ops.linalg.sparse.sparse_csr_matrix_ops": at(
+        "talweg.api.sparse.products",
+        "sparse_tensor_to_csr_sparse_matrix",
+        "csr_sparse_matrix_to_sparse_tensor",
+        "sparse_matrix_sparse_mat_mul",
+    ),
+    "python.framework.config": at(
+        "talweg.api.config",
+        "is_op_determinism_enabled",
+        "enable_op_determinism",
+        "disable_op_determinism",
+    ),
+    "python.framework.type_spec_registry": {
+        **at("talweg.api.names.spec", "get_name", "lookup", "register"),
+        "_NAME_TO_TYPE_SPEC": "talweg.eager.extension:REGISTERED",
+        "_TYPE_SPEC_TO_NAME": "talweg.api.names.spec:BY_CLASS",
+    },
+    "python.framework.smart_cond": {
+        "smart_cond": "__internal__.smart_cond.smart_cond",
+        "smart_constant_value": "talweg.private.internal.kinds:smart_constant_value",
+    },
+    "python.framework.tensor_shape": at(FRAMEWORK, "as_shape", "unknown_shape"),
+    "python.framework.tensor_util": at(
+        FRAMEWORK, "constant_value_as_shape", "try_evaluate_constant"
+    ),
+    "python.framework.composite_tensor": at(FRAMEWORK, "convert_variables_to_tensors"),
+    "python.framework.tensor_spec": {
+        "TensorSpec": "TensorSpec",
+        "DenseSpec": "talweg.core.spec:TensorSpec",
+    },
+    "python.framework.type_spec": {"BatchableTypeSpec": "TypeSpec"},
+    "python.data.experimental.ops.distribute": at(
+        "talweg.pipeline.batch_size", "compute_batch_size"
+    ),
+    "python.data.ops.iterator_ops": at("talweg.pipeline.iterators", "OwnedIterator"),
+    "python.data.util.structure": at("talweg.core.spec", "NoneTensorSpec"),
+    "python.data.util.nest": {
+        name: f"nest.{name}" for name in ("flatten", "map_structure", "pack_sequence_as")
+    },
+    "python.data.ops.from_generator_op": at(DATA, "_GeneratorDataset"),
+    "python.data.ops.from_sparse_tensor_slices_op": at(DATA, "_SparseTensorSliceDataset"),
+    "python.data.ops.from_tensor_slices_op": at(DATA, "_TensorSliceDataset"),
+    "python.data.ops.from_tensors_op": at(DATA, "_TensorDataset"),
+    "python.data.ops.range_op": at(DATA, "_RangeDataset"),
+    "python.distribute.distribute_utils": at(FRAMEWORK, "cache_variable_reads"),
+    "python.distribute.input_ops": at(DATA, "auto_shard_dataset"),
+    "python.lib.io.tf_record": {
+        "tf_record_iterator": "compat.v1.io.tf_record_iterator",
+        "TFRecordWriter": "io.TFRecordWriter",
+        "TFRecordOptions": "io.TFRecordOptions",
+    },
+    "python.ops.control_flow_ops": {"get_enclosing_xla_context": lambda: None},
+    "python.ops.control_flow_util": {
+        "GraphOrParentsInXlaContext": lambda graph: False,
+        "ENABLE_CONTROL_FLOW_V2": True,
+    },
+    "python.ops.ragged.ragged_map_ops": {"map_fn": "map_fn"},
+    "python.ops.ragged.ragged_util": at(FRAMEWORK, "assert_splits_match"),
+    "python.ops.resource_variable_ops": {
+        "BaseResourceVariable": "Variable",
+        "ResourceVariable": "Variable",
+        "VariableSpec": "talweg.eager.variable_spec:VariableSpec",
+    },
+    "python.ops.linalg.linear_operator_addition": at(FRAMEWORK, "add_operators"),
+    "python.ops.linalg.linear_operator": at(FRAMEWORK, "make_composite_tensor"),
+    "python.ops.parallel_for.control_flow_ops": {
+        "vectorized_map": "vectorized_map",
+        "pfor": f"{FRAMEWORK}:pfor",
+    },
+    "python.ops.control_flow_case": {"case": "case", "_case_helper": f"{FRAMEWORK}:case_helper"},
+    "python.util.variable_utils": at(FRAMEWORK, "convert_variables_to_tensors"),
+    "python.ops.variable_scope": {
+        "_get_default_variable_store": "talweg.compat_v1.variable_store:current_store",
+        "with_variable_store": "talweg.compat_v1.variable_store:with_variable_store",
+    },
+    "python.ops.random_ops": at(FRAMEWORK, "parameterized_truncated_normal"),
+    "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
+    "python.saved_model.save": at("talweg.interop.saved_model.saving", "save_and_return_nodes"),
+    "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),
+    "python.trackable.data_structures": at(
+        "talweg.interop.checkpoint.data_structures",
+        "ListWrapper",
+        "_DictWrapper",
+        "_TupleWrapper",
+        "NoDependency",
+        "TrackableDataStructure",
+        "sticky_attribute_assignment",
+        "wrap_or_unwrap",
+    ),
+    "python.util.compat": {
+        name: f"compat.{name}" for name in ("as_bytes", "as_text", "as_str", "as_str_any")
+    },
+    "python.util.dispatch": at("talweg.private.internal.dispatching", "dispatch_for_types"),
+    "python.util.nest": {
+        **at(
+            "talweg.private.internal.nests",
+            "assert_shallow_structure",
+            "flatten_with_tuple_paths",
+            "flatten_with_tuple_paths_up_to",
+            "flatten_with_joined_string_paths",
+            "map_structure_with_paths",
+            "map_structure_with_tuple_paths",
+            "map_structure_with_tuple_paths_up_to",
+            "is_namedtuple",
+            "is_nested_or_composite",
+            "flatten_dict_items",
+        ),
+        "_is_namedtuple": "talweg.private.internal.nests:is_namedtuple",
+        "_yield_value": "talweg.private.internal.nests:yield_value",
+        "_yield_sorted_items": "talweg.private.internal.nests:yield_sorted_items",
+    },
+    "python.util.tf_contextlib": {"contextmanager": "contextlib:contextmanager"},
+    "compiler.tf2xla.python.xla": {
+        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
+    },
+}

@@ -1,0 +1,90 @@
+"""`tensorflow.python.util.tf_inspect`: `inspect`, which looks through TensorFlow's decorators."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from inspect import (  # noqa: F401 -- asked for here by libraries
+    FullArgSpec,
+    Parameter,
+    Signature,
+    currentframe,
+    getframeinfo,
+    isbuiltin,
+    isclass,
+    isframe,
+    isfunction,
+    isgenerator,
+    isgeneratorfunction,
+    ismethod,
+    ismodule,
+    isroutine,
+    signature,
+    stack,
+)
+from typing import Any
+
+from talweg.private.decorators import unwrap
+
+ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
+_inspect = inspect
+
+
+def getfullargspec(obj: Any) -> inspect.FullArgSpec:
+    """The arguments of what a function decorates."""
+    decorators, target = unwrap(obj)
+    for known in decorators:
+        if known.decorator_argspec is not None:
+            return known.decorator_argspec
+    own = getattr(target, "in_eager_mode", None)  # functions of talweg's: what is wrapped
+    if inspect.isfunction(own):
+        return inspect.getfullargspec(own)._replace(annotations={})
+    return inspect.getfullargspec(target)
+
+
+def getargspec(obj: Any) -> ArgSpec:
+    """The arguments without annotations; ValueError for those that have only names."""
+    found = getfullargspec(obj)
+    if found.kwonlyargs and not set(found.kwonlyargs) <= set(found.kwonlydefaults or ()):
+        raise ValueError(f"{obj!r} has arguments that are given by name only")
+    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+
+
+def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
+    """The values of the arguments of a call, by name."""
+    function, *positional = func_and_positional
+    return inspect.getcallargs(unwrap(function)[1], *positional, **named)
+
+
+def getmembers(object: Any, predicate: Any = None) -> list:
+    """The members of an object."""
+    return inspect.getmembers(object, predicate)
+
+
+def isanytargetmethod(object: Any) -> bool:
+    """Whether something, or what it decorates, is a method."""
+    decorators, target = unwrap(object)
+    return any(inspect.ismethod(known.decorated_target) for known in decorators) or (
+        inspect.ismethod(target)
+    )
+
+
+def getmro(cls: type) -> tuple:
+    """The classes that a class inherits from, itself first."""
+    return inspect.getmro(cls)
+
+
+def _of_target(name: str) -> Any:
+    asked = getattr(inspect, name)
+
+    def ask(object: Any) -> Any:
+        return asked(unwrap(object)[1])
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = asked.__doc__
+    return ask
+
+
+getdoc, getfile, getmodule = _of_target("getdoc"), _of_target("getfile"), _of_target("getmodule")
+getsource, getsourcefile = _of_target("getsource"), _of_target("getsourcefile")
+getsourcelines = _of_target("getsourcelines")

@@ -1,0 +1,199 @@
+"""The TensorArrays and stacks among tf.raw_ops; `table.txt` calls them `arrays.*`.
+
+They change in place.  In a graph each run makes its own, and what is done to it happens in the
+order in which it was written; the flow says what has to be done for a result at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.array.joining import concat, split, stack
+from talweg.api.export import look_up
+from talweg.core.dtypes import float32, int32
+from talweg.core.errors import InvalidArgumentError, compose, invalid
+from talweg.core.shapes import as_shape
+from talweg.raw.operands import handle_of, integers_of, of_array, scalar_of, sizes_of, thing_of
+
+
+class ArrayCell:
+    """The elements of a TensorArray; those that were not written are None."""
+
+    def __init__(self, size: int, dtype: Any, dims: Any, dynamic: bool, clear: bool):
+        self.values: list = [None] * size
+        self.dtype, self.dims, self.dynamic, self.clear = dtype, dims, dynamic, clear
+        self.gradients: dict[str, Any] = {}
+
+    def write(self, index: int, value: Any) -> None:
+        """Set an element; InvalidArgumentError outside of an array that does not grow."""
+        if value.dtype is not self.dtype:
+            raise invalid("TW102", f"a value of {value.dtype.name}", f"{self.dtype.name}")
+        if index < 0 or (index >= len(self.values) and not self.dynamic):
+            text = f"Tried to write to index {index} but array is not resizeable and size is: "
+            raise invalid("TW206", text + str(len(self.values)))
+        self.values += [None] * (index + 1 - len(self.values))
+        if self.values[index] is not None and not self.gradients:
+            text = f"Could not write to TensorArray index {index} because it has already been "
+            raise invalid("TW206", text + "written to.")
+        self.values[index] = value
+
+    def read(self, index: int) -> Any:
+        """An element; zeros for what was not written, where the shape is known."""
+        if not 0 <= index < len(self.values):
+            text = f"Tried to read from index {index} but array size is: {len(self.values)}"
+            raise invalid("TW206", text)
+        value = self.values[index]
+        if value is None:
+            if self.dims is None or None in self.dims:
+                text = f"Could not read index {index} twice or before it was written"
+                raise InvalidArgumentError(None, None, compose("TW206", text))
+            return look_up("zeros")(self.dims, self.dtype)
+        if self.clear:
+            self.values[index] = None
+        return value
+
+
+def _array(handle: Any) -> ArrayCell:
+    return thing_of(handle, ArrayCell, "TensorArray")
+
+
+def _flow() -> Any:
+    return of_array(0.0, float32)
+
+
+def array(
+    size: Any,
+    dtype: Any,
+    element_shape: Any = None,
+    dynamic_size: bool = False,
+    clear_after_read: bool = True,
+    identical_element_shapes: bool = False,
+    tensor_array_name: str = "",
+) -> Any:
+    """The handle of a TensorArray."""
+    dims = sizes_of(as_shape(element_shape))
+    count = int(scalar_of(size))
+    return handle_of(ArrayCell(count, dtype, dims, dynamic_size, clear_after_read))
+
+
+def array_and_flow(**options: Any) -> tuple:
+    """(the handle of a TensorArray, its first flow)."""
+    return array(**options), _flow()
+
+
+def written(handle: Any, index: Any, value: Any, flow_in: Any) -> Any:
+    """The flow after an element was written."""
+    _array(handle).write(int(scalar_of(index)), value)
+    return _flow()
+
+
+def read(handle: Any, index: Any, flow_in: Any, dtype: Any) -> Any:
+    """One element."""
+    return _array(handle).read(int(scalar_of(index)))
+
+
+def gathered(handle: Any, indices: Any, flow_in: Any, dtype: Any, element_shape: Any) -> Any:
+    """Some elements, stacked."""
+    cell = _array(handle)
+    found = [cell.read(n) for n in integers_of(indices)]
+    if not found:
+        dims = cell.dims or ()
+        return look_up("zeros")([0, *(n or 0 for n in dims)], dtype)
+    return stack(found)
+
+
+def packed(handle: Any, flow_in: Any, dtype: Any, element_shape: Any) -> Any:
+    """All elements, stacked."""
+    places = of_array(np.arange(len(_array(handle).values)), int32)
+    return gathered(handle, places, flow_in, dtype, element_shape)
+
+
+def scattered_array(handle: Any, indices: Any, value: Any, flow_in: Any) -> Any:
+    """The flow after the rows of a tensor were written."""
+    cell = _array(handle)
+    for row, place in enumerate(integers_of(indices)):
+        cell.write(place, value[row])
+    return _flow()
+
+
+def unpacked(handle: Any, value: Any, flow_in: Any) -> Any:
+    """The flow after all rows of a tensor were written."""
+    return scattered_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
+
+
+def joined_array(handle: Any, flow_in: Any, dtype: Any, element_shape_except0: Any) -> tuple:
+    """(all elements one after the other, their lengths)."""
+    cell = _array(handle)
+    found = [cell.read(n) for n in range(len(cell.values))]
+    lengths = of_array(np.array([x.dims[0] for x in found], np.int64))
+    return concat(found, 0) if found else look_up("zeros")([0], dtype), lengths
+
+
+def parted_array(handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
+    """The flow after the parts of a tensor were written."""
+    cell = _array(handle)
+    for place, part in enumerate(split(value, integers_of(lengths))):
+        cell.write(place, part)
+    return _flow()
+
+
+def array_size(handle: Any, flow_in: Any) -> Any:
+    """The number of elements."""
+    return of_array(len(_array(handle).values), int32)
+
+
+def closed(handle: Any) -> None:
+    """Forget the elements."""
+    thing_of(handle, (ArrayCell, StackCell), "close").values.clear()
+
+
+def array_gradient(handle: Any, flow_in: Any, source: str, shape_to_prepend: Any = None) -> tuple:
+    """(the handle of the array of the gradients of an array, its flow)."""
+    cell = _array(handle)
+    if source not in cell.gradients:
+        found = ArrayCell(len(cell.values), cell.dtype, cell.dims, False, False)
+        found.gradients[""] = None  # what is written twice replaces
+        cell.gradients[source] = handle_of(found)
+    return cell.gradients[source], _flow()
+
+
+def array_gradient_alone(handle: Any, flow_in: Any, source: str) -> Any:
+    """The handle of the array of the gradients of an array."""
+    return array_gradient(handle, flow_in, source)[0]
+
+
+# -- stacks
+
+
+class StackCell:
+    """A stack of tensors."""
+
+    def __init__(self, dtype: Any, limit: int):
+        self.dtype, self.limit = dtype, limit
+        self.values: list = []
+
+
+def stack_of(elem_type: Any, stack_name: str, max_size: Any = None) -> Any:
+    """The handle of a stack."""
+    return handle_of(StackCell(elem_type, -1 if max_size is None else int(scalar_of(max_size))))
+
+
+def push(handle: Any, elem: Any, swap_memory: bool) -> Any:
+    """`elem`, after it was put on a stack; InvalidArgumentError if that is full."""
+    cell = thing_of(handle, StackCell, "StackPush")
+    if elem.dtype is not cell.dtype:
+        raise invalid("TW102", f"a value of {elem.dtype.name}", f"{cell.dtype.name}")
+    if 0 <= cell.limit <= len(cell.values):
+        raise invalid("TW206", f"Stack overflowed its max_size ({cell.limit})")
+    cell.values.append(elem)
+    return elem
+
+
+def pop(handle: Any, elem_type: Any) -> Any:
+    """The element on top of a stack, which goes; InvalidArgumentError if it is empty."""
+    cell = thing_of(handle, StackCell, "StackPop")
+    if not cell.values:
+        raise invalid("TW206", "Stack is empty when calling Pop().")
+    return cell.values.pop()

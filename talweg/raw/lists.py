@@ -1,0 +1,151 @@
+"""The lists of tensors among tf.raw_ops; `table.txt` calls them `lists.*`.
+
+A TensorList is a value: every change gives a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from talweg.api.array.gathering import gather
+from talweg.api.export import look_up
+from talweg.api.tensors import cast
+from talweg.core.dtypes import int32, int64
+from talweg.eager.tensor import EagerTensor
+from talweg.graph.symbol import Symbol, constant_of
+from talweg.prims.bundle import list_resize
+from talweg.prims.lists import elements, parts
+from talweg.raw.operands import (
+    handle_of,
+    numbers_of,
+    of_array,
+    sizes_of,
+)
+
+
+def _dims(shape: Any) -> tuple | None:
+    """The element's shape that a tensor of sizes says, as far as it is known."""
+    if type(shape) is Symbol:
+        content = constant_of(shape.node)
+        array = None if content is None else content.array
+    else:
+        array = shape._array if isinstance(shape, EagerTensor) else None
+    if array is None or array.ndim != 1:
+        return None
+    return tuple([int(size) if size >= 0 else None for size in array])
+
+
+# -- TensorLists
+
+
+def reserve(element_shape: Any, num_elements: Any, element_dtype: Any) -> Any:
+    """A list of elements that are not there yet."""
+    return elements.list_new(num_elements)
+
+
+def empty(element_shape: Any, max_num_elements: Any, element_dtype: Any) -> Any:
+    """A list without elements."""
+    return elements.list_new(of_array(0, int32))
+
+
+def from_tensor(tensor: Any, element_shape: Any) -> Any:
+    """The rows of a tensor."""
+    return elements.list_from(tensor)
+
+
+def item(input_handle: Any, index: Any, element_shape: Any, element_dtype: Any) -> Any:
+    """One element."""
+    return elements.list_get(input_handle, index, dims=_dims(element_shape), dtype=element_dtype)
+
+
+def with_item(input_handle: Any, index: Any, item: Any, resize_if_index_out_of_bounds: bool) -> Any:
+    """The list with another element."""
+    limited = not resize_if_index_out_of_bounds
+    return elements.list_set(input_handle, index, item, limited=limited)
+
+
+def stacked(input_handle: Any, element_shape: Any, element_dtype: Any, num_elements: int) -> Any:
+    """The elements along a new axis."""
+    size = num_elements if num_elements >= 0 else None
+    dims = _dims(element_shape)
+    return elements.list_stack(input_handle, dims=dims, dtype=element_dtype, size=size)
+
+
+def chosen(input_handle: Any, indices: Any, element_shape: Any, element_dtype: Any) -> Any:
+    """Some elements along a new axis."""
+    return gather(stacked(input_handle, element_shape, element_dtype, -1), indices)
+
+
+def length(input_handle: Any) -> Any:
+    """The number of elements."""
+    return elements.list_size(input_handle)
+
+
+def pushed(input_handle: Any, tensor: Any) -> Any:
+    """The list with an element more."""
+    place = elements.list_size(input_handle)
+    return elements.list_set(input_handle, place, tensor, limited=False)
+
+
+def pushed_to_each(input_handles: Any, tensor: Any) -> Any:
+    """Several lists, each with a row of a tensor more."""
+    handles = list(numbers_of(input_handles).reshape(-1))
+    found = np.empty(len(handles), object)
+    for place, handle in enumerate(handles):
+        found[place] = pushed(handle_of(handle), tensor[place])._array
+    return of_array(found)
+
+
+def popped(input_handle: Any, element_shape: Any, element_dtype: Any) -> tuple:
+    """(the list without its last element, that)."""
+    last = elements.list_size(input_handle) - 1
+    dims = _dims(element_shape)
+    x = elements.list_get(input_handle, last, dims=dims, dtype=element_dtype)
+    return list_resize(input_handle, last), x
+
+
+def resized(input_handle: Any, size: Any) -> Any:
+    """The list cut or grown to a size."""
+    return list_resize(input_handle, size)
+
+
+def scattered(tensor: Any, indices: Any, element_shape: Any, num_elements: Any = None) -> Any:
+    """A list with the rows of a tensor at given places."""
+    count = of_array(0, int32) if num_elements is None else num_elements
+    count = look_up("math.maximum")(count, of_array(0, int32))
+    return parts.list_scatter(elements.list_new(count), indices, tensor, limited=False)
+
+
+def scattered_into(input_handle: Any, tensor: Any, indices: Any) -> Any:
+    """A list with rows of a tensor in place of some elements."""
+    return parts.list_scatter(input_handle, indices, tensor, limited=False)
+
+
+def joined(
+    input_handle: Any, element_shape: Any, element_dtype: Any, leading_dims: Any = None
+) -> tuple:
+    """(all elements one after the other, their lengths)."""
+    dims = sizes_of(element_shape) if hasattr(element_shape, "rank") else _dims(element_shape)
+    dims = None if dims is None else (None, *dims[1:])
+    lengths = cast(parts.list_lengths(input_handle), int64)
+    return parts.list_concat(input_handle, dims=dims, dtype=element_dtype), lengths
+
+
+def joined_lists(input_a: Any, input_b: Any, element_dtype: Any) -> Any:
+    """The elements of two lists, one after the other."""
+    start = elements.list_size(input_a)
+    rows = elements.list_stack(input_b, dims=None, dtype=element_dtype, size=None)
+    places = look_up("range")(elements.list_size(input_b)) + start
+    return parts.list_scatter(input_a, places, rows, limited=False)
+
+
+def parted(tensor: Any, element_shape: Any, lengths: Any) -> Any:
+    """The parts of a tensor as a list."""
+    return parts.list_split(tensor, lengths)
+
+
+def element_shape(input_handle: Any, shape_type: Any) -> Any:
+    """What is known of the shape of the elements: -1, nothing."""
+    return of_array(-1, shape_type)

@@ -1,0 +1,314 @@
+"""tf.distribute.MirroredStrategy: a replica on each of several logical devices of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from talweg.api.config import list_logical_devices
+from talweg.api.device import full_device
+from talweg.api.export import export
+from talweg.core import dispatch
+from talweg.core.errors import compose, value_error
+from talweg.eager.replica_contexts import check_alone, contexts
+from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, placed, regroup
+from talweg.eager.tensor import DEVICE
+from talweg.graph import structure
+from talweg.strategies.datasets import check_options, from_function, shared
+from talweg.strategies.extended import StrategyExtended
+from talweg.strategies.reduction import gathered, reduced_leaf, reduced_nest
+from talweg.strategies.replica_context import TeamContext
+from talweg.strategies.strategy import OneReplica, Strategy
+from talweg.strategies.team import run_replicas
+from talweg.strategies.values import InputContext, ValueContext
+from talweg.strategies.variables import (
+    DistributedVariable,
+    local_results,
+    make_variable,
+    updated,
+)
+from talweg.trace.autograph.convert import handed_over
+from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
+from talweg.trace.options import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from talweg.core.annotations import TensorLike
+    from talweg.pipeline.dataset import Dataset
+
+_NUMBERS = itertools.count()  # of strategies, for what is traced inside of them
+
+
+class MirroredExtended(StrategyExtended):
+    """`strategy.extended` of several replicas."""
+
+    def __init__(self, strategy: object, devices: list[str]):
+        super().__init__(strategy, devices[0])
+        self._devices = tuple(devices)
+        self._together: Any = weakref.WeakKeyDictionary()  # functions, with what runs all replicas
+
+    @property
+    def placements(self) -> tuple:
+        """The devices as threads note them: None is the first of all."""
+        return tuple([None if device == DEVICE else device for device in self._devices])
+
+    @property
+    def worker_devices(self) -> tuple:
+        return self._devices
+
+    parameter_devices = worker_devices
+
+    def update(
+        self,
+        var: Any,
+        fn: Callable,
+        args: tuple = (),
+        kwargs: dict | None = None,
+        group: bool = True,
+    ) -> Any:
+        """``fn(part, *args)`` for the part of a variable in each replica.
+
+        In a replica this is a merge, to which all of them have to come.
+        """
+        replica = contexts.stack[-1][1] if contexts.stack else None
+        if replica is not None:
+
+            def merge(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+                return self.update(var, fn, args, kwargs, group)
+
+            return replica.merge_call(merge, args, kwargs)
+        own = iter(range(len(self._devices)))
+
+        def each(*given: Any, **named: Any) -> Any:
+            index = next(own)
+            with placed(index, updating=True), self._on(index):
+                return handed_over(fn)(*given, **named)
+
+        with self.container_strategy.scope():
+            found = updated(self.container_strategy, var, each, args, kwargs or {})
+        together = regroup(found, Mirrored)
+        if group:
+            return together
+        count = len(self._devices)
+        return structure.map_leaves(lambda leaf: local_results(leaf, count), together)
+
+    @contextlib.contextmanager
+    def _on(self, index: int) -> Iterator[None]:
+        before = dispatch.context.device
+        dispatch.context.device = self.placements[index]
+        try:
+            yield
+        finally:
+            dispatch.context.device = before
+
+    def reduce_to(
+        self, reduce_op: object, value: TensorLike, destinations: TensorLike, options: object = None
+    ) -> Any:
+        """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
+        found = reduced_leaf(reduce_op, value)
+        everywhere = isinstance(destinations, (DistributedValues, list, tuple))
+        return Mirrored([found] * len(self._devices)) if everywhere else found
+
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: object = None):
+        """`reduce_to` for many."""
+        return [self.reduce_to(reduce_op, value, where) for value, where in value_destination_pairs]
+
+    def call_for_each_replica(
+        self, fn: Callable, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        """Call `fn` in each replica; a tf.function is traced for all of them together."""
+        strategy = self.container_strategy
+        strategy.need_all("run")
+        own: Any = fn.__wrapped__ if type(fn) is BoundFunction else fn
+        eager = dispatch.context.base is None and not options.run_eagerly
+        if eager and type(own) is Function:
+            found = self._together.get(own)
+            if found is None:
+                found = self._together[own] = self._traced_together(own)
+            with strategy.scope():
+                return found(*args, **(kwargs or {}))
+        with strategy.scope():
+            return self._run(handed_over(fn), args, kwargs or {})
+
+    def _run(self, fn: Callable, args: tuple, kwargs: dict) -> Any:
+        strategy = self.container_strategy
+        made: dict = {}
+        replicas = [TeamContext(strategy, index, made) for index in range(len(self._devices))]
+        return run_replicas(replicas, fn, args, kwargs)
+
+    def _traced_together(self, own: Function) -> Function:
+        """A function that runs a traced one in all replicas, in one graph."""
+        python_function = own.python_function
+
+        def run_all(*args: object, **kwargs: object) -> Any:
+            return self._run(handed_over(python_function), args, kwargs)
+
+        found = Function(run_all, **{**own._options(), "input_signature": None})
+        found._replicas = None
+        return found
+
+    def variable_created_in_scope(self, v: TensorLike) -> bool:
+        """Whether a variable belongs to this strategy."""
+        return getattr(v, "distribute_strategy", None) is self.container_strategy
+
+    def value_container(self, value: TensorLike) -> Any:
+        """The variable that a replica's part belongs to; other values as they are."""
+        own = getattr(value, "_distributed_container", None)
+        return value if own is None else own()
+
+
+class SeveralReplicas(Strategy):
+    """A strategy of several replicas on this machine; `MirroredStrategy` of several devices."""
+
+    def __init__(self, devices: list[str]):
+        Strategy.__init__(self, MirroredExtended(self, devices))
+        self.number = next(_NUMBERS)
+        dispatch.state.variable_maker = variable_in_force
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return len(self.extended.worker_devices)
+
+    def need_all(self, what: str) -> None:
+        """RuntimeError inside of a replica, for what is done once for all of them."""
+        if contexts.stack and contexts.stack[-1][1] is not None:
+            raise RuntimeError(
+                compose(
+                    "TW510",
+                    f"{what}: Method requires being in cross-replica context, use "
+                    "get_replica_context().merge_call()",
+                )
+            )
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        """A block in which this strategy is in force; variables made inside are mirrored."""
+        return self._entered()
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[Any]:
+        self.need_all("scope")
+        check_alone(self)
+        context = dispatch.context
+        before = context.replica
+        contexts.stack.append((self, None))
+        context.replica = (self.number, None)
+        options.change(replicated=1)
+        try:
+            yield self
+        finally:
+            options.change(replicated=-1)
+            context.replica = before
+            contexts.stack.pop()
+
+    def run(
+        self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
+    ) -> Any:
+        """Call `fn` in each replica, with its own part of `PerReplica` arguments."""
+        if not callable(fn):
+            raise TypeError(compose("TW104", f"run: {fn!r} is not callable", "a function"))
+        return self.extended.call_for_each_replica(fn, args, kwargs)
+
+    def reduce(self, reduce_op: Any, value: object, axis: int | None) -> Any:
+        """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
+        self.need_all("reduce")
+        return reduced_nest(reduce_op, value, axis, self.num_replicas_in_sync)
+
+    def gather(self, value: TensorLike, axis: int) -> Any:
+        """The replicas' values joined along `axis`."""
+        self.need_all("gather")
+        return gathered(value, axis)
+
+    def experimental_local_results(self, value: TensorLike) -> tuple:
+        """The values of the replicas: a tuple with one for each."""
+        return local_results(value, self.num_replicas_in_sync)
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
+        """``value_fn(context)`` of each replica."""
+        count = self.num_replicas_in_sync
+        found = [value_fn(ValueContext(index, count)) for index in range(count)]
+        return regroup(found, PerReplica, always=True)
+
+    def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
+        """The dataset with each batch divided among the replicas."""
+        check_options(options)
+        return shared(dataset, self.num_replicas_in_sync)
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable, options: object = None
+    ) -> Any:
+        """The dataset of ``dataset_fn(input_context)``, whose batches go to replicas in turn."""
+        return from_function(
+            dataset_fn, InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
+        )
+
+
+def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
+    """The variable that `tf.Variable(...)` is here; None for one of its own."""
+    strategy, replica = contexts.stack[-1] if contexts.stack else (contexts.default, None)
+    base = dispatch.context.base
+    if not isinstance(strategy, SeveralReplicas) or (base and not base.building_function):
+        return None
+    if replica is None:
+        with placed(None):
+            return make_variable(strategy, args, kwargs)
+    name = args[4] if len(args) > 4 else kwargs.get("name")
+    return replica.shared_variable(
+        str(name or "Variable"), lambda: make_variable(strategy, args, kwargs)
+    )
+
+
+def devices_for(devices: Any) -> list[str]:
+    """The devices of a mirrored strategy: those named, or all logical ones of this machine."""
+    if isinstance(devices, str):
+        raise value_error("TW104", f"devices: {devices!r} is a text", "a list of device names")
+    named = [full_device(device) for device in devices or []]
+    there = [full_device(device.name) for device in list_logical_devices()]
+    if not named:
+        return there
+    if len(set(named)) < len(named):
+        raise value_error("TW207", f"No duplicates allowed in `devices` argument: {named}")
+    missing = [name for name in named if name not in there and "CPU" not in name]
+    if missing and len(named) > 1:
+        raise value_error(
+            "TW207",
+            f"MirroredStrategy: {missing[0]} is not there",
+            f"some of {there}",
+            "tf.config.set_logical_device_configuration makes several devices of the CPU",
+        )
+    return named
+
+
+@export("distribute.MirroredStrategy")
+class MirroredStrategy(OneReplica):
+    """A replica on each device (`tf.distribute.MirroredStrategy`); by default on all there are.
+
+    The CPU is one device, unless `tf.config.set_logical_device_configuration` divides it; replicas
+    on its parts run in turn.  With one device there is one replica, and variables are plain ones.
+
+    >>> import talweg as tf
+    >>> tf.distribute.MirroredStrategy(["CPU:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __new__(cls, devices: Any = None, cross_device_ops: Any = None) -> Any:
+        found = devices_for(devices) if cls is MirroredStrategy else []
+        return object.__new__(_Several if len(found) > 1 else cls)
+
+    def __init__(self, devices: Sequence[Any] | None = None, cross_device_ops: Any = None):
+        super().__init__(devices_for(devices)[0])
+
+
+class _Several(SeveralReplicas, MirroredStrategy):  # type: ignore[misc]
+    """A MirroredStrategy of several devices."""
+
+    def __init__(self, devices: list[Any] | None = None, cross_device_ops: object = None):
+        SeveralReplicas.__init__(self, devices_for(devices))
+
+
+_Several.__name__ = _Several.__qualname__ = "MirroredStrategy"  # what users see

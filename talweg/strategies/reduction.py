@@ -1,0 +1,103 @@
+"""Sums, means and joined values of replicas: what is computed once for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from talweg.api.export import look_up
+from talweg.core.errors import value_error
+from talweg.core.value import IndexedSlices
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.replicated import DistributedValues, Mirrored
+from talweg.graph import structure
+from talweg.strategies.contexts import ReduceOp, reduce_op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def reduced(how: ReduceOp, values: Sequence[Any]) -> Any:
+    """The sum or mean of one value of each replica."""
+    values = list(values)
+    if any([isinstance(value, IndexedSlices) for value in values]):
+        return _reduced_slices(reduce_op(how), values)
+    tensors = [convert_to_tensor(value) for value in values]
+    total = tensors[0] if len(tensors) == 1 else look_up("add_n")(tensors)
+    return total / len(tensors) if reduce_op(how) is ReduceOp.MEAN else total
+
+
+def _reduced_slices(how: ReduceOp, values: list) -> IndexedSlices:
+    """All slices of all replicas, one after the other."""
+    join = look_up("concat")
+    rows = join([value.values for value in values], 0)
+    if how is ReduceOp.MEAN:
+        rows = rows / len(values)
+    indices = join([value.indices for value in values], 0)
+    return IndexedSlices(rows, indices, values[0].dense_shape)
+
+
+def reduced_leaf(how: object, value: object) -> Any:
+    """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none."""
+    operation = reduce_op(how)
+    if isinstance(value, DistributedValues) and not is_same_everywhere(value):
+        return reduced(operation, value.values)
+    if operation is ReduceOp.MEAN:
+        return value.values[0] if isinstance(value, DistributedValues) else value
+    if isinstance(value, (int, float)) and value == 0:
+        return value
+    raise value_error(
+        "TW510",
+        f"A non-DistributedValues value {value!r} cannot be reduced with the given reduce op "
+        f"{operation}: nobody knows whether to count it once or once for each replica",
+        "a value of each replica, as strategy.run gives it",
+        "reduce('MEAN', ...) gives it as it is",
+    )
+
+
+def is_same_everywhere(value: object) -> bool:
+    """Whether all replicas have the same value, so that their sum says nothing."""
+    return isinstance(value, Mirrored) or getattr(value, "written_together", False)
+
+
+def reduced_along(how: object, values: Any, axis: int) -> Any:
+    """The sum or mean over replicas, and along an axis in which they may have different sizes."""
+    tensors = [convert_to_tensor(value) for value in values]
+    sums = [look_up("reduce_sum")(tensor, axis=axis) for tensor in tensors]
+    total = reduced(ReduceOp.SUM, sums)
+    if reduce_op(how) is ReduceOp.SUM:
+        return total
+    cast, shape = look_up("cast"), look_up("shape")
+    counts = [cast(shape(tensor)[axis], total.dtype) for tensor in tensors]
+    return total / reduced(ReduceOp.SUM, counts)
+
+
+def reduced_nest(how: object, value: object, axis: int | None, count: int) -> Any:
+    """`tf.distribute.Strategy.reduce` for `count` replicas."""
+
+    def leaf(one: object) -> Any:
+        if axis is None:
+            return reduced_leaf(how, one)
+        values = one.values if isinstance(one, DistributedValues) else [one] * count
+        return reduced_along(how, values, axis)
+
+    reduce_op(how)
+    return structure.map_leaves(leaf, value)
+
+
+def gathered(value: object, axis: int) -> Any:
+    """The replicas' values one after the other along an axis; ValueError for scalars."""
+
+    def leaf(one: object) -> Any:
+        if not isinstance(one, DistributedValues):
+            return one
+        tensors = [convert_to_tensor(part) for part in one.values]
+        if any([tensor.shape.rank == 0 for tensor in tensors]):
+            raise value_error(
+                "TW203",
+                "gather: scalars have no axis along which they could be joined",
+                "values with at least one dimension",
+                "tf.expand_dims, or reduce",
+            )
+        return look_up("concat")(tensors, axis)
+
+    return structure.map_leaves(leaf, value)

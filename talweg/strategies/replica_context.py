@@ -1,0 +1,178 @@
+"""What one of several replicas knows of itself, and how it exchanges values with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from talweg.api.export import look_up
+from talweg.core import dispatch
+from talweg.core.errors import compose
+from talweg.core.value import IndexedSlices
+from talweg.eager.convert import convert_to_tensor
+from talweg.eager.custom import custom_gradient
+from talweg.eager.replica_contexts import contexts
+from talweg.eager.replicated import Mirrored, PerReplica, Several
+from talweg.graph import structure
+from talweg.strategies.contexts import ReplicaContext, tensors_of
+from talweg.strategies.contexts import reduce_op as known_op
+from talweg.strategies.reduction import gathered, reduced
+from talweg.strategies.team import Replica
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+    from talweg.strategies.contexts import ReduceOp
+    from talweg.strategies.mirrored import MirroredStrategy
+
+
+class TeamContext(ReplicaContext):
+    """The replica context of one of several replicas."""
+
+    replica: Replica | None = None  # while the replica runs
+
+    def __init__(self, strategy: Any, index: int, made: dict):
+        super().__init__(strategy, index)
+        self.index = index
+        self.made = made  # the variables of all replicas, by name
+        self._found: dict[str, int] = {}  # how many of each name it has come to
+        self._base: Any = None  # the graph, if there is one, in which replicas may meet
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The number of this replica, from 0."""
+        return convert_to_tensor(self.index)
+
+    @replica_id_in_sync_group.setter
+    def replica_id_in_sync_group(self, value: Any) -> None:
+        self.index = value
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self.strategy.num_replicas_in_sync
+
+    @property
+    def devices(self) -> tuple:
+        """The device of this replica."""
+        return (self.strategy.extended.worker_devices[self.index],)
+
+    def __enter__(self) -> ReplicaContext:
+        contexts.stack.append((self.strategy, self))
+        dispatch.context.device = self.strategy.extended.placements[self.index]
+        dispatch.context.replica = (self.strategy.number, self.index)
+        self._base = dispatch.context.base
+        return self
+
+    def merge_call(self, merge_fn: Callable, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Call ``merge_fn(strategy, *args)`` once for all replicas, which all have to come here.
+
+        Each gets its part of the result.  RuntimeError inside of functions, branches and loops that
+        are traced for one replica by itself.
+        """
+        if self.replica is None:
+            raise RuntimeError(
+                compose(
+                    "TW510",
+                    "`merge_call` was called after the replica was over",
+                    "a call inside of strategy.run",
+                )
+            )
+        if dispatch.context.base is not self._base:
+            raise RuntimeError(
+                compose(
+                    "TW510",
+                    "`merge_call` called while defining a new graph or a tf.function: a replica "
+                    "meets the others (as optimizer.apply_gradients and all_reduce do) inside of a "
+                    "nested tf.function, a tf.cond or a loop, which is traced for it alone",
+                    "no merge inside of control flow on tensors",
+                    "one tf.function around strategy.run, or strategy.run(tf_function)",
+                )
+            )
+        return self.replica.ask((merge_fn, args, kwargs or {}))
+
+    def shared_variable(self, name: str, make: Callable[[], Any]) -> Any:
+        """A variable of all replicas: the first one makes it, the others find it by its name.
+
+        Variables of one name are found in the order in which they were made; RuntimeError if there
+        are not as many.
+        """
+        made = self.made.setdefault(name, [])
+        if self.index == 0:
+            made.append(make())
+            return made[-1]
+        number = self._found.get(name, 0)
+        if number >= len(made):
+            raise RuntimeError(
+                compose(
+                    "TW510",
+                    f"replica {self.index} makes a variable {name!r} that the first replica did "
+                    "not make",
+                    "the same variables in every replica",
+                )
+            )
+        self._found[name] = number + 1
+        return made[number]
+
+    def all_reduce(
+        self, reduce_op: ReduceOp | str, value: TensorLike, options: object = None
+    ) -> Any:
+        """The sum or mean of `value` over the replicas; a nest is one, too.
+
+        Its derivative is the sum, or mean, of the cotangents of all replicas.
+        """
+        how = known_op(reduce_op)
+
+        def merge(strategy: MirroredStrategy, *leaves: Any) -> list:
+            count = strategy.num_replicas_in_sync
+            return [Mirrored([reduced(how, _of_replicas(leaf))] * count) for leaf in leaves]
+
+        def meet(*leaves: object) -> tuple:
+            found = self.merge_call(merge, leaves)
+            return found, lambda *upstream: self.all_reduce(how, list(upstream))
+
+        return _exchanged(tensors_of(value), meet)
+
+    def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
+        """The replicas' values one after the other along `axis`; sizes along it may differ."""
+
+        def merge(strategy: Any, *leaves: Any) -> list:
+            count = strategy.num_replicas_in_sync
+            every = [_of_replicas(leaf, count) for leaf in leaves]
+            return [Mirrored([gathered(PerReplica(each), axis)] * count) for each in every]
+
+        def sizes(strategy: Any, *leaves: object) -> list:
+            shape = look_up("shape")
+            count = strategy.num_replicas_in_sync
+            every = [_of_replicas(leaf, count) for leaf in leaves]
+            return [Mirrored([[shape(part)[axis] for part in each]] * count) for each in every]
+
+        def meet(*leaves: object) -> tuple:
+            found = self.merge_call(merge, leaves)
+
+            def own(*upstream: object) -> list:
+                total = self.all_reduce("SUM", list(upstream))
+                counts = self.merge_call(sizes, leaves)
+                split = look_up("split")
+                return [
+                    split(part, count, axis=axis)[self.index] for part, count in zip(total, counts)
+                ]
+
+            return found, own
+
+        return _exchanged(tensors_of(value), meet)
+
+
+def _of_replicas(value: object, count: int = 1) -> Any:
+    """What the replicas brought; one tensor that all of them brought is there `count` times."""
+    return value.values if isinstance(value, Several) else [value] * count
+
+
+def _exchanged(value: object, meet: Callable) -> Any:
+    """A nest after its leaves have met those of the other replicas."""
+    leaves = structure.flatten(value)
+    if not leaves:
+        return value
+    if any([isinstance(leaf, IndexedSlices) for leaf in leaves]):
+        return structure.pack(value, list(meet(*leaves)[0]))
+    found = custom_gradient(meet)(*leaves)
+    return structure.pack(value, list(found))
