@@ -18,6 +18,7 @@ class ReplaceableValue:
     _held: int | None = None  # the thread that changes it
     _taken: Any = None  # the value, while that thread writes into it
     _tensor: Any  # None meanwhile
+    _group: Any = None  # whose value a device keeps with others: (DeviceGroup, number)
 
     assign_add: Callable[..., Any]
     _name: str

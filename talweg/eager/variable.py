@@ -376,7 +376,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
                 self._tensor = self._updated(self.present(), delta, kernel, what)
         else:
             made = self._updated(present, delta, kernel, what)
-            if self._tensor is present and self._held is None:
+            if self._tensor is present and self._held is None and self._group is None:
                 self._tensor = made
             else:  # another thread was faster
                 with locking.holding(self):

@@ -38,6 +38,7 @@ from talweg.prims.calls import call
 from talweg.trace import batch_rules, call_rules, exchange
 from talweg.trace.bodies import canonical
 from talweg.trace.described_function import DescribedFunction
+from talweg.trace.device_step import use_steps
 from talweg.trace.library_attributes import ConcreteFunctionAttributes
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
@@ -86,6 +87,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         self.shared = False  # whether other variables may stand in their places
         self.again: Any = None  # gives a trace for other variables, where this one does not serve
         self._program: Any = None
+        self.step: Any = None  # how it is called on a device after the first time (`DeviceStep`)
         self._holds = True  # whether a call must hold what it changes: unknown before the first
         self._argument_names: list[str] = []
         self.structured_input_signature: tuple = ((), {})
@@ -314,6 +316,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             del operands  # so that variables' values are only theirs
         values = executor.run_on_device(self._program or self._only_program(), arrays, state)
         if type(values) is not list:
+            use_steps(self, len(tensors))
             return self._pack([resident(value) for value in values.arrays])
         return self._pack([wrap(value) for value in values])
 

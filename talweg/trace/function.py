@@ -23,12 +23,13 @@ from talweg.core.hooks import hooks
 from talweg.core.locking import Turn
 from talweg.core.spec import TensorSpec
 from talweg.core.tracebacks import boundary, pass_out
+from talweg.eager.resident import nearest
 from talweg.eager.tensor import EagerTensor
 from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
-from talweg.trace.input_signature import checked_signature, fitted, with_specs
+from talweg.trace.input_signature import checked_signature, fitted, signature_key
 from talweg.trace.library_attributes import FunctionAttributes
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
 from talweg.trace.options import options
@@ -54,6 +55,8 @@ _making = threading.RLock()  # held while a function for a replica or an object 
 
 class Function(FunctionAttributes):
     """A traced function (`tf.function`); calling it traces if need be, and runs the trace."""
+
+    _step: Any = None  # how a device was called last (`DeviceStep`)
 
     def __init__(
         self,
@@ -202,7 +205,7 @@ class Function(FunctionAttributes):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not kwargs and self.input_signature is None:
+            if not kwargs and self.input_signature is None and not options.detours:
                 try:
                     if len(args) == 1:
                         array = args[0]._array
@@ -213,21 +216,26 @@ class Function(FunctionAttributes):
                         )
                 except (AttributeError, NeedsStaticError):  # not all of them eager tensors
                     found = None
-                if found is not None and not options.detours:
+                if found is not None:
                     return found.call_flat(list(args))
-                if found is None and len(args) == 1 and hasattr(type(args[0]), "trace_key"):
+                if len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                     found = self._fast.get((type(args[0]), args[0].trace_key))
-                    if found is not None and not options.detours and dispatch.context.base is None:
+                    if found is not None and dispatch.context.base is None:
                         return found.call_flat(args[0]._flat_components())
-            if options.detours:
+            elif options.detours:
                 if options.run_eagerly:
                     return self._python_function(*args, **kwargs)
                 if dispatch.context.replica is not None and self._replicas is not None:
                     return self.of_replica()(*args, **kwargs)
+                step = self._step
+                arrays = None if kwargs or step is None else step.arrays_of(args)
+                if arrays is not None:
+                    return step.call_with(arrays, args)
             concrete, taken = self._find(args, kwargs)
+            self._step = concrete.step
             if not kwargs:
                 if all([type(x) is EagerTensor for x in args]):  # or nothing at all
-                    self._remember(concrete, [(x._array.dtype, x._array.shape) for x in args])
+                    self._remember(concrete, [(x.dtype, x.shape) for x in map(nearest, args)])
                 elif len(args) == 1 and hasattr(type(args[0]), "trace_key"):
                     self._remember(concrete, [type(args[0]), args[0].trace_key])
             return concrete.call_flat(taken.tensors, taken.variables)
@@ -288,7 +296,7 @@ class Function(FunctionAttributes):
     def _trace_for(self, taken: Taken) -> ConcreteFunction:
         tree, key = taken.tree, taken.key
         if self.input_signature is not None:
-            key = self._signature_key(taken)
+            key = signature_key(self.input_signature, taken.key)
         found = self._known_trace(key)
         if found is None:
             is_ours = self._turn.take()
@@ -336,16 +344,6 @@ class Function(FunctionAttributes):
             )
         found = [fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
         return (*found, *args[len(wanted) :]), kwargs
-
-    def _signature_key(self, taken: Taken) -> Any:
-        """The one key of a function with an input signature."""
-        flat = [
-            s
-            for s in structure.flatten(list(self.input_signature), composites=True)
-            if isinstance(s, TensorSpec) or hasattr(s, "part_specs")
-        ]
-        specs = iter(flat)
-        return with_specs(taken.key, specs)
 
     # -- tracing
 

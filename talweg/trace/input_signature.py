@@ -100,7 +100,15 @@ def _unfit(spec: object, value: object, name: str) -> Exception:
     )
 
 
-def with_specs(key: tuple[Any, ...], specs: Any) -> Any:
+def signature_key(signature: tuple, key: Any) -> Any:
+    """The one key of a function with an input signature, from that of a call."""
+    flat = structure.flatten(list(signature), composites=True)
+    return _with_specs(
+        key, iter([s for s in flat if isinstance(s, TensorSpec) or hasattr(s, "part_specs")])
+    )
+
+
+def _with_specs(key: tuple[Any, ...], specs: Any) -> Any:
     """A key whose tensors are those of an input signature, as far as it goes."""
     if is_tensor_key(key):
         spec = next(specs, None)
@@ -116,5 +124,5 @@ def with_specs(key: tuple[Any, ...], specs: Any) -> Any:
                 return key
             shape = getattr(spec, "trace_key", None) or getattr(spec, "shape", None)
             parts = iter(spec.part_specs())
-        return (key[0], shape, tuple([with_specs(part, parts) for part in key[2]]))
+        return (key[0], shape, tuple([_with_specs(part, parts) for part in key[2]]))
     return key

@@ -228,7 +228,7 @@ def places_of(tree: object) -> list:
 def dims_of(value: Any) -> tuple | None:
     """The static dimensions of a tensor or spec: None where unknown."""
     if type(value) is EagerTensor:
-        return value._array.shape
+        return value.dims
     if type(value) is Symbol:
         dims = value.node.aval.dims
         if dims is None:

@@ -108,3 +108,19 @@ def copy(array: Any) -> Any:
     """A copy of an array, on its device."""
     with wide():
         return numpy.copy(array)
+
+
+def put(array: Any) -> Any:
+    """A copy on the device of an array of NumPy."""
+    with wide():
+        return numpy.array(array)
+
+
+def called_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
+    """An executable to which NumPy's arrays of 64 bits are given."""
+
+    def call(donated: tuple, given: tuple) -> Any:
+        with wide():
+            return executable(donated, given)
+
+    return call

@@ -98,6 +98,24 @@ class Ending:
         return [*self.guards, *[x for pair in self.states for x in pair], *self.outputs]
 
 
+class OnlyPart:
+    """A program of one part, as those call it who have its arrays in order.
+
+    `call(donated, given)` gives `full, (ok, outputs, after)`; what is donated are states `written`,
+    what is given are `inputs` and states `read`.
+    """
+
+    def __init__(self, written: list[int], inputs: list[int], read: list[int], wide: bool):
+        self.written, self.inputs, self.read = written, inputs, read
+        self._wide = wide
+        self.call: Callable[[tuple, tuple], Any]
+        self.put, self.copy = engine.put, engine.copy
+
+    def let_call(self, executable: Callable[..., Any]) -> None:
+        """Have an executable called, which JAX does without a scope where it may."""
+        self.call = engine.called_wide(executable) if self._wide else executable
+
+
 class PartsExecutable:
     """The parts of a program, compiled when they first run, for so many rows of stacks."""
 
@@ -122,6 +140,9 @@ class PartsExecutable:
         self.rest = [
             x for x in given if x.content is None and x not in made and x not in self.befores
         ]
+        number = {value: place for place, value in enumerate([*self.inputs, *self.states])}
+        self.rest.sort(key=lambda value: number.get(value, 0))  # inputs before states
+        self.direct: OnlyPart | None = None
         self._prepare()
         self._places = self._find_places()
 
@@ -134,7 +155,15 @@ class PartsExecutable:
         if len(self.parts) > 1 or any(map(is_endless, known)) or self.calls_back:
             return None
         number = {value: place for place, value in enumerate(known)}
-        return [number[x] for x in self.befores], [number[x] for x in self.rest]
+        written, taken = [number[x] for x in self.befores], [number[x] for x in self.rest]
+        if not self.hosts and self.exports is None:
+            count = len(self.inputs)
+            inputs = [place for place in taken if place < count]
+            wide = any([self.inputs[place].dtype.size == 8 for place in inputs])
+            states = [[k - count for k in places if k >= count] for places in (written, taken)]
+            self.direct = OnlyPart(states[0], inputs, states[1], wide)
+            self.direct.let_call(self.compiled[0, self.capacity])
+        return written, taken
 
     def _run_only_part(self, inputs: list, states: list) -> tuple[bool, list, list]:
         """`__call__`, for one part."""
@@ -224,6 +253,8 @@ class PartsExecutable:
             lowered = engine.text_of(function, arguments, (0,))
             self._show("hlo", lowered.as_text)
             found = self.compiled[key] = engine.compiled(lowered)
+            if self.direct is not None:
+                self.direct.let_call(found)
             self._show("optimized_hlo", found.as_text)
         return found
 

@@ -78,6 +78,30 @@ class XlaProgram(Compiled):
         self._given = [place for place in range(len(arguments)) if place not in self._same]
         self._dims = [before.dims for before in self.executable.states]
         self._changed = [number[variable] for variable in self._written]
+        self._count = len(arguments)
+
+    def direct_for(self, count: int) -> Any:
+        """The program's only part, for calls with so many tensors and the values of variables.
+
+        None where it is more than that; `variables` are its states then.
+        """
+        same = set(self._same) == set(range(count, self._count)) and not self._others
+        return self.executable.direct if same and not self._forms else None
+
+    @property
+    def variables(self) -> list:
+        """The variables whose values the program takes."""
+        return self._variables
+
+    @property
+    def drawing(self) -> tuple[list, list]:
+        """The random streams that it takes, and those of which it takes as much as it uses."""
+        return self._streams, self._drawn
+
+    @property
+    def dims(self) -> list:
+        """The sizes of the arguments it was compiled for."""
+        return self._shapes
 
     def __call__(self, program: Program, arguments: list, state: Any) -> Any:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""

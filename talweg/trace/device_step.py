@@ -1,0 +1,173 @@
+"""Calls of a trace on a device, one after the other, with no work for each variable.
+
+The first call of a trace goes the usual way.  If its program is one part for XLA, what it uses of
+variables is in a `DeviceGroup` afterwards, and the trace has a `DeviceStep` in place of the method
+`call_flat`: it takes the group's arrays, calls the executable, and lets the group have what that
+gives.  Whatever is different from the last time goes the usual way again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from talweg.core import dispatch
+from talweg.eager.device_group import DeviceGroup, group_of
+from talweg.eager.resident import resident
+from talweg.eager.structured import STATE
+from talweg.eager.tensor import EagerTensor
+from talweg.execute import executor
+from talweg.execute.drawing import Drawing
+from talweg.execute.interpret import onlooker
+from talweg.graph.handle import Handle
+from talweg.passes.specialize.program import demands
+from talweg.trace.options import options
+
+if TYPE_CHECKING:
+    from talweg.trace.concrete import ConcreteFunction
+
+Pick = Callable[[tuple], tuple]
+
+
+def picker(places: list[int], count: int) -> Pick | None:
+    """What takes these places of a tuple of so many; None for all of them, in order."""
+    if places == list(range(count)):
+        return None
+    if len(places) == 1:
+        place = places[0]
+        return lambda values: (values[place],)
+    return itemgetter(*places) if places else lambda values: ()
+
+
+class DeviceStep:
+    """A trace called for arguments of one kind; called like `ConcreteFunction.call_flat`."""
+
+    def __init__(self, concrete: ConcreteFunction, version: Any, direct: Any):
+        self._usually = type(concrete).call_flat.__get__(concrete)
+        self._pack, self._single = concrete._pack, concrete._single
+        self._variables, self._direct = version.variables, direct
+        self._count = len(concrete.specs)
+        dtypes = [spec.dtype.numpy_dtype for spec in concrete.specs]
+        self._kinds = list(zip(version.dims, dtypes))
+        self._streams, self._drawn = version.drawing
+        self._pick = picker(direct.inputs, self._count + len(self._streams))
+        self._find_group()
+
+    def _find_group(self) -> None:
+        """Have the variables in one group, and know where they are in it."""
+        owners = [STATE.owner(handle) for handle in self._variables]
+        group = self._group = group_of(owners)
+        number = [owner._group[1] for owner in owners]
+        self._members = len(group.arrays)
+        self._lock = group.lock
+        self._places = [number[place] for place in self._direct.written]
+        self._written: Any = picker(self._places, self._members)
+        self._whole = self._written is None
+        self._read = picker([number[place] for place in self._direct.read], self._members)
+        self._reads = bool(self._direct.read)
+
+    def call(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
+        """The result, as `ConcreteFunction.call_flat` gives it."""
+        if state is None and not variables:
+            arrays = self.arrays_of(tensors)
+            if arrays is not None:
+                return self.call_with(arrays, tensors)
+        return self._usually(tensors, variables, state)
+
+    def arrays_of(self, tensors: Sequence[Any]) -> tuple | None:
+        """The arrays of tensors; None if they are of other kinds than those it is for."""
+        if len(tensors) != self._count:
+            return None
+        arrays = []
+        for tensor, (dims, dtype) in zip(tensors, self._kinds):
+            if type(tensor) is not EagerTensor:
+                return None
+            try:
+                array = _resident_of(tensor)
+            except AttributeError:
+                array = tensor._array
+            if array.shape != dims or array.dtype != dtype:
+                return None
+            arrays.append(array)
+        return tuple(arrays)
+
+    def call_with(self, arrays: tuple, tensors: Sequence[Any]) -> Any:
+        """The result for the arrays of tensors."""
+        if dispatch.state.busy or demands.finite or onlooker.step_by_step:
+            return self._usually(list(tensors))
+        if executor.chosen.value != "xla":
+            return self._usually(list(tensors))
+        with self._lock:
+            outputs = self._run(arrays)
+        if outputs is None:
+            return self._usually(list(tensors))
+        if self._single:
+            found = _new(EagerTensor)
+            (found._resident,) = outputs
+            return found
+        return self._pack([resident(array) for array in outputs])
+
+    def _run(self, given: tuple) -> Any:
+        """The outputs; None, and nothing has changed, if the call is for the usual way."""
+        direct, group = self._direct, self._group
+        if group.touched and not group.take_in(direct.put, direct.copy):
+            return None
+        held = group.arrays
+        if group.replaced or len(held) != self._members:
+            return None
+        drawing = None
+        if self._streams:
+            drawing = Drawing(self._streams, self._drawn, STATE)
+            given += tuple(drawing.begin())
+        if self._pick is not None:
+            given = self._pick(given)
+        if self._reads:
+            given += held if self._read is None else self._read(held)
+        gave: list = []
+        done = False
+        try:  # in one call of C: no signal comes between giving memory away and having the new
+            gave.extend(map(direct.call, (held if self._whole else self._written(held),), (given,)))
+            full, (ok, outputs, _) = gave[0]
+            done = (ok is None or bool(ok)) and (full is None or not bool(full))
+        finally:
+            if gave:
+                if self._whole:
+                    group.arrays = gave[0][1][2]
+                elif self._places:
+                    self._keep(group, gave[0][1][2])
+            if drawing is not None and not done:
+                drawing.undo()
+        if not done:
+            return None
+        if drawing is not None:
+            count = len(outputs) - len(self._drawn)
+            drawing.end(list(outputs[count:]))
+            outputs = outputs[:count]
+        return outputs
+
+    def _keep(self, group: DeviceGroup, after: tuple) -> None:
+        """Let variables have what the device has given."""
+        new = list(group.arrays)
+        for place, array in zip(self._places, after):
+            new[place] = array
+        group.arrays = tuple(new)
+
+
+_new = object.__new__
+_resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"].__get__
+
+
+def use_steps(concrete: ConcreteFunction, count: int) -> None:
+    """Have a trace called by a DeviceStep from now on, if the version that ran last allows it.
+
+    count: how many tensors it was called with.
+    """
+    tier = concrete._program.tier
+    version = None if tier is None or tier.xla is None else tier.xla.last
+    direct = None if version is None else version.direct_for(count)
+    plain = all([type(value) is Handle for value in concrete._outside])
+    if direct is not None and plain and not concrete.formals:
+        options.change(devices=True)
+        concrete.step = DeviceStep(concrete, version, direct)
+        concrete.call_flat = concrete.step.call  # type: ignore[method-assign]
