@@ -13,6 +13,7 @@ from talweg.api.export import look_up, names_in, namespace
 from talweg.api.table import NAMESPACES
 from talweg.api.tensorflow_alias import OWN_KERAS
 from talweg.core.settings import check_environment
+from talweg.core.tracebacks import boundary
 from talweg.core.version import RELEASE, VERSION
 
 __version__ = VERSION  # of TensorFlow's API
@@ -26,6 +27,7 @@ if OWN_KERAS not in sys.meta_path:
     sys.meta_path.append(OWN_KERAS)  # the last to be asked; answers for talweg.keras only
 
 
+@boundary
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # what `help` lists, and `from talweg import *` gives
         return [each for each in names_in("") if not each.startswith("__")]

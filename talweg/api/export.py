@@ -209,13 +209,14 @@ def look_up(name: str) -> Any:
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
     known = importlib.import_module("talweg.api.names.known")
-    message = f"tf.{name} is not there: {known.describe(name)}  [TW402]"
+    message = f"{known.describe(name)}  [TW402]"
     raise AttributeError(message, obj=sys.modules["talweg"])  # Python adds no guess of its own
 
 
 class Namespace(ModuleType):
     """A lazy module such as `tf.math`."""
 
+    @boundary
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # `help` lists these
             return names_in(self.__dict__["_prefix"])

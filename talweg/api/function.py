@@ -26,7 +26,8 @@ from talweg.trace.function import Function
 
 # Imported for what they register.
 IN_FORCE = (call_rules, control_rules, graph_operators, graph_variable, opaque_calls)
-Function._repr_html_ = lambda self: hooks.html_view(self)  # type: ignore[attr-defined]
+for _shown in (Function, ConcreteFunction):
+    _shown._repr_html_ = lambda self: hooks.html_view(self)  # type: ignore[attr-defined]
 export("types.experimental.ConcreteFunction")(ConcreteFunction)
 export("types.experimental.PolymorphicFunction", "types.experimental.GenericFunction")(Function)
 

@@ -38,6 +38,9 @@ def html_view(value: Any) -> str:
     for fits, view in (
         (lambda v: hasattr(v, "element_spec") and hasattr(v, "stage"), of_dataset),
         (lambda v: hasattr(v, "all_traces"), of_function),
+        (lambda v: hasattr(v, "pretty_printed_signature"), of_trace),
+        (lambda v: hasattr(v, "row_splits"), of_ragged),
+        (lambda v: hasattr(v, "dense_shape"), of_sparse),
         (lambda v: hasattr(v, "variables") and hasattr(v, "trainable_variables"), of_module),
         (lambda v: hasattr(v, "handle_read"), of_variable),
         (lambda v: isinstance(v, Tensor), of_tensor),
@@ -210,7 +213,8 @@ def of_function(function: Any) -> str:
     """A traced function: its traces, and why there is more than one."""
     traces = function.all_traces()
     name = html.escape(function.name)
-    text = f"<b>tf.function {name}</b>, traced {function.experimental_get_tracing_count()} times"
+    count = function.experimental_get_tracing_count()
+    text = f"<b>tf.function {name}</b>, traced {'once' if count == 1 else f'{count} times'}"
     rows = [(trace.pretty_printed_signature(False), str(len(trace.variables))) for trace in traces]
     if rows:
         text += table(("trace", "variables"), rows)
@@ -219,6 +223,48 @@ def of_function(function: Any) -> str:
         items = "".join(f"<li>{html.escape(reason)}</li>" for reason in reasons)
         text += folded("why it was traced again", f"<ul>{items}</ul>")
     return text
+
+
+def of_trace(trace: Any) -> str:
+    """A trace of a function: what it takes and gives, and its variables."""
+    signature = html.escape(trace.pretty_printed_signature())
+    rows = [(v.name.split(":")[0], str(v.shape), name_of(v.dtype)) for v in trace.variables]
+    variables = table(("variable", "shape", "dtype"), rows) if rows else ""
+    return f"<b>a trace of a tf.function</b><pre>{signature}</pre>{variables}"
+
+
+def of_ragged(tensor: Any) -> str:
+    """A ragged tensor: its shape, how long rows are, and the first of them."""
+    values = tensor.flat_values
+    head = f"<b>tf.RaggedTensor</b> shape {tensor.shape}, {tensor.dtype.name}"
+    if hasattr(values, "node"):
+        return f'{head} <span style="{GREY}">(values come when the graph runs)</span>'
+    lengths = np.diff(tensor.row_splits._array)
+    if lengths.size:
+        facts = f"{lengths.size} rows of {lengths.min()} to {lengths.max()} elements"
+        head += f' <span style="{GREY}">{facts}, {int(lengths.sum()):,} in all</span>'
+    rows = [(str(place), repr(row.numpy().tolist())) for place, row in zip(range(ROWS), tensor)]
+    more = [("...", f"{lengths.size - ROWS} more")] if lengths.size > ROWS else []
+    return head + table(("row", "values"), [(i, cut(text)) for i, text in rows] + more, ROWS + 1)
+
+
+def of_sparse(tensor: Any) -> str:
+    """A sparse tensor: its shape, how much of it is there, and the first values."""
+    head = f"<b>tf.SparseTensor</b> shape {tensor.shape}, {tensor.dtype.name}"
+    if hasattr(tensor.values, "node"):
+        return f'{head} <span style="{GREY}">(values come when the graph runs)</span>'
+    places, values = tensor.indices._array, tensor.values._array
+    whole = int(np.prod(tensor.dense_shape._array))
+    share = f", {len(values) / whole:.2%}" if whole else ""
+    head += f' <span style="{GREY}">{len(values):,} of {whole:,} elements{share}</span>'
+    rows = [(str(tuple(p.tolist())), repr(v.tolist())) for p, v in zip(places[:ROWS], values)]
+    more = [("...", f"{len(values) - ROWS} more")] if len(values) > ROWS else []
+    return head + table(("index", "value"), rows + more, ROWS + 1)
+
+
+def cut(text: str) -> str:
+    """At most a hundred characters."""
+    return text if len(text) <= 100 else text[:96] + " ..."
 
 
 def of_module(module: Any) -> str:

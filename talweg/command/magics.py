@@ -8,6 +8,7 @@
 %%talweg_graph                run the cell and show the graphs it makes
 %talweg_explain TW604         the page of a code
 %talweg_ops conv              what of TensorFlow is there
+%talweg_settings              the settings, and which of them are changed
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import html
 import io
 from contextlib import redirect_stdout
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -121,10 +123,10 @@ def register(shell: Any) -> None:
         except KeyError as error:
             raise import_module("IPython.core.error").UsageError(error.args[0]) from None
 
-    def ops(text: str) -> Any:
+    def command(name: str, text: str) -> Any:
         told = io.StringIO()
         with redirect_stdout(told):
-            line.main(["ops", *text.split()])
+            line.main([name, *text.split()])
         return Page(f"<pre>{html.escape(told.getvalue())}</pre>", told.getvalue())
 
     display = getattr(shell, "display_formatter", None)
@@ -138,6 +140,7 @@ def register(shell: Any) -> None:
         ("talweg_graph", graph, "line_cell"),
         ("talweg_tensorflow", tensorflow, "line"),
         ("talweg_explain", explain, "line"),
-        ("talweg_ops", ops, "line"),
+        ("talweg_ops", partial(command, "ops"), "line"),
+        ("talweg_settings", partial(command, "settings"), "line"),
     ):
         shell.register_magic_function(function, kind, name)

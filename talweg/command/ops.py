@@ -190,6 +190,7 @@ def of_program(options: argparse.Namespace) -> int:
         raise UsageError(f"{program.path} cannot be read: {error}") from None
     first = bool(first_uses(program))
     missing = reading.missing(first)
+    missing += [use for use in reading.uses if is_refused(use.name)]
     there = [use for use in reading.uses if use not in set(missing)]
     if options.json:
         rows = [row_of(use, False) for use in missing] + [row_of(use, True) for use in there]
@@ -209,11 +210,18 @@ def of_program(options: argparse.Namespace) -> int:
         shown = ", ".join(map(str, lines[:6])) + (", ..." if len(lines) > 6 else "")
         print(f"there    {text:<34} {'line' if len(lines) == 1 else 'lines'} {shown}")
     generation = "TensorFlow 1" if first else "TensorFlow 2"
+    number = len({use.text for use in missing})
+    there_are = "1 name is" if len(counts) == 1 else f"{len(counts)} names are"
     print(
-        f"\n{program.path}: a program for {generation}; {len(counts)} names are there, "
-        f"{len({use.text for use in missing})} are missing"
+        f"\n{program.path}: a program for {generation}; {there_are} there, "
+        f"{number} {'is' if number == 1 else 'are'} missing"
     )
     return FOUND if missing else FINE
+
+
+def is_refused(name: str) -> bool:
+    """Whether a name is there so that programs get as far as its use, which raises."""
+    return resolve(name).there and never(name) is not None
 
 
 def row_of(use: NameUse, there: bool) -> dict:

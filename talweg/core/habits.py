@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import compose, type_error
+from talweg.core.tracebacks import boundary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +24,12 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "any": "tf.reduce_any(x)",
     "argmax": "tf.argmax(x, axis)",
     "argmin": "tf.argmin(x, axis)",
+    "append": "tf.concat([x, [value]], 0); in a loop: a Python list, then tf.stack",
     "argsort": "tf.argsort(x)",
     "astype": "tf.cast(x, tf.float32)",
     "at": "tf.tensor_scatter_nd_update(x, indices, updates), which gives a new tensor",
     "backward": TAPE,
+    "block_until_ready": "x.numpy()",
     "bmm": "x @ y",
     "bool": "tf.cast(x, tf.bool)",
     "ceil": "tf.math.ceil(x)",
@@ -35,10 +38,10 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "clip": "tf.clip_by_value(x, low, high)",
     "clone": "tf.identity(x)",
     "conj": "tf.math.conj(x)",
-    "contiguous": "x: tensors are contiguous where it matters",
+    "contiguous": "x itself: leave the call out, tensors are contiguous where it matters",
     "copy": "tf.identity(x); tensors never change, so none is needed",
     "cos": "tf.cos(x)",
-    "cuda": "x: talweg computes on the CPU",
+    "cuda": "x itself: leave the call out, talweg computes on the CPU",
     "cumprod": "tf.math.cumprod(x, axis)",
     "cumsum": "tf.cumsum(x, axis)",
     "data": "x.numpy()",
@@ -63,7 +66,7 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "imag": "tf.math.imag(x)",
     "index_select": "tf.gather(x, indices, axis=axis)",
     "int": "tf.cast(x, tf.int32)",
-    "is_cuda": "False: talweg computes on the CPU",
+    "is_cuda": "'GPU' in x.device",
     "isnan": "tf.math.is_nan(x)",
     "item": "x.numpy(), or float(x), for a tensor of one element",
     "itemsize": "x.dtype.size",
@@ -125,6 +128,7 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "unsqueeze": "tf.expand_dims(x, axis)",
     "var": "tf.math.reduce_variance(x, axis)",
     "view": "tf.reshape(x, shape)",
+    "zero_grad": "nothing: tape.gradient gives new gradients each time, and adds up none",
     "zero_": "v.assign(tf.zeros_like(v)) for a variable v",
 }
 IN_PLACE = ("add_", "sub_", "mul_", "div_", "copy_", "fill_", "clamp_")
@@ -136,6 +140,7 @@ class Habit:
     def __init__(self, name: str, cure: str):
         self.name, self.cure = name, cure
 
+    @boundary
     def __get__(self, instance: object, owner: type) -> Any:
         text = f"{owner.__name__!r} object has no attribute {self.name!r}"
         text = compose("TW104", text, hint=self.cure)
@@ -144,6 +149,7 @@ class Habit:
         raise error
 
 
+@boundary
 def refuse_items(self: Any, key: int, value: float | None = None) -> None:
     """TypeError: tensors never change."""
     raise type_error(
@@ -154,6 +160,7 @@ def refuse_items(self: Any, key: int, value: float | None = None) -> None:
     )
 
 
+@boundary
 def refuse_variable_items(self: Any, key: int, value: float | None = None) -> None:
     """TypeError: elements of variables are assigned by a method."""
     raise type_error(

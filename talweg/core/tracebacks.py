@@ -30,7 +30,7 @@ _WRAPPERS = ("call", "call_in_graph", "__call__")  # say nothing of what was cal
 STANDARD = os.path.dirname(os.__file__) + os.sep
 SITE = f"{os.sep}site-packages{os.sep}"
 LIBRARIES = tuple(f"{SITE}{name}{os.sep}" for name in ("numpy", "scipy", "llvmlite", "malt"))
-_CODE = re.compile(r"\[TW\d+\]\s*$")
+_CODE = re.compile(r"\[TW\d+\]\s*$", re.MULTILINE)
 _UNEXPECTED = re.compile(r"^\w[\w.<>]*\(\) got an unexpected keyword argument '(\w+)'")
 SYNONYMS = {  # arguments as NumPy, PyTorch and TensorFlow 1 call them
     "dim": ("axis", "axes"),
@@ -127,15 +127,22 @@ def prune(error: BaseException, frames: list[TracebackType]) -> None:
     kept = users(frames)
     if frames and frames[-1] not in kept[-1:] and len(frames) > 1 and not is_expected(error):
         kept.append(frames[-1])
-    for frame, following in zip(kept, [*kept[1:], None]):
-        frame.tb_next = following
-    error.__traceback__ = kept[0] if kept else None
+    leave(error, kept)
     if not error.__suppress_context__ or error.__cause__ is not None:
         error.__context__ = without_own(error.__context__)
     if error.__cause__ is not None and is_expected(error):
         cause = without_own(error.__cause__)
         if cause is not error.__cause__:
             error.__cause__ = cause
+    if error.__cause__ is not None:
+        leave(error.__cause__, users(frames_of(error.__cause__.__traceback__)))
+
+
+def leave(error: BaseException, frames: list[TracebackType]) -> None:
+    """Make these entries, of its own, the traceback of an error."""
+    for frame, following in zip(frames, [*frames[1:], None]):
+        frame.tb_next = following
+    error.__traceback__ = frames[0] if frames else None
 
 
 def without_own(error: BaseException | None) -> BaseException | None:
@@ -203,7 +210,10 @@ def bounded(cls: Any) -> Any:
         for name, method in list(vars(part).items()):
             if name.startswith("_") and name not in SPECIAL:
                 continue
-            if inspect.isfunction(method) and not hasattr(method, "is_boundary"):
-                setattr(part, name, boundary(method))
+            bare = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
+            if not inspect.isfunction(bare) or hasattr(bare, "is_boundary"):
+                continue
+            called = boundary(bare)
+            setattr(part, name, called if bare is method else type(method)(called))
         part.is_bounded = True
     return cls

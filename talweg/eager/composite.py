@@ -168,6 +168,9 @@ class SparseTensor:
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        return hooks.html_view(self)
+
 
 def _ranked(x: Any, rank: int) -> Any:
     """`x`, known to have this rank if a graph does not know its rank."""

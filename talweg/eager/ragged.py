@@ -356,6 +356,9 @@ class RaggedTensor(RaggedFactories):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        return hooks.html_view(self)
+
 
 def _merged(x: Any, axis: int) -> Any:
     """`x` with the dimensions `axis` and `axis + 1` made one."""

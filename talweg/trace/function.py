@@ -158,7 +158,8 @@ class Function(FunctionAttributes):
         return hooks.function_report(self)
 
     def __repr__(self) -> str:
-        return f"<talweg function {self._name}, traced {self._count} times>"
+        count = "once" if self._count == 1 else f"{self._count} times"
+        return f"<talweg function {self._name}, traced {count}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

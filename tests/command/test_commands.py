@@ -74,6 +74,15 @@ def test_ops_knows_what_is_not_there(capsys):
     assert "near: tf.reduce_sum" in capsys.readouterr().err
 
 
+def test_ops_tells_of_names_whose_use_raises(tmp_path, capsys):
+    path = tmp_path / "convert.py"
+    path.write_text("import tensorflow as tf\ntf.lite.Interpreter('a.tflite')\ntf.ones([2])\n")
+    assert main(["ops", "--of", str(path)]) == 1
+    told = capsys.readouterr().out
+    assert "missing  tf.lite.Interpreter" in told and "tf.saved_model.save" in told
+    assert "1 name is there, 1 is missing" in told
+
+
 def test_ops_of_a_program(tmp_path, capsys):
     path = tmp_path / "program.py"
     path.write_text("import tensorflow as tf\ntf.add(1, 2)\ntf.no_such_thing()\n")

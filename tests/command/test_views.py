@@ -38,6 +38,21 @@ def test_scalars_and_strings():
     )
 
 
+def test_ragged_and_sparse_tensors_and_traces():
+    ragged = shown(tf.ragged.constant([[1], [], [2, 3]]))
+    assert "3 rows of 0 to 2 elements" in ragged and "[2, 3]" in ragged and "(3, None)" in ragged
+    assert "60 rows" in shown(tf.RaggedTensor.from_row_lengths(tf.ones([60]), [1] * 60))
+    assert "RaggedTensor" in shown(tf.ragged.constant([["<a>"], [["b"]][0]]))
+    sparse = shown(tf.sparse.from_dense([[0, 1], [2, 0]]))
+    assert "2 of 4 elements, 50.00%" in sparse and "(0, 1)" in sparse
+    assert "0 of 0" in shown(tf.sparse.from_dense(tf.zeros([0, 3])))
+    w = tf.Variable([1.0], name="w")
+    f = tf.function(lambda x: x * w)
+    trace = shown(f.get_concrete_function(tf.TensorSpec([None])))
+    assert "float32 Tensor" in trace and ">w<" in trace
+    assert "traced once" in shown(f) and "traced once" in repr(f)
+
+
 def test_images_have_pictures():
     text = shown(tf.constant(images))
     assert text.count("<img") == 8 and "12 in all" in text

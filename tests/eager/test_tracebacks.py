@@ -70,6 +70,8 @@ def run_wrongly():
         lambda: tf.ragged.constant([[1], [2, 3]]) + tf.ones([7]),
         lambda: tf.map_fn(lambda row: tf.reshape(row, [7]), x),
         lambda: tf.no_such_name,
+        lambda: tf.data.Dataset.from_tensor_slices((tf.ones([2]), tf.ones([3]))),
+        tf.function(lambda: tf.gather(x, tf.constant([9]) + tf.cast(x[0, 0], tf.int32))),
     ],
 )
 def test_a_traceback_has_hardly_a_frame_of_ours(program):
@@ -162,6 +164,7 @@ def test_attributes_of_others(habit, cure, kind):
         else:
             habit(x if kind == "tensor" else tf.Variable(x))
     assert cure in str(caught.value) and "[TW104]" in str(caught.value)
+    assert kind == "graph" or own_frames(caught.value)[0] == 0
 
 
 def test_habits_are_not_there_for_who_looks():
@@ -198,8 +201,14 @@ def test_items_are_not_assigned():
         (lambda: x * None, "tape.explain"),
         (lambda: tf.matmull, "tf.matmul"),
         (lambda: tf.Session, "tf.compat.v1.Session"),
-        (lambda: tf.sum, "tf.reduce_sum is meant"),
-        (lambda: tf.tensor, "tf.constant is meant"),
+        (lambda: tf.sum, "use tf.reduce_sum"),
+        (lambda: tf.tensor, "use tf.constant"),
+        (lambda: tf.log, "TensorFlow 2 has tf.math.log"),
+        (lambda: tf.to_float, "TensorFlow 2 has tf.cast(x, tf.float32)"),
+        (lambda: tf.train.AdamOptimizer, "TensorFlow 2 has tf.keras.optimizers.Adam"),
+        (lambda: tf.global_variables_initializer, "TensorFlow 2 needs none"),
+        (lambda: tf.nn.Linear, "use tf.keras.layers.Dense"),
+        (lambda: x.append(1), "tf.stack"),
         (lambda: tf.tpu, "TPUs"),
     ],
 )

@@ -19,8 +19,11 @@ from talweg.api.table import TABLE
         ("tpu.experimental.Topology", "drives TPUs.*MirroredStrategy"),
         ("compat.v1.tpu.rewrite", "drives TPUs"),
         ("raw_ops.TPUOrdinalSelector", "will not be there"),
-        ("math.sqrtt", "is no name of TensorFlow 2.21; near: tf.math.sqrt"),
-        ("compat.v1.placeholderr", "is no name of TensorFlow 2.21; near: tf.compat.v1.placeholder"),
+        ("math.sqrtt", "is no name of TensorFlow 2.21; did you mean tf.math.sqrt"),
+        (
+            "compat.v1.placeholderr",
+            "is no name of TensorFlow 2.21; did you mean tf.compat.v1.placeholder",
+        ),
         ("placeholder", "a name of TensorFlow 1.*tf.compat.v1.placeholder"),
         ("nothing_like_this_name", "is no name of TensorFlow 2.21$"),
     ],

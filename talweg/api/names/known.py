@@ -26,6 +26,63 @@ GONE = {
 }
 
 
+NOT_NEEDED = "needs none"
+AFTER_V1 = {  # names of TensorFlow 1 -> what programs for TensorFlow 2 have in their place
+    "app": "absl.app",
+    "assign": "v.assign(value)",
+    "assign_add": "v.assign_add(value)",
+    "assign_sub": "v.assign_sub(value)",
+    "ConfigProto": "functions of tf.config",
+    "control_dependencies": "needs none: operations run in the order of the lines",
+    "disable_eager_execution": "tf.function where a graph is wanted",
+    "disable_v2_behavior": "needs none: programs run eagerly",
+    "div": "tf.math.divide, or /",
+    "enable_eager_execution": "needs none: programs run eagerly",
+    "enable_v2_behavior": "needs none: it behaves so",
+    "flags": "absl.flags",
+    "get_variable": "tf.Variable",
+    "gfile": "tf.io.gfile",
+    "global_variables_initializer": "needs none: variables have their values at once",
+    "GPUOptions": "functions of tf.config",
+    "layers": "tf.keras.layers",
+    "local_variables_initializer": "needs none: variables have their values at once",
+    "log": "tf.math.log",
+    "logging": "absl.logging",
+    "losses": "tf.keras.losses",
+    "metrics": "tf.keras.metrics",
+    "multinomial": "tf.random.categorical",
+    "nn.dynamic_rnn": "tf.keras.layers.RNN",
+    "nn.rnn_cell": "tf.keras.layers.LSTMCell and its like",
+    "nn.static_rnn": "tf.keras.layers.RNN",
+    "placeholder": "the arguments of a tf.function, or tf.keras.Input",
+    "placeholder_with_default": "the arguments of a tf.function",
+    "py_func": "tf.numpy_function or tf.py_function",
+    "random_gamma": "tf.random.gamma",
+    "random_normal": "tf.random.normal",
+    "random_shuffle": "tf.random.shuffle",
+    "random_uniform": "tf.random.uniform",
+    "reset_default_graph": "needs none: there is no default graph",
+    "Session": "needs none: operations give their values at once",
+    "InteractiveSession": "needs none: operations give their values at once",
+    "set_random_seed": "tf.random.set_seed",
+    "sparse_tensor_to_dense": "tf.sparse.to_dense",
+    "summary": "tf.summary.create_file_writer, then tf.summary.scalar",
+    "to_bfloat16": "tf.cast(x, tf.bfloat16)",
+    "to_double": "tf.cast(x, tf.float64)",
+    "to_float": "tf.cast(x, tf.float32)",
+    "to_int32": "tf.cast(x, tf.int32)",
+    "to_int64": "tf.cast(x, tf.int64)",
+    "train.AdamOptimizer": "tf.keras.optimizers.Adam",
+    "train.AdagradOptimizer": "tf.keras.optimizers.Adagrad",
+    "train.GradientDescentOptimizer": "tf.keras.optimizers.SGD",
+    "train.MomentumOptimizer": "tf.keras.optimizers.SGD(momentum=...)",
+    "train.RMSPropOptimizer": "tf.keras.optimizers.RMSprop",
+    "train.Saver": "tf.train.Checkpoint",
+    "trainable_variables": "module.trainable_variables of a tf.Module or a Keras model",
+    "truncated_normal": "tf.random.truncated_normal",
+    "variable_scope": "a tf.Module or a Keras layer that holds its variables",
+    "global_variables": "module.variables of a tf.Module or a Keras model",
+}
 MEANT = {  # functions as NumPy, PyTorch and JAX call them
     "amax": "reduce_max",
     "amin": "reduce_min",
@@ -46,13 +103,24 @@ MEANT = {  # functions as NumPy, PyTorch and JAX call them
     "grad": "GradientTape",
     "hstack": "concat",
     "inv": "linalg.inv",
+    "Linear": "keras.layers.Dense",
+    "long": "int64",
+    "optim": "keras.optimizers",
+    "float": "float32",
+    "double": "float64",
+    "int": "int32",
+    "half_": "float16",
     "jit": "function",
     "log": "math.log",
+    "manual_seed": "random.set_seed",
     "max": "reduce_max",
     "mean": "reduce_mean",
     "min": "reduce_min",
     "mm": "matmul",
+    "mul": "multiply",
+    "neg": "negative",
     "no_grad": "GradientTape.stop_recording",
+    "pack": "stack",
     "permute": "transpose",
     "prod": "reduce_prod",
     "rand": "random.uniform",
@@ -62,10 +130,12 @@ MEANT = {  # functions as NumPy, PyTorch and JAX call them
     "scan": "scan",
     "softmax": "nn.softmax",
     "std": "math.reduce_std",
+    "sub": "subtract",
     "sum": "reduce_sum",
     "take": "gather",
     "tensor": "constant",
     "topk": "math.top_k",
+    "unpack": "unstack",
     "unsqueeze": "expand_dims",
     "var": "math.reduce_variance",
     "view": "reshape",
@@ -176,22 +246,37 @@ def describe(name: str, first: bool = False) -> str:
     found = resolve(name, first)
     shown = f"tf.{found.name}"
     head = found.name.removeprefix(V1).split(".")[0]
+    rule = never(found.name)
     if found.there:
-        return f"{shown} is there"
+        only = f", by name only: it {rule.reason}; use {rule.instead}" if rule else ""
+        return f"{shown} is there{only}"
     if head in GONE:
         return GONE[head]
-    rule = None if found.there else never(found.name)
     if rule is not None:
         return f"{shown} will not be there: it {rule.reason}; use {rule.instead}"
     if found.in_tensorflow:
         return f"{shown} is in TensorFlow 2.21, but not in talweg yet"
     if found.generation == 1:
-        return f"{shown} is a name of TensorFlow 1: talweg run --v1, or tf.compat.v1.{found.name}"
+        old = f"tf.compat.v1.{found.name}, or talweg run --v1"
+        return f"{shown} is a name of TensorFlow 1{successor(found.name)}; the old one: {old}"
     meant = MEANT.get(found.name.rpartition(".")[2])
     if meant is not None and meant != found.name:
-        return f"{shown} is no name of TensorFlow 2.21: tf.{meant} is meant"
+        return f"{shown} is no name of TensorFlow 2.21: use tf.{meant}"
     near = alike(found.name)
-    return f"{shown} is no name of TensorFlow 2.21" + (f"; near: {near}" if near else "")
+    return f"{shown} is no name of TensorFlow 2.21" + (f"; did you mean {near}?" if near else "")
+
+
+def successor(name: str) -> str:
+    """What TensorFlow 2 has in place of a name of TensorFlow 1, as a part of a sentence."""
+    same = SHARED.get(name)
+    if same is not None and has(same):
+        return f": TensorFlow 2 has tf.{same}"
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        now = AFTER_V1.get(".".join(parts[:count]))
+        if now is not None:
+            return f": TensorFlow 2 {'' if now.startswith(NOT_NEEDED) else 'has '}{now}"
+    return ""
 
 
 def alike(name: str) -> str:
@@ -205,4 +290,4 @@ def alike(name: str) -> str:
     own = {other.rpartition(".")[2]: other for other in names if other.rpartition(".")[0] == space}
     near = [own[word] for word in difflib.get_close_matches(last, own, 2, 0.7)]
     near = near or [other for other in names if other.rpartition(".")[2] == last][:2]
-    return ", ".join(f"tf.{other}" for other in near)
+    return " or ".join(f"tf.{other}" for other in near)

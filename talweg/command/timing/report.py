@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.command.timing.clock import Clock, Spent
 from talweg.core.lazy import LazyModule
-from talweg.core.provenance import Derived, line_of
+from talweg.core.provenance import Derived, line_of, place_text
 from talweg.doctor.findings import Place
 
 if TYPE_CHECKING:
@@ -217,7 +217,9 @@ def line_table(profile: LineProfile, top: int) -> str:
 def shown(place: Place) -> str:
     """A line, with its file's name alone."""
     source = place.source
-    return f"{Path(place.file).name}:{place.line}" + (f"  {source[:70]}" if source else "")
+    text = place_text(place.file, place.line)
+    text = text if text.startswith("Cell In") else f"{Path(place.file).name}:{place.line}"
+    return text + (f"  {source[:70]}" if source else "")
 
 
 def operation_table(profile: LineProfile, top: int) -> str:
