@@ -103,7 +103,8 @@ def _judged(one: Explanation, told: NumericsExplanation, row: SourceNorm | None)
     notes = list(one.notes)
     if told.element:
         value = "" if told.result is None else f", gave {np.asarray(told.result)[()]:.6g}"
-        notes.append(f"made by {told.blamed}{value}")
+        place = f"at element {list(told.element)}"
+        notes.append(f"made by {told.blamed}{value}" if told.blamed else f"{place}{value}")
     notes += [f"operand {operand}" for operand in told.operands]
     return replace(
         one,

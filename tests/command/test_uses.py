@@ -114,7 +114,7 @@ def test_what_is_said_of_names():
     assert "there" in describe("nn.relu")
     assert "not use" in describe("mlir.experimental.convert_function")
     assert "not in talweg yet" in describe("experimental.StructuredTensor")
-    assert "near: tf.nn.relu" in describe("nn.rellu")
+    assert "did you mean tf.nn.relu" in describe("nn.rellu")
     assert "--v1" in describe("placeholder")
     assert "went with TensorFlow 2" in describe("contrib.slim")
     assert resolve("float32.max").name == "float32"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
 CONDITION = re.compile(r"(\|?)(\w)(\|?) = (.+)")
+OF_PROBABILITIES = (
+    "tf.nn.log_softmax(logits) or tf.math.log_sigmoid(logits) for the logarithm of the two, or a "
+    "loss that takes logits: tf.nn.softmax_cross_entropy_with_logits, from_logits=True in Keras"
+)
 OF_MATRICES = "a small multiple of the identity added: x + 1e-6 * tf.eye(n)"
 SMALL = 1e-6  # so near a singular point counts as having hit it, for derivatives
 
@@ -71,11 +75,67 @@ def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
     """Why the first link of a trail is not finite."""
     first = trail[0]
     entry = first.entry
+    hidden = all_masked(trail)
+    if hidden is not None:
+        return hidden
     if entry is None:
         return from_outside(ledger, first)
     if entry.rule_of is not None:
         return in_a_rule(ledger, trail, entry)
-    return in_the_program(entry, first)
+    masked = behind_a_mask(ledger, trail)
+    if masked is not None and masked[2] == "tf.where":  # a rule met what is hidden forward
+        values = values_at(entry.prim, entry.operands, first.index) if entry.by_element else {}
+        shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+        return _masked(entry.prim, shown, masked)
+    cause = in_the_program(entry, first)
+    if cause.code == "TW340" and entry.prim.name == "log" and is_probability(ledger, entry):
+        return replace(cause, cure=OF_PROBABILITIES)
+    return multiplied_by_zero(trail, cause)
+
+
+def is_probability(ledger: Ledger, entry: LedgerEntry) -> bool:
+    """Whether the operand of an operation is a softmax or a sigmoid."""
+    array = entry.operands[0]
+    for _ in range(4):  # reshapes between them
+        maker = ledger.maker.get(id(array))
+        if maker is None or maker.prim.name in ("softmax", "sigmoid"):
+            return maker is not None
+        if maker.prim.memory != "view" and maker.prim.name != "sub":  # 1 - p is one, too
+            return False
+        array = maker.operands[-1 if maker.prim.name == "sub" else 0]
+    return False
+
+
+def all_masked(trail: list[Link]) -> Cause | None:
+    """The cause, if a softmax met a row of which every element is minus infinity."""
+    for link, after in zip(trail, trail[1:]):
+        entry = after.entry
+        if entry is None or entry.rule_of is not None or "softmax" not in entry.prim.name:
+            continue
+        if link.value == -np.inf and np.isnan(after.value):
+            return Cause(
+                "TW341",
+                f"{entry.prim.name} over elements that are all -inf (everything masked out) is "
+                "0 / 0 = nan",
+                "a large negative number in the mask, such as -1e9, in place of -inf; or leave out "
+                "the rows that are masked out whole",
+                entry.origin,
+            )
+    return None
+
+
+def multiplied_by_zero(trail: list[Link], cause: Cause) -> Cause:
+    """`cause`, saying so where an infinity met a factor 0, which does not hide it."""
+    for link, after in zip(trail, trail[1:]):
+        entry = after.entry
+        if entry is None or entry.rule_of is not None or entry.prim.name != "mul":
+            continue
+        if not np.isinf(link.value) or not np.isnan(after.value):
+            continue
+        text = f"{cause.text}; a product with 0 does not hide it: 0 * {link.value} = nan"
+        cure = "two tf.where: safe = tf.where(good, x, 1.0); y = tf.where(good, f(safe), 0.0)"
+        return replace(cause, text=text, cure=f"{cure}; or {cause.cure}", place=entry.origin)
+    return cause
 
 
 def from_outside(ledger: Ledger, link: Link) -> Cause:
@@ -188,7 +248,15 @@ def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
     masked = behind_a_mask(ledger, trail)
     if masked is not None:
         return _masked(prim, known, masked)
-    if at_point and is_root_of_sum(ledger, prim, operands):
+    summed = summed_in_root(ledger, prim, operands) if at_point else ""
+    if summed == "reduce_mean":
+        return Cause(
+            "TW347",
+            "the derivative of a standard deviation, or other root of a mean, is not defined where "
+            f"all that the mean is of are 0: {prim.name} had {known or 'x = 0'}",
+            "tf.sqrt(tf.math.reduce_variance(x) + 1e-12), or the variance without the root",
+        )
+    if summed:
         return Cause(
             "TW347",
             f"the derivative of a norm, √(Σ x²), is not defined where all x are 0: {prim.name} "
@@ -233,21 +301,21 @@ def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
     return calls[-1].params["rule"].name if calls else "a function"
 
 
-def is_root_of_sum(ledger: Ledger, prim: Any, operands: tuple | None) -> bool:
-    """Whether a forward operation is the square root of a sum."""
+def summed_in_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
+    """The sum or mean that a forward operation is the square root of; "" if of none."""
     if prim.name not in ("sqrt", "pow", "rsqrt") or not operands:
-        return False
+        return ""
     array = operands[0]
     for _ in range(4):  # reshapes between the sum and the root
         maker = ledger.maker.get(id(array))
         if maker is None:
-            return False
-        if maker.prim.name == "reduce_sum":
-            return True
+            return ""
+        if maker.prim.name in ("reduce_sum", "reduce_mean"):
+            return maker.prim.name
         if maker.prim.memory != "view":
-            return False
+            return ""
         array = maker.operands[0]
-    return False
+    return ""
 
 
 def behind_a_mask(ledger: Ledger, trail: list[Link]) -> tuple | None:

@@ -48,6 +48,21 @@ CANCELLED = (
 )
 OF_ANOTHER = "ask for the gradient of what does depend on it: one element, a loss"
 MANY = 3  # operations alike that are named together
+UNDERFLOW = 1e-15  # of the largest cotangent: what is 0 behind so little has vanished on the way
+OF_RELU = "tf.nn.leaky_relu or gelu, a smaller learning rate, biases above 0"
+OF_LIMITS = "clip gradients instead of values, or start inside the limits"
+OF_SIGNS = "a smooth step such as tf.tanh(k * x), or a straight-through estimate"
+OF_VECTORS = "a loss of the values, or of what does not depend on the choice of the vectors"
+OF_FLAT = {  # what to write instead of an operation that is flat
+    "relu": OF_RELU,
+    "relu6": OF_RELU,
+    "maximum": OF_LIMITS + "; for relu: " + OF_RELU,
+    "minimum": OF_LIMITS,
+    "clip_by_value": OF_LIMITS,
+    "sign": OF_SIGNS,
+    "eigh": OF_VECTORS,
+    "svd": OF_VECTORS,
+}
 
 
 class CotangentSweep:
@@ -183,20 +198,38 @@ def why_small(
         # What arrived at the source is the sum over its uses: one of them has a part of it.
         before = max(map(sweep.norm, inner)) if inner else sweep.norm(own) / max(1, uses)
         if after > 0 and before == 0:
-            cuts.append((entry, record, positions[0]))
+            cuts.append((entry, record, positions))
         elif after > 0:
             changes.append((entry, before / after))
     subject = f"the gradient of {name}"
     if verdict == "zero":
         if not cuts:
             return _cancelled(subject)
-        return _explained(sweep, cuts[-1], subject)
+        entry, record, positions = cuts[-1]
+        cause = zero_cause(sweep, entry, record, positions[0])
+        if cause.code in ("TW351", "TW355"):
+            if has_vanished(sweep, record):
+                return _grouped(changes, subject, "vanishing", to_zero=True)
+            if uses_of(sweep, record[1][positions[0]]) > 1:
+                cause = Cause("TW355", f"{entry.prim.name}: {CANCELLED}", OF_ANOTHER)
+        return _explained(sweep, entry, cause, subject)
     return _grouped(changes, subject, verdict)
 
 
-def _explained(sweep: CotangentSweep, cut: tuple, subject: str) -> NumericsExplanation:
-    entry, record, position = cut
-    cause = zero_cause(sweep, entry, record, position)
+def has_vanished(sweep: CotangentSweep, record: tuple) -> bool:
+    """Whether what arrives at an operation is so little that its derivative is not to blame."""
+    parts = record[2] if type(record[2]) is tuple else (record[2],)
+    return max(map(sweep.norm, parts)) < UNDERFLOW * sweep.largest()
+
+
+def uses_of(sweep: CotangentSweep, tensor: Tensor) -> int:
+    """How many operands of the operations that ran a tensor is."""
+    return sum(sum(x is tensor for x in record[1]) for record in sweep.records)
+
+
+def _explained(
+    sweep: CotangentSweep, entry: LedgerEntry, cause: Cause, subject: str
+) -> NumericsExplanation:
     first = where_zeros_began(sweep.ledger, entry) if cause.code == "TW350" else None
     if first is not None:
         entry, cause = first, _flat(first, first.prim.operands[0])
@@ -250,7 +283,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
                 "no gradient",
                 "look at the condition: it does not select one element of this",
             )
-        if partial is not None and partial.dtype.kind == "b" or prim.kinks:
+        if partial is not None and partial.dtype.kind == "b" or name in prim.kinks:
             return _flat(entry, name)
         others = [i for i, x in enumerate(entry.operands) if i != position and _is_zero(x)]
         if others:
@@ -307,8 +340,7 @@ def _flat(entry: LedgerEntry, name: str) -> Cause:
         "TW350",
         f"{prim.name} is flat wherever its operand is here, so its derivative is 0 everywhere"
         f"{rule}{span}",
-        "for relu: tf.nn.leaky_relu or gelu, smaller learning rate, biases above 0; for clipping: "
-        "clip gradients instead of values, or start inside the limits",
+        OF_FLAT.get(prim.name, "start where it is not flat, or use a smooth function near it"),
     )
 
 
@@ -352,7 +384,9 @@ def _cancelled(subject: str) -> NumericsExplanation:
 # -- vanishing and exploding
 
 
-def _grouped(changes: list, subject: str, verdict: str) -> NumericsExplanation:
+def _grouped(
+    changes: list, subject: str, verdict: str, to_zero: bool = False
+) -> NumericsExplanation:
     """The operations, line by line, that shrink (or enlarge) the gradient most."""
     groups: dict[tuple, list] = {}
     for entry, factor in changes:
@@ -371,6 +405,7 @@ def _grouped(changes: list, subject: str, verdict: str) -> NumericsExplanation:
     text = (
         f"the gradient {word} by a factor of {each:.3g} at {key[0]}, {times}"
         f" ({10 ** total[key]:.1e} in all)"
+        + (", until it is too small for its dtype and becomes 0" if to_zero else "")
     )
     cure = (
         "residual connections or gates (LSTM, GRU), normalisation between layers, relu-like "
