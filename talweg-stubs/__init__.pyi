@@ -322,6 +322,7 @@ from talweg import strings as strings
 from talweg import summary as summary
 from talweg import sysconfig as sysconfig
 from talweg import test as test
+from talweg import tpu as tpu
 from talweg import train as train
 from talweg import types as types
 from talweg import version as version

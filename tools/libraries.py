@@ -27,7 +27,9 @@ LIST, PAGE = ROOT / "tools" / "libraries.txt", ROOT / "docs" / "libraries.md"
 COMMON = "common"
 FOLDER = f"{tempfile.gettempdir()}/talweg-libraries"
 LIMIT = 900  # seconds for one library on one side
-LEGACY = ("tf_keras", "tfp", "gpflow")  # want Keras 2 as tf.keras
+LEGACY = (  # want Keras 2 as tf.keras
+    *("tf_keras", "tfp", "gpflow", "agents", "hub", "recommenders", "tfmot", "spektral"),
+)
 PYTEST = """
 import sys
 if "--talweg" in sys.argv:

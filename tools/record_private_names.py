@@ -23,9 +23,13 @@ VALUES = (bool, int, float, str, bytes, tuple, list, dict, type(None))  # equal 
 OWNERS = ("tensorflow.python.keras", "tensorflow.python.tools", "tensorflow.python.layers")
 MORE = (  # not loaded by `import tensorflow`
     "python.framework.test_util",
+    "python.client.timeline",
     "python.ops.clustering_ops",
+    "python.ops.metrics",
     "python.platform.googletest",
     "python.tools.freeze_graph",
+    "python.training.checkpoint_management",
+    "python.training.evaluation",
 )
 
 

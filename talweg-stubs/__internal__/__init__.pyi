@@ -23,6 +23,7 @@ from talweg.__internal__ import eager_context as eager_context
 from talweg.__internal__ import feature_column as feature_column
 from talweg.__internal__ import function as function
 from talweg.__internal__ import mixed_precision as mixed_precision
+from talweg.__internal__ import monitoring as monitoring
 from talweg.__internal__ import nest as nest
 from talweg.__internal__ import ops as ops
 from talweg.__internal__ import saved_model as saved_model

@@ -11,6 +11,7 @@ from talweg.api.compat import as_str_any as as_str_any
 from talweg.api.compat import as_text as as_text
 bytes_or_text_types: Any
 complex_types: Any
+from talweg.compat_v1.dimensions import dimension_at_index as dimension_at_index
 from talweg.api.compat import dimension_value as dimension_value
 from talweg.api.compat import forward_compatible as forward_compatible
 integral_types: Any

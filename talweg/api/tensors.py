@@ -93,7 +93,12 @@ def constant(
         )
     result = convert.convert_to_tensor(value, dtype)
     if isinstance(value, Tensor) or type(result) is Symbol and constant_of(result.node) is None:
-        return result if shape is None else hooks.reshape(result, shape)
+        if shape is None:
+            return result
+        known = TensorShape(shape)
+        fills = result.shape.num_elements() == 1 and known.is_fully_defined()
+        reshaped = hooks.reshape(result, [1] * (known.rank or 0) if fills else shape)
+        return hooks.broadcast_to(reshaped, known.as_list()) if fills else reshaped
     array = result._array if shape is None else _filling(result._array, TensorShape(shape))
     base = dispatch.context.base
     if base is not None:

@@ -27,7 +27,7 @@ def dimension_value(dimension: Any) -> int | None:
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
-@export("compat.v1.dimension_at_index")
+@export("compat.v1.dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: Any, index: int) -> Dimension:
     """One size of a TensorShape; unknown if the rank is.
 

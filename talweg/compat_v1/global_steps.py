@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.initializers import Zeros
 from talweg.compat_v1.variable_scopes import get_variable
+from talweg.core import dispatch
 from talweg.core.dtypes import int64
 from talweg.core.errors import type_error, value_error
 from talweg.eager.variable import VariableAggregation
@@ -55,6 +56,16 @@ def create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or default_graph()
     if get_global_step(graph) is not None:
         raise value_error("TW401", '"global_step" already exists.')
+    if dispatch.context.base is None:
+        step = look_up("Variable")(
+            0,
+            dtype=int64,
+            trainable=False,
+            name=GLOBAL_STEP,
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+        graph.add_to_collection(GLOBAL_STEP, step)
+        return step
     with graph.as_default(), graph.name_scope(None):
         return get_variable(
             GLOBAL_STEP,

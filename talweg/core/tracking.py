@@ -8,7 +8,8 @@ beside these and tells `_track_trackable` what it adds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 DEFERRED = "_self_deferred_restores"  # the attribute with what a checkpoint has for later children
@@ -127,16 +128,23 @@ class AutoTrackable(Trackable):
         return {**found, **super()._trackable_children(save_type, **options)}
 
 
+@contextmanager
+def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
+    """A block in which attributes that are set on an object do not become its children."""
+    before = getattr(obj, "_self_setattr_tracking", True)
+    obj._self_setattr_tracking = False
+    try:
+        yield
+    finally:
+        obj._self_setattr_tracking = before
+
+
 def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
     """`method`, while which attributes that are set do not become children."""
 
     @functools.wraps(method)
     def untracked(self: Any, *args: object, **kwargs: object) -> Any:
-        before = getattr(self, "_self_setattr_tracking", True)
-        self._self_setattr_tracking = False
-        try:
+        with no_automatic_dependency_tracking_scope(self):
             return method(self, *args, **kwargs)
-        finally:
-            self._self_setattr_tracking = before
 
     return untracked

@@ -23,9 +23,12 @@ class LibraryTrackable(Trackable):
 
     @property
     def op(self) -> Any:
-        """The operation that reads it in a graph; AttributeError while operations run at once."""
+        """The operation that reads it in a graph; None while operations run at once.
+
+        That is what TensorFlow's assignments give, which return the variable here.
+        """
         if dispatch.context.base is None:
-            raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
+            return None
         return hooks.convert_to_tensor(self).op
 
     @property

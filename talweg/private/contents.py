@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from talweg.private.layer_names import layer_modules
+
 FRAMEWORK = "talweg.private.framework"
 DATA = "talweg.private.datasets"
 CONTEXT = "talweg.private.context"
+FIRST = "talweg.private.first_generation"
+EVALUATION = "talweg.private.evaluation"
 
 
 def at(place: str, *names: str) -> dict[str, str]:
@@ -20,6 +24,9 @@ def at(place: str, *names: str) -> dict[str, str]:
 # Private module -> the module of talweg that has its names.
 MODULES = {
     "python.eager.context": CONTEXT,
+    "python.eager.monitoring": "talweg.private.internal.monitoring",
+    "python.ops.list_ops": "talweg.private.list_ops",
+    "python.ops.linalg.sparse.sparse": "talweg.private.sparse_matrices",
     "python.util.deprecation": "talweg.private.deprecation",
     "python.util.object_identity": "talweg.private.object_identity",
     "python.util.tf_decorator": "talweg.private.decorators",
@@ -48,21 +55,23 @@ AUTOGRAPH = (  # diastatic-malt is TensorFlow's AutoGraph as a package of its ow
 MODULES.update({f"python.autograph.{name}": f"malt.{name}" for name in AUTOGRAPH})
 # Private module -> its names -> what they hold.
 CONTENTS: dict[str, dict[str, Any]] = {
+    **layer_modules(),
     "python.framework.ops": {
         "convert_to_tensor": "convert_to_tensor",
         "device": "device",
-        "name_scope": "name_scope",
         "colocate_with": "compat.v1.colocate_with",
         **at(
             FRAMEWORK,
             "NullContextmanager",
             "convert_to_tensor_or_composite",
             "name_from_scope_name",
+            "name_scope",
             "uid",
             "_get_graph_from_inputs",
         ),
     },
     "python.ops.math_ops": {"is_nan": "math.is_nan"},
+    "python.ops.variables": at("talweg.compat_v1.partitions", "PartitionedVariable"),
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": at(
         "talweg.api.sparse.products",
         "sparse_tensor_to_csr_sparse_matrix",
@@ -92,6 +101,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.framework.tensor_spec": {
         "TensorSpec": "TensorSpec",
         "DenseSpec": "talweg.core.spec:TensorSpec",
+        "BoundedTensorSpec": "talweg.core.bounded_spec:BoundedTensorSpec",
     },
     "python.framework.type_spec": {"BatchableTypeSpec": "TypeSpec"},
     "python.data.experimental.ops.distribute": at(
@@ -114,7 +124,10 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "TFRecordWriter": "io.TFRecordWriter",
         "TFRecordOptions": "io.TFRecordOptions",
     },
-    "python.ops.control_flow_ops": {"get_enclosing_xla_context": lambda: None},
+    "python.ops.control_flow_ops": {
+        "get_enclosing_xla_context": lambda: None,
+        "with_dependencies": f"{FRAMEWORK}:with_dependencies",
+    },
     "python.ops.control_flow_util": {
         "GraphOrParentsInXlaContext": lambda graph: False,
         "ENABLE_CONTROL_FLOW_V2": True,
@@ -141,6 +154,10 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.ops.random_ops": at(FRAMEWORK, "parameterized_truncated_normal"),
     "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
     "python.saved_model.save": at("talweg.interop.saved_model.saving", "save_and_return_nodes"),
+    "python.saved_model.nested_structure_coder": {
+        "encode_structure": "talweg.interop.saved_model.structured_values:written",
+        "decode_proto": "talweg.interop.saved_model.structured_values:read",
+    },
     "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),
     "python.trackable.data_structures": at(
         "talweg.interop.checkpoint.data_structures",
@@ -153,8 +170,37 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "wrap_or_unwrap",
     ),
     "python.util.compat": {
-        name: f"compat.{name}" for name in ("as_bytes", "as_text", "as_str", "as_str_any")
+        name: f"compat.{name}"
+        for name in ("as_bytes", "as_text", "as_str", "as_str_any", "integral_types")
     },
+    "python.util.all_util": at(FIRST, "make_all", "remove_undocumented", "reveal_undocumented"),
+    "python.training.evaluation": {
+        "_StopAfterNEvalsHook": f"{EVALUATION}:stop_after_n_evals_hook",
+        "_evaluate_once": f"{EVALUATION}:evaluate_once",
+        "_get_or_create_eval_step": f"{EVALUATION}:get_or_create_eval_step",
+    },
+    "python.ops.metrics_impl": {
+        "_aggregate_variable": lambda v, collections: v,
+        "_remove_squeezable_dimensions": f"{FIRST}:remove_squeezable_dimensions",
+        "_safe_scalar_div": f"{FIRST}:safe_scalar_div",
+        "metric_variable": f"{FIRST}:metric_variable",
+    },
+    "python.ops.confusion_matrix": {
+        "remove_squeezable_dimensions": f"{FIRST}:squeezed_labels",
+    },
+    "python.training.checkpoint_management": {
+        **{name: f"train.{name}" for name in ("latest_checkpoint", "CheckpointManager")},
+        "checkpoint_exists": "compat.v1.train.checkpoint_exists",
+    },
+    "python.client.timeline": at("talweg.private.timeline", "Timeline"),
+    "python.layers.utils": {
+        "smart_cond": "__internal__.smart_cond.smart_cond",
+        "constant_value": "talweg.private.internal.kinds:smart_constant_value",
+    },
+    "python.keras.engine.input_spec": at(FIRST, "InputSpec"),
+    "python.keras.backend": {"get_graph": "compat.v1.get_default_graph"},
+    "python.trackable.base": at("talweg.core.tracking", "no_automatic_dependency_tracking_scope"),
+    "python.ops.distributions.util": at(FRAMEWORK, "gen_new_seed"),
     "python.util.dispatch": at("talweg.private.internal.dispatching", "dispatch_for_types"),
     "python.util.nest": {
         **at(

@@ -8,6 +8,7 @@ from typing import Any
 
 from talweg.api.export import export
 from talweg.trace.function import Function
+from talweg.trace.methods import BoundFunction
 
 
 class TFDecorator:
@@ -60,7 +61,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list, Any]:
         if isinstance(known, TFDecorator):
             found.append(known)
             target = known.decorated_target
-        elif isinstance(target, Function):
+        elif isinstance(target, (Function, BoundFunction)):
             found.append(TFDecorator("tf.function", target.python_function))
             target = target.python_function
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,22 @@ class NullContextmanager(contextlib.nullcontext):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
+
+
+def name_scope(
+    name: str | None,
+    default_name: str | None = None,
+    values: Any = None,
+    skip_on_eager: bool = True,
+) -> Any:
+    """`tf.compat.v1.name_scope`, which TensorFlow's own operations use."""
+    return look_up("compat.v1.name_scope")(name, default_name, values)
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """A tensor that is there once operations have run."""
+    with control_dependencies(dependencies):
+        return look_up("identity")(output_tensor, name)
 
 
 def uid() -> int:
@@ -166,6 +183,13 @@ def case_helper(
 def _get_graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
     found = [x.graph for x in op_input_list if isinstance(x, Tensor) and hasattr(x, "graph")]
     return graph or (found[0] if found else look_up("compat.v1.get_default_graph")())
+
+
+def gen_new_seed(seed: int | None, salt: str) -> int | None:
+    """A seed made of another and a text; None stays None."""
+    if seed is None:
+        return None
+    return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF
 
 
 __all__ += ["control_dependencies"]

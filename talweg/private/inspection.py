@@ -39,7 +39,33 @@ def getfullargspec(obj: Any) -> inspect.FullArgSpec:
     own = getattr(target, "in_eager_mode", None)  # functions of talweg's: what is wrapped
     if inspect.isfunction(own):
         return inspect.getfullargspec(own)._replace(annotations={})
-    return inspect.getfullargspec(target)
+    restored = getattr(target, "__dict__", {}).get("__signature__")
+    if not isinstance(restored, Signature) and (
+        inspect.isroutine(target) or inspect.isclass(target)
+    ):
+        return inspect.getfullargspec(target)
+    return _arguments_of_signature(inspect.signature(target))
+
+
+def _arguments_of_signature(found: inspect.Signature) -> inspect.FullArgSpec:
+    """A signature as the tuple that came before it; that of a bound method lacks its object."""
+    kinds: dict[Any, list[inspect.Parameter]] = {}
+    for parameter in found.parameters.values():
+        kinds.setdefault(parameter.kind, []).append(parameter)
+    positional = kinds.get(Parameter.POSITIONAL_ONLY, [])
+    positional = positional + kinds.get(Parameter.POSITIONAL_OR_KEYWORD, [])
+    by_name = kinds.get(Parameter.KEYWORD_ONLY, [])
+    rest = [kinds.get(kind) for kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
+    defaults = tuple([p.default for p in positional if p.default is not Parameter.empty])
+    names = {p.name: p.default for p in by_name if p.default is not Parameter.empty}
+    return inspect.FullArgSpec(
+        [p.name for p in positional],
+        *[part[0].name if part else None for part in rest],
+        defaults or None,
+        [p.name for p in by_name],
+        names or None,
+        {},
+    )
 
 
 def getargspec(obj: Any) -> ArgSpec:
@@ -51,9 +77,19 @@ def getargspec(obj: Any) -> ArgSpec:
 
 
 def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
-    """The values of the arguments of a call, by name."""
+    """The values of the arguments of a call, by name; those that `**kwargs` takes, too."""
     function, *positional = func_and_positional
-    return inspect.getcallargs(unwrap(function)[1], *positional, **named)
+    arguments = getfullargspec(function)
+    if inspect.ismethod(function) and arguments.args[:1]:
+        positional.insert(0, function.__self__)
+    left = [name for name in arguments.args if name not in named]
+    found = {**named, **dict(zip(left, positional))}
+    defaults = arguments.defaults or ()
+    for name, default in zip(arguments.args[len(arguments.args) - len(defaults) :], defaults):
+        found.setdefault(name, default)
+    for name, default in (arguments.kwonlydefaults or {}).items():
+        found.setdefault(name, default)
+    return found
 
 
 def getmembers(object: Any, predicate: Any = None) -> list:

@@ -33,6 +33,7 @@ def main() -> None:
     if "--talweg" in sys.argv:
         importlib.import_module("talweg").as_tensorflow()
     tensorflow = importlib.import_module("tensorflow")
+    importlib.import_module("keras")  # some libraries load it late; its import is not timed
     module = importlib.import_module(f"library_jobs.{sys.argv[1]}")
     for name, job in vars(module).items():
         if not name.startswith("job_"):

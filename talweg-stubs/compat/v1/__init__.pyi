@@ -728,6 +728,7 @@ from talweg.compat.v1 import strings as strings
 from talweg.compat.v1 import summary as summary
 from talweg.compat.v1 import sysconfig as sysconfig
 from talweg.compat.v1 import test as test
+from talweg.compat.v1 import tpu as tpu
 from talweg.compat.v1 import train as train
 from talweg.compat.v1 import types as types
 from talweg.compat.v1 import user_ops as user_ops

@@ -161,15 +161,18 @@ class RestoredFunction(Function):
 
     def __init__(self, name: str, message: Any, traces: list[SavedTrace]):
         specs = read(message.input_signature)
-        super().__init__(self._never, name=plain_name(name), autograph=False)
-        self._signature = signature_of(message)
+        signature = signature_of(message)
+
+        def choose(*args: object, **kwargs: object) -> Any:
+            return self(*args, **kwargs)
+
+        choose.__signature__ = signature  # type: ignore[attr-defined]
+        super().__init__(choose, name=plain_name(name), autograph=False)
+        self._signature = signature
         self.input_signature = None if specs is None else tuple(specs)
         self.saved = traces
         for trace in traces:
             trace.parameters = self._signature
-
-    def _never(self, *args: object, **kwargs: object) -> Any:
-        return self(*args, **kwargs)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:

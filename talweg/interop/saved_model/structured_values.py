@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from talweg.api.export import look_up
+from talweg.core.bounded_spec import BoundedTensorSpec
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
@@ -59,6 +60,11 @@ def _write(value: Any, message: Any) -> None:
         message.tensor_shape_value.CopyFrom(value.as_proto())
     elif type(value) is TensorSpec:
         _write_spec(value, message.tensor_spec_value)
+    elif isinstance(value, BoundedTensorSpec):
+        _write_spec(value, message.bounded_tensor_spec_value)
+        for bound in ("minimum", "maximum"):
+            array = getattr(value, bound)
+            getattr(message.bounded_tensor_spec_value, bound).CopyFrom(array_to_proto(array))
     elif isinstance(value, TypeSpec):
         _write_type_spec(value, message.type_spec_value)
     elif isinstance(value, EagerTensor):
@@ -156,10 +162,15 @@ def read(message: Any) -> Any:
     return reader(getattr(message, kind))
 
 
-def _read_bounded(message: Any) -> Any:
+def _read_spec(message: Any) -> Any:
     return TensorSpec(
         shape_from_proto(message.shape), as_dtype(message.dtype), message.name or None
     )
+
+
+def _read_bounded(message: Any) -> Any:
+    spec, bounds = _read_spec(message), [message.minimum, message.maximum]
+    return BoundedTensorSpec(spec.shape, spec.dtype, *map(make_ndarray, bounds), name=spec.name)
 
 
 def _read_type_spec(message: Any) -> Any:
@@ -199,7 +210,7 @@ _READERS: dict[str, Any] = {
     "string_value": str,
     "tensor_dtype_value": as_dtype,
     "tensor_shape_value": shape_from_proto,
-    "tensor_spec_value": _read_bounded,
+    "tensor_spec_value": _read_spec,
     "bounded_tensor_spec_value": _read_bounded,
     "type_spec_value": _read_type_spec,
     "tensor_value": lambda message: convert_to_tensor(make_ndarray(message)),

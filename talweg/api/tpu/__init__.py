@@ -1,0 +1,1 @@
+"""tf.tpu: descriptions of embedding tables, which models have on every machine."""

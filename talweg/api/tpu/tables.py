@@ -1,0 +1,273 @@
+"""tf.tpu.experimental.embedding: descriptions of tables of embeddings, features and training."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from talweg.api.export import export, look_up
+from talweg.core.dtypes import float32
+from talweg.core.errors import value_error
+from talweg.core.shapes import TensorShape
+from talweg.core.value import Tensor
+
+EMBEDDING = "tpu.experimental.embedding"
+V1_EMBEDDING = f"compat.v1.{EMBEDDING}"
+COMBINERS = ("mean", "sum", "sqrtn")
+
+
+def export_description(name: str) -> Callable[[Any], Any]:
+    """Give a class its names in both generations."""
+    return export(f"{EMBEDDING}.{name}", f"{V1_EMBEDDING}.{name}")
+
+
+@export("tpu.experimental.HardwareFeature", "compat.v1.tpu.experimental.HardwareFeature")
+class HardwareFeature:
+    """What a TPU can do.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.HardwareFeature.EmbeddingFeature.V1.value
+    'V1'
+    """
+
+    class EmbeddingFeature(enum.Enum):
+        """How embeddings are computed."""
+
+        UNSUPPORTED = "UNSUPPORTED"
+        V1 = "V1"
+        V2 = "V2"
+
+
+@export_description("QuantizationConfig")
+@dataclass(frozen=True)
+class QuantizationConfig:
+    """Embeddings rounded to `num_buckets` values between `lower` and `upper`.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.QuantizationConfig(16, -1.0, 1.0).num_buckets
+    16
+    """
+
+    num_buckets: int
+    lower: float
+    upper: float
+
+
+@dataclass(eq=False)
+class TableOptimizer:
+    """How a table is trained: the settings that all ways have; ValueError for some pairs."""
+
+    learning_rate: Any = 0.001
+    use_gradient_accumulation: bool = field(default=True, kw_only=True)
+    clip_weight_min: float | None = field(default=None, kw_only=True)
+    clip_weight_max: float | None = field(default=None, kw_only=True)
+    weight_decay_factor: float | None = field(default=None, kw_only=True)
+    multiply_weight_decay_factor_by_learning_rate: bool | None = field(default=None, kw_only=True)
+    slot_variable_creation_fn: Callable | None = field(default=None, kw_only=True)
+    clipvalue: Any = field(default=None, kw_only=True)
+    low_dimensional_packing_status: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.clipvalue is not None and not self.use_gradient_accumulation:
+            raise value_error(
+                "TW104",
+                "When `use_gradient_accumulation` is False, gradient clipping cannot be used and "
+                f"`clipvalue` should be left as None, but got {self.clipvalue!r}",
+            )
+        bounds = self.clipvalue if isinstance(self.clipvalue, tuple) else (None, self.clipvalue)
+        if not isinstance(self.clipvalue, tuple) and self.clipvalue is not None:
+            bounds = (-self.clipvalue, self.clipvalue)
+        self.clip_gradient_min, self.clip_gradient_max = bounds
+
+
+@export_description("SGD")
+@dataclass(eq=False)
+class SGD(TableOptimizer):
+    """A table trained by stochastic gradient descent.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.SGD(0.1).learning_rate
+    0.1
+    """
+
+    learning_rate: Any = 0.01
+
+
+@export_description("Adagrad")
+@dataclass(eq=False)
+class Adagrad(TableOptimizer):
+    """A table trained by Adagrad.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.Adagrad().initial_accumulator_value
+    0.1
+    """
+
+    initial_accumulator_value: float = 0.1
+
+
+@export_description("AdagradMomentum")
+@dataclass(eq=False)
+class AdagradMomentum(TableOptimizer):
+    """A table trained by Adagrad with momentum.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.AdagradMomentum(momentum=0.9).momentum
+    0.9
+    """
+
+    momentum: float = 0.0
+    use_nesterov: bool = False
+    exponent: float = 2
+    beta2: float = 1
+    epsilon: float = 1e-10
+
+
+@export_description("Adam")
+@dataclass(eq=False)
+class Adam(TableOptimizer):
+    """A table trained by Adam.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.Adam().beta_1
+    0.9
+    """
+
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-07
+    lazy_adam: bool = True
+    sum_inside_sqrt: bool = True
+
+
+@export_description("FTRL")
+@dataclass(eq=False)
+class FTRL(TableOptimizer):
+    """A table trained by FTRL.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.FTRL().learning_rate_power
+    -0.5
+    """
+
+    learning_rate_power: float = -0.5
+    l1_regularization_strength: float = 0.0
+    l2_regularization_strength: float = 0.0
+    beta: float = 0.0
+    initial_accumulator_value: float = 0.1
+    multiply_linear_by_learning_rate: bool = field(default=False, kw_only=True)
+    allow_zero_accumulator: bool = field(default=False, kw_only=True)
+
+
+@export_description("TableConfig")
+class TableConfig:
+    """A table [vocabulary_size, dim] of embeddings, and how several of a row become one.
+
+    combiner: "mean", "sum" or "sqrtn".  ValueError for sizes below 1, another combiner, and an
+    initializer that cannot be called.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.TableConfig(5, 3, combiner="sum").dim
+    3
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        dim: int,
+        initializer: Callable | None = None,
+        optimizer: TableOptimizer | None = None,
+        combiner: str = "mean",
+        name: str | None = None,
+        quantization_config: QuantizationConfig | None = None,
+        layout: Any = None,
+        dtype: Any = float32,
+    ):
+        for label, size in (("vocabulary_size", vocabulary_size), ("dim", dim)):
+            if not isinstance(size, int) or size < 1:
+                raise value_error("TW104", f"`{label}` must be an int and >= 1, but got {size!r}")
+        if initializer is not None and not callable(initializer):
+            raise value_error("TW104", f"`initializer` must be callable, but got {initializer!r}")
+        if combiner not in COMBINERS:
+            raise value_error("TW104", f"`combiner` must be in {COMBINERS}, but got {combiner!r}")
+        self.vocabulary_size, self.dim, self.combiner, self.name = (
+            vocabulary_size,
+            dim,
+            combiner,
+            name,
+        )
+        self.initializer = initializer or look_up("compat.v1.truncated_normal_initializer")(
+            mean=0.0, stddev=dim**-0.5
+        )
+        self._shown = initializer
+        self.optimizer, self.quantization_config = optimizer, quantization_config
+        self.layout, self.dtype = layout, dtype
+
+    def __repr__(self) -> str:
+        return (
+            f"TableConfig(vocabulary_size={self.vocabulary_size}, dim={self.dim}, "
+            f"initializer={self._shown!r}, optimizer={self.optimizer!r}, "
+            f"combiner={self.combiner!r}, name={self.name!r}, "
+            f"quantization_config={self.quantization_config!r})"
+        )
+
+
+@export_description("FeatureConfig")
+class FeatureConfig:
+    """A feature that is looked up in a table; ValueError for a table of another class.
+
+    max_sequence_length: 0 for a combined embedding; else so many embeddings one after another.
+
+    >>> import talweg as tf
+    >>> table = tf.tpu.experimental.embedding.TableConfig(5, 3)
+    >>> tf.tpu.experimental.embedding.FeatureConfig(table, name="word").name
+    'word'
+    """
+
+    def __init__(
+        self,
+        table: TableConfig,
+        max_sequence_length: int = 0,
+        validate_weights_and_indices: bool = True,
+        output_shape: Any = None,
+        name: str | None = None,
+    ):
+        if not isinstance(table, TableConfig):
+            raise value_error(
+                "TW104",
+                f"`table` must be a tf.{EMBEDDING}.TableConfig, but got {type(table).__name__}",
+            )
+        self.table, self.max_sequence_length, self.name = table, max_sequence_length, name
+        self.validate_weights_and_indices = validate_weights_and_indices
+        if isinstance(output_shape, Tensor):
+            output_shape = output_shape.numpy().tolist()
+        self.output_shape = TensorShape(output_shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"FeatureConfig(table={self.table!r}, "
+            f"max_sequence_length={self.max_sequence_length}, "
+            f"validate_weights_and_indices={self.validate_weights_and_indices}, "
+            f"output_shape={self.output_shape!r}, name={self.name!r})"
+        )
+
+
+@export_description("SparseCoreEmbeddingConfig")
+@dataclass(frozen=True)
+class SparseCoreEmbeddingConfig:
+    """How a TPU's sparse cores hold tables.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.SparseCoreEmbeddingConfig().max_ids_per_chip_per_sample
+    64
+    """
+
+    disable_table_stacking: bool = False
+    max_ids_per_chip_per_sample: int = 64
+    max_ids_per_table: dict[str, int] | None = None
+    max_unique_ids_per_table: dict[str, int] | None = None
+    allow_id_dropping: bool = False
+    initialize_tables_on_host: bool = True
+    enable_fast_table_initialization: bool = False
