@@ -39,6 +39,8 @@ def observe(name, label, patience):
         "first": times[0][1] - begun,
         "settled": settled(times) - begun,
         "steady": steady(times),
+        "tenth": times[STEADY_CALLS - 1][1] - times[0][0],
+        "slowest": max(end - start for start, end in times[1:]),
         "memory": peak() - before,
     }
 
