@@ -3,9 +3,10 @@
 A program is compiled for the shapes it is called with.  If another process did that, a long one
 runs as machine code from its first call.  Otherwise the first calls of each run on the interpreter;
 once these have taken a good part of what compiling is expected to take, it is compiled, and runs as
-machine code from then on.  Where shapes change all the time, more is asked for.  What cannot be
-compiled for some shapes stays with the interpreter, which also runs whatever has failed again, to
-say where and why.
+machine code from then on.  Where shapes change all the time, more is asked for.  A long program is
+compiled aside, by a thread of its own, and goes on interpreted meanwhile.  What cannot be compiled
+for some shapes stays with the interpreter, which also runs whatever has failed again, to say where
+and why.
 
 `TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on, `xla` a third, of
 accelerators (`execute/xla`), which nothing else chooses on a CPU.
@@ -16,16 +17,18 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core import settings
+from talweg.core import forks, settings
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, invalid
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret, stage_dump
-from talweg.execute.interpret import onlooker
+from talweg.execute.background import background
+from talweg.execute.interpret import MISSING, onlooker
 from talweg.kernels.variants import kind_of
 from talweg.passes import faults
 from talweg.passes.functionalize import Program
@@ -40,6 +43,8 @@ else:
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
 WORTH = 0.25  # the part of it that the interpreter may have taken before
+ASIDE = 200  # steps from which a program is compiled while it goes on interpreted
+SOON = 0.1  # of what is worth it otherwise, since nobody waits
 LONG = 30  # steps from which the disk is asked for a program before it runs at all
 MANY = 400  # calls after which a program is compiled, however short
 VERSIONS = 16  # shapes for which a program is compiled
@@ -100,11 +105,14 @@ class Tier:
     """How a program is run, for each combination of shapes."""
 
     __slots__ = (
+        "__weakref__",
+        "aside",
         "asks",
         "checked",
         "compiling",
         "last",
         "made",
+        "queued",
         "refused",
         "spent",
         "versions",
@@ -120,6 +128,8 @@ class Tier:
         self.made = 0  # how often it was compiled
         self.asks = steps >= LONG  # whether the disk is asked at the first call
         self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
+        self.aside = steps >= ASIDE
+        self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
         self.checked: Any = None  # how it is run while results must be finite
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
@@ -129,6 +139,7 @@ class Tier:
         if self.checked is None:
             self.checked = Tier(0)
             self.checked.worth, self.checked.asks = self.worth, self.asks
+            self.checked.aside = False
         return self.checked
 
     def through_xla(self) -> Tier:
@@ -176,7 +187,10 @@ class Tier:
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
         at_once = mode == "llvm" or settings.deterministic.get()
-        if at_once or calls and (calls >= MANY or seconds >= self._worth()):
+        is_due = at_once or calls and (calls >= MANY or seconds >= self._worth())
+        if is_due and not at_once and self._is_aside(key, program, arguments, state):
+            is_due = False
+        if is_due:
             version = self._compile(key, program, arguments, state)
             if version is REFUSED:
                 return interpret.run(program, arguments, state)
@@ -191,7 +205,40 @@ class Tier:
 
     def _worth(self) -> float:
         """Seconds of the interpreter after which shapes are compiled."""
-        return self.worth * (1 + self.made / VERSIONS)
+        return self.worth * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
+
+    def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
+        """Whether the program is being compiled aside for these shapes, from now on at the latest.
+
+        It is not where somebody looks at what is compiled, or was tried and failed: that is met in
+        the call itself.
+        """
+        if not self.aside:
+            return False
+        if key in self.queued:
+            return not self.queued[key]
+        if looked_at():
+            return False
+        if len(self.queued) >= SHAPES:
+            drop_oldest(self.queued)
+        self.queued[key] = False
+        tier, given = weakref.ref(self), kinds_of(program, arguments, state)
+
+        def compile_aside() -> None:
+            found = tier()
+            if found is not None:
+                try:
+                    found._compile(key, program, *given)
+                finally:
+                    found.queued[key] = True
+
+        _aside.add(self)
+        return background.submit(program.name, compile_aside)
+
+    def forget_aside(self) -> None:
+        """In a forked child: nobody compiles this."""
+        self.compiling = threading.Lock()
+        self.queued.clear()
 
     def _compile(
         self, key: tuple, program: Program, arguments: list, state: Any, anew: bool = True
@@ -232,6 +279,42 @@ class Tier:
                 raise
             faults.report(program.name, error)
             return _refused(program, error)
+
+
+def looked_at() -> bool:
+    """Whether somebody looks at what programs become, or measures it."""
+    return bool(settings.dump.get() or settings.profile.get() or settings.check.get())
+
+
+def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]:
+    """Arguments and variables that say what these are without their elements, the same ones twice.
+
+    They take no memory, and nobody's values are held while the program is compiled.
+    """
+    made: dict[int, Any] = {}
+
+    def kind(value: Any) -> Any:
+        if type(value) is not np.ndarray:
+            return value
+        found = made.get(id(value))
+        if found is None:
+            empty = np.zeros((), value.dtype)
+            found = made[id(value)] = np.broadcast_to(empty, value.shape)
+        return found
+
+    variables = {variable: kind(state.get(variable, MISSING)) for variable in program.starts}
+    return [kind(x) for x in arguments], variables
+
+
+_aside: weakref.WeakSet[Tier] = weakref.WeakSet()  # what is, or was, compiled aside
+
+
+def _forked() -> None:
+    for tier in list(_aside):
+        tier.forget_aside()
+
+
+forks.in_child(_forked)
 
 
 def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:

@@ -23,6 +23,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from talweg.core import forks
+from talweg.execute.background import background
 from talweg.execute.llvm import halves, processor
 from talweg.execute.llvm.runtime import thread_pool
 
@@ -175,6 +176,7 @@ class CompileWorkers:
 
     def add(self, number: int, text: str) -> None:
         """One more module."""
+        background.check()
         if self.last is not None:
             self.waiting.put(self.last)
             self._help()
@@ -184,7 +186,8 @@ class CompileWorkers:
     def _help(self) -> None:
         """Have one more helper, if there are cores for more."""
         count = len(self.helpers) + 1
-        if count < min(thread_pool.available_cores(), MOST_THREADS):
+        cores = thread_pool.available_cores() - background.is_here()  # one is the program's
+        if count < min(cores, MOST_THREADS):
             machine = self.target.machines(count + 1)[count]
             helper = threading.Thread(target=self._work, args=(machine,), name=HELPER)
             with contextlib.suppress(RuntimeError):  # there may be no more threads
@@ -210,6 +213,7 @@ class CompileWorkers:
         with contextlib.suppress(Empty):
             while True:
                 number, text = self.waiting.get_nowait()
+                background.check()
                 self.found[number] = self._made(text, machine)
         for _helper in self.helpers:
             self.waiting.put(None)

@@ -1,0 +1,117 @@
+"""Long compilations beside the program, which goes on interpreted meanwhile.
+
+One thread takes what is submitted, in order, and ends when there is nothing left.  It shares
+Python's lock with the program: while it works, threads change places after `SLICE` in place of the
+usual 5 ms, which a program of thousands of short kernels would wait for each time.  At the end of
+the process, what is not done is given up.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from talweg.core import forks
+
+NAME = "talweg compiles aside"
+SLICE = 5e-5  # seconds after which threads change places
+LONG = 1.0  # seconds of compiling that are told
+
+
+class StoppedError(BaseException):
+    """Compiling is given up, since the process ends: no fault that anybody should handle."""
+
+
+class BackgroundCompiler:
+    """A thread that compiles, and what waits for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.waiting: deque[tuple[str, Callable[[], Any]]] = deque()
+        self.thread: threading.Thread | None = None
+        self.stopped = False
+
+    def submit(self, name: str, work: Callable[[], Any]) -> bool:
+        """Have `work` done; False where there can be no thread for it."""
+        with self.lock:
+            if self.stopped:
+                return False
+            self.waiting.append((name, work))
+            if self.thread is not None:
+                return True
+            self.thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+            try:
+                self.thread.start()
+            except RuntimeError:  # there may be no more threads
+                self.thread = None
+                self.waiting.clear()
+                return False
+            return True
+
+    def _run(self) -> None:
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(SLICE)
+        slice_in_force = sys.getswitchinterval()
+        try:
+            while True:
+                with self.lock:
+                    if self.stopped or not self.waiting:
+                        self.thread = None
+                        return
+                    name, work = self.waiting.popleft()
+                self._do(name, work)
+                del work
+        finally:
+            if sys.getswitchinterval() == slice_in_force:  # nobody else has set it
+                sys.setswitchinterval(usual)
+
+    def _do(self, name: str, work: Callable[[], Any]) -> None:
+        log = logging.getLogger("talweg")
+        start = time.perf_counter()
+        try:
+            work()
+        except StoppedError:
+            return
+        except Exception as error:  # the call that the program makes next meets it again
+            log.debug("%s was not compiled aside: %s", name, error)
+        seconds = time.perf_counter() - start
+        if seconds > LONG:
+            log.info("%s was compiled aside in %.1f seconds", name, seconds)
+
+    def is_here(self) -> bool:
+        """Whether this thread is the one."""
+        return threading.current_thread() is self.thread
+
+    def check(self) -> None:
+        """A StoppedError where this thread compiles aside and shall not go on."""
+        if self.stopped and self.is_here():
+            raise StoppedError
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until nothing is left to do."""
+        thread = self.thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+
+    def stop(self) -> None:
+        """Give up what is not done."""
+        self.stopped = True
+        self.waiting.clear()
+        self.wait()
+
+    def forget(self) -> None:
+        """In a forked child: nobody compiles."""
+        self.lock = threading.Lock()
+        self.waiting.clear()
+        self.thread = None
+
+
+background = BackgroundCompiler()
+atexit.register(background.stop)
+forks.in_child(background.forget)
