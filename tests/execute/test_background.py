@@ -16,6 +16,7 @@ import talweg as tf
 from talweg.core import settings
 from talweg.execute import executor
 from talweg.execute.background import BackgroundCompiler, background
+from talweg.execute.llvm.codegen import program
 
 STEPS = 300  # of the program: more than `executor.ASIDE`
 
@@ -134,7 +135,7 @@ def test_the_end_of_the_process_does_not_wait(tmp_path):
 
     @tf.function
     def step(x):
-        for number in range(6000):
+        for number in range(2000):
             x = tf.sin(x) * tf.cos(x[::-1]) + float(number)
         return x
 
@@ -176,3 +177,24 @@ def test_kinds_hold_no_values():
     assert first is again and first is not one and variables == {}
     assert first.shape == array.shape and first.dtype == array.dtype
     assert not np.may_share_memory(first, array) and first.strides == (0, 0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_long_run_is_a_module_of_its_own(monkeypatch, threads):
+    """@run of a program of many kernels is made quickly, the kernels as always."""
+    monkeypatch.setattr(program, "LONG_RUN", 0)
+    monkeypatch.setattr(program, "MODULE_TEXT", 2000)
+
+    @tf.function
+    def f(x):
+        for number in range(8):
+            x = tf.sin(x @ x) + tf.reduce_sum(x, number % 2, keepdims=True)
+        return x, tf.cumsum(x)
+
+    x = tf.constant(np.random.default_rng(0).normal(size=(48, 48)).astype(np.float32))
+    with settings.executor("interpret"):
+        wanted = f(x)
+    with settings.executor("llvm"), settings.threads(threads), settings.cache("off"):
+        found = f(x)
+    for a, b in zip(found, wanted):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)

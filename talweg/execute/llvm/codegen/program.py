@@ -31,6 +31,8 @@ from talweg.lower.ir.loops import (
 
 TURN = 100.0  # what a turn of a repeat takes besides its kernels
 MODULE_TEXT = 50_000  # characters of kernels with which a module is full
+LONG_RUN = 100_000  # characters of @run, above which it is made without optimization
+QUICK = "; only calls of kernels\n"  # how a module begins that is (`link/jit.py`)
 DECLARATIONS = """declare void @talweg_barrier(ptr, i64, i64)
 declare i64 @talweg_next(ptr, i64)
 declare i32 @talweg_host(ptr, i64)
@@ -136,21 +138,30 @@ class ProgramEmitter:
         self.blocks(self.program.blocks)
         self.wait()
         self.stacks.give_back()
+        run = self.run()
+        is_long = len(run) > LONG_RUN and full != float("inf")
+        if is_long and self.share:
+            self.cut()
         linkage = "" if self.declarations else "internal "
-        add(self.module(self.share, linkage, [*self.declarations, self.run()]))
+        text = self.module(self.share, linkage, [*self.declarations, run])
+        add(QUICK + text if is_long else text)
         self.add = None
+
+    def cut(self) -> None:
+        """End a module, which others call."""
+        self.declarations += [
+            f"declare void @{name}{text.partition(' #0 {')[0]}"
+            for text, name in self.share.items()
+        ]
+        self.add(self.module(self.share, "", []))
+        self.share = {}
 
     def function(self, text: str) -> str:
         """The name of the function with a text, which is in a module now or later."""
         name = self.functions.get(text)
         if name is None:
             if sum(map(len, self.share)) >= self.full:
-                self.declarations += [
-                    f"declare void @{name}{text.partition(' #0 {')[0]}"
-                    for text, name in self.share.items()
-                ]
-                self.add(self.module(self.share, "", []))
-                self.share = {}
+                self.cut()
             name = self.functions[text] = self.share[text] = f"kernel{len(self.functions)}"
         return name
 

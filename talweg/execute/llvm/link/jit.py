@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 from talweg.core import forks
 from talweg.execute.background import background
 from talweg.execute.llvm import halves, processor
+from talweg.execute.llvm.codegen.program import QUICK
 from talweg.execute.llvm.runtime import thread_pool
 
 LIBRARIES_FOR_EACH_LINKER = 64
@@ -208,7 +209,10 @@ class CompileWorkers:
     def finish(self) -> dict[int, bytes]:
         """The object files, when all are there."""
         machine = self.target.quick_machine if self.quick else self.target.machine
-        if self.last is not None:
+        if self.last is not None and self.last[1].startswith(QUICK):
+            number, text = self.last
+            self.found[number] = self._made(text, self.target.quick_machine)
+        elif self.last is not None:
             self.waiting.put(self.last)
         with contextlib.suppress(Empty):
             while True:
