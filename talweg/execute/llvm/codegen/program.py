@@ -150,8 +150,7 @@ class ProgramEmitter:
     def cut(self) -> None:
         """End a module, which others call."""
         self.declarations += [
-            f"declare void @{name}{text.partition(' #0 {')[0]}"
-            for text, name in self.share.items()
+            f"declare void @{name}{text.partition(' #0 {')[0]}" for text, name in self.share.items()
         ]
         self.add(self.module(self.share, "", []))
         self.share = {}
