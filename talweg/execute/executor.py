@@ -65,15 +65,16 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     tier = program.tier
     if tier is None:
         tier = program.tier = Tier(len(program.steps))
-    if chosen.value == "xla":
+    mode = chosen.value
+    if mode == "xla":
         outputs = run_on_device(program, arguments, state, watch)
         return outputs if type(outputs) is list else outputs.fetched()
-    if tier.last is not None and watch is None and not (onlooker.step_by_step or demands.finite):
+    if watch is not None or onlooker.step_by_step or mode == "interpret":
+        return interpret.run(program, arguments, state, watch)
+    if tier.last is not None and not demands.finite:
         outputs = tier.last(program, arguments, state)
         if outputs is not None:
             return outputs
-    if watch is not None or onlooker.step_by_step:
-        return interpret.run(program, arguments, state, watch)
     if demands.finite:
         tier = tier.checking()
     return tier.run(program, arguments, state)
@@ -178,8 +179,6 @@ class Tier:
             self.last = version
             return run_by(version, program, arguments, state)
         mode = settings.executor.get()
-        if mode == "interpret":
-            return interpret.run(program, arguments, state)
         calls, seconds = self.spent.get(key, (0, 0.0))
         if self.asks and not calls and mode != "llvm":
             version = self._compile(key, program, arguments, state, anew=False)

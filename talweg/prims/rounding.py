@@ -110,6 +110,11 @@ def _truncate_mod(x: np.generic | np.ndarray, y: np.generic | np.ndarray):
     return np.fmod(x, y)
 
 
+def _quotient(s, x, y):
+    """x / y as NumPy rounds it: of 16 bits before the quotient is cut off, not after."""
+    return s.cast(s.cast(x / y, float32), x.dtype) if x.dtype.size == 2 else x / y
+
+
 def _require_divisors(t, x: object, y):
     if y.dtype.is_integer:
         t.require(t.not_equal(y, 0))
@@ -130,7 +135,7 @@ class floor_div:
     no_gradient = ROUNDED
 
     def scalar(s, x, y):
-        return s.floor(x / y) if x.dtype.is_floating else s.floor_div(x, y)
+        return s.floor(_quotient(s, x, y)) if x.dtype.is_floating else s.floor_div(x, y)
 
 
 @elementwise(
@@ -178,7 +183,7 @@ class truncate_div:
 
     def scalar(s, x, y):
         if x.dtype.is_floating:
-            return s.trunc(x / y)
+            return s.trunc(_quotient(s, x, y))
         below = s.floor_div(x, y)
         up = s.logical_and(s.less(below, 0), s.not_equal(below * y, x))
         return s.select(up, below + 1, below)
