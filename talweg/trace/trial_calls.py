@@ -23,6 +23,7 @@ FILLS = (1, 0, None)  # what made-up operands hold; None: 0, 1, 2, ...
 LARGEST = 16  # of sizes that are tried because they were given
 COMBINED = 3  # operands of which every combination of ranks is tried
 SIZES = (2, 1, 4, 3)  # what stands for an unknown dimension in a trial
+ONES = (1, 1)
 COUNTS = (1, 3)  # of elements that an integer vector is tried with besides
 
 
@@ -113,8 +114,9 @@ def _tried(
     fitting = (0, 0)  # the sizes that fit
     fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
     for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
-        if found is not None and size != fitting:
-            break  # the other sizes are for what the first does not fit, such as squeeze
+        known = size != ONES or tuple(trial_ranks) in fit or len(ranks) == 1
+        if found is not None and size != fitting and known:
+            continue  # other sizes are for what the first does not fit: squeeze, or broadcasting
         kinds = zip(operands, trial_ranks, filled)
         trial = [_made_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
         for parts in composites:

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 
 import talweg as tf
+from talweg.core import settings
 
 MOST = 60 << 20  # bytes; the values are 4 MB
 
@@ -50,3 +51,19 @@ def test_the_call_itself_sees_its_own():
         [4.0, 0.0, 0.0],
     ]
     assert tf.function(tf.sparse.to_dense)(sparse).numpy().tolist() == [[0.0, 5.0], [6.0, 0.0]]
+
+
+def test_ranks_that_fit_by_broadcasting_are_seen():
+    """Only numbers fitted when all made-up sizes were 2; the weights were taken for one always."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        weights = v1.placeholder(tf.float32)
+        loss = v1.losses.mean_squared_error(tf.zeros([2, 3]), tf.ones([2, 3]), weights=weights)
+        each = v1.losses.compute_weighted_loss(
+            tf.ones([2, 3]), weights, reduction=v1.losses.Reduction.NONE
+        )
+        for value in (np.ones([2, 1]), 1.0, np.ones([2, 3])):
+            for executor in ("interpret", "llvm"):
+                with settings.executor(executor):
+                    got = session.run([loss, each], {weights: value})
+                    assert got[0] == 1 and got[1].shape == (2, 3)
