@@ -237,6 +237,17 @@ class Names:
         self._named[full] = node
         node.holders += 1
 
+    def take_name(self, full: str) -> None:
+        """Take away an explicit name; a node that only it held goes."""
+        node = self._named.pop(full)
+        names = self.table.labels[node]
+        names.remove(full)
+        if not names:
+            del self.table.labels[node]
+        elif names[0] in self._seen:
+            self._numbered.add(node)
+        node.table.release(node)
+
     def operation_name(self, node: Node) -> str:
         """The (first) name of a node, made up now if it has none."""
         if node.prim.name == "item":

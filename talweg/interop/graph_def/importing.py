@@ -12,6 +12,7 @@ from talweg.compat_v1.graphs import default_graph
 from talweg.core.errors import type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import GraphVariable
+from talweg.graph.attempts import attempt_on
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def import (
     reading,
@@ -72,7 +73,8 @@ def import_graph_def(
 
     TypeError if `graph_def` is no GraphDef, or names are no strings.  ValueError for nodes that do
     not hold together, and names that are not there; NotFoundError for unknown types of operation;
-    UnimplementedError for what talweg cannot do.  All of them name the node.
+    UnimplementedError for what talweg cannot do.  All of them name the node, and leave the graph as
+    it was.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default() as graph:
@@ -103,7 +105,7 @@ def import_into(
     functions = {part.signature.name: part for part in graph_def.library.function}
     items = reading.items_of(graph_def, functions)
     _check_wanted(wanted, items)
-    with graph.as_default(), graph.control_dependencies(None):
+    with attempt_on(graph), graph.as_default(), graph.control_dependencies(None):
         builder = GraphBuilder(functions)
         builder.mapped = _mapped(input_map, items)
         prefix = "" if name == "" else graph.inner_scope(name or "import")

@@ -13,6 +13,7 @@ from talweg.core.errors import value_error
 from talweg.core.shapes import as_shape
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
+from talweg.graph.attempts import attempt_on
 from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -136,7 +137,8 @@ def import_meta_graph(
     """Add the nodes and collections of a MetaGraphDef (or of its file) to the default graph.
 
     A Saver of the imported variables; None if there are none.  OSError if the file cannot be read,
-    ValueError if it is damaged; errors of nodes are those of `tf.import_graph_def`.
+    ValueError if it is damaged; errors of nodes are those of `tf.import_graph_def`.  All of them leave
+    the graph as it was.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():
@@ -158,20 +160,21 @@ def import_meta_graph(
     made: dict[str, GraphVariable] = {}
     makers = [(_operation(d.variable_name), _maker(d, made)) for d in definitions.values()]
     graph = default_graph()
-    _, prefix = import_into(
-        graph_def,
-        name=import_scope or "",
-        variables=makers,
-        **{k: v for k, v in options.items() if k == "input_map"},
-    )
-    for definition in definitions.values():
-        _complete(graph, made[definition.variable_name], definition, prefix)
-    for name, collection in message.collection_def.items():
-        _add_collection(graph, name, collection, made, prefix)
-    if not made:
-        return None
-    saver = message.saver_def if message.HasField("saver_def") else None
-    return look_up("compat.v1.train.Saver")(saver_def=saver)
+    with attempt_on(graph):
+        _, prefix = import_into(
+            graph_def,
+            name=import_scope or "",
+            variables=makers,
+            **{k: v for k, v in options.items() if k == "input_map"},
+        )
+        for definition in definitions.values():
+            _complete(graph, made[definition.variable_name], definition, prefix)
+        for name, collection in message.collection_def.items():
+            _add_collection(graph, name, collection, made, prefix)
+        if not made:
+            return None
+        saver = message.saver_def if message.HasField("saver_def") else None
+        return look_up("compat.v1.train.Saver")(saver_def=saver)
 
 
 def _read(path: str) -> Any:

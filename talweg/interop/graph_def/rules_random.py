@@ -31,7 +31,7 @@ def _seeded(item: Any) -> Iterator[int | None]:
         yield None
         return
     graph = base()
-    before = graph.extras.get("seed")
+    before = graph.seed
     randomness.set_seed_of_graph(graph, first)
     try:
         yield second

@@ -84,8 +84,8 @@ class ImportedTable(MutableHashTable):
 class Tables(Trackable):
     """The tables of a graph, by name."""
 
-    def __init__(self) -> None:
-        self.known: dict[str, ImportedTable] = {}
+    def __init__(self, known: dict[str, ImportedTable] | None = None) -> None:
+        self.known: dict[str, ImportedTable] = {} if known is None else known
 
     def get(self, item: NodeRecord) -> ImportedTable:
         """The table that a node makes."""
@@ -102,7 +102,7 @@ def made(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A table."""
     tables = builder.tables
     if tables is None:
-        tables = outermost(base()).extras.setdefault("imported_tables", Tables())
+        tables = Tables(outermost(base()).extras.setdefault("imported_tables", {}))
     return [ResourceEdge(tables.get(item))]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.formats.bundle.reader import Bundle, index_file
+from talweg.graph.attempts import attempt_on
 from talweg.interop.graph_def import reading
 from talweg.interop.graph_def.importing import variables_of
 from talweg.interop.graph_def.messages import MetaGraphDef
@@ -41,7 +42,7 @@ def load(
     """Add the graph with exactly these tags to the graph of a session; its MetaGraphDef.
 
     Variables get their saved values in the session, and the graph is initialized.  OSError if there
-    is no saved model, RuntimeError if no graph has the tags.
+    is no saved model, RuntimeError if no graph has the tags; errors leave the graph as it was.
 
     >>> import tempfile
     >>> import talweg.compat.v1 as tf
@@ -57,16 +58,17 @@ def load(
     folder = os.fspath(export_dir)
     meta_graph = chosen(read_saved_model(folder), folder, tags)
     graph, prefix = sess.graph, f"{import_scope}/" if import_scope else ""
-    with graph.as_default():
-        import_meta_graph(_without_saver(meta_graph), import_scope=import_scope)
-    _restore(sess, meta_graph, folder, prefix)
-    operation = initializer_of(meta_graph)
-    if operation is not None:
-        feeds = {
-            prefix + name: os.path.join(folder, ASSETS_DIRECTORY, filename)
-            for name, filename in asset_files(meta_graph).items()
-        }
-        sess.run(graph.get_operation_by_name(prefix + operation), feeds)
+    with attempt_on(graph):
+        with graph.as_default():
+            import_meta_graph(_without_saver(meta_graph), import_scope=import_scope)
+        _restore(sess, meta_graph, folder, prefix)
+        operation = initializer_of(meta_graph)
+        if operation is not None:
+            feeds = {
+                prefix + name: os.path.join(folder, ASSETS_DIRECTORY, filename)
+                for name, filename in asset_files(meta_graph).items()
+            }
+            sess.run(graph.get_operation_by_name(prefix + operation), feeds)
     return meta_graph
 
 
@@ -97,8 +99,11 @@ def _restore(session: Any, meta_graph: Any, folder: str, prefix: str) -> None:
     known: dict[str, Any] = dict(variables_of(session.graph))
     for (_, name), owner in session.graph.extras.get("imported_variables", {}).items():
         known.setdefault(name, owner)
-    for name, variable in known.items():
-        own = name.removeprefix(prefix)
-        key = names.get(own, own)
-        if key in bundle.entries:
-            session.load(variable, bundle.read(key))
+    saved = [(v, names.get(own, own)) for own, v in _without(prefix, known)]
+    values = [(v, bundle.read(key)) for v, key in saved if key in bundle.entries]
+    for variable, value in values:  # all or none
+        session.load(variable, value)
+
+
+def _without(prefix: str, known: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(name.removeprefix(prefix), variable) for name, variable in known.items()]
