@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core.errors import NotEagerError, type_error, value_error
+from talweg.core.errors import NotEagerError, invalid, type_error, value_error
 
 if TYPE_CHECKING:
     from talweg.core.dims import Size
@@ -252,6 +252,9 @@ def is_known(dtype: np.dtype) -> bool:
 
 def stored(array: Any) -> Any:
     """An array of a quantized dtype as the integers that it holds; any other as it is."""
+    if array.dtype is VARIANT:
+        text = "Cannot convert a Tensor of dtype variant to a NumPy array."
+        raise invalid("TW102", text, "a tensor of another dtype")
     if array.dtype.names is None:
         return array
     return np.asarray(array).view(array.dtype[0])

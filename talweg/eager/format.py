@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import DType, stored
+from talweg.core.dtypes import VARIANT, DType, stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,8 @@ def numpy_text(array: Any, representation: bool = False) -> str:
 
 def format_tensor(array: np.ndarray, dtype: DType) -> str:
     """``tf.Tensor([1. 2.], shape=(2,), dtype=float32)``"""
+    if array.dtype is VARIANT:
+        return f"tf.Tensor({array!r}, shape=(), dtype={dtype.name})"
     text = numpy_text(array)
     if "\n" in text:
         text = "\n" + text
@@ -35,6 +37,8 @@ def format_tensor(array: np.ndarray, dtype: DType) -> str:
 
 def represent_tensor(array: np.ndarray, dtype: DType) -> str:
     """``<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>``"""
+    if array.dtype is VARIANT:
+        return f"<tf.Tensor: shape=(), dtype={dtype.name}, value={array!r}>"
     return f"<tf.Tensor: shape={array.shape}, dtype={dtype.name}, numpy={value_text(array)}>"
 
 

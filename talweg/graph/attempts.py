@@ -1,7 +1,7 @@
 """Attempts: what fails inside leaves a graph of TensorFlow 1 as it was.
 
-Nodes that nobody holds leave a graph by themselves, so only what holds them has to be undone: names,
-collections, and what upper layers keep with the graph.
+Nodes that nobody holds leave a graph by themselves, so only what holds them has to be undone:
+names, collections, and what upper layers keep with the graph.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def attempt_on(graph: Graph) -> Iterator[None]:
     """Undo what the block did to the graph if it raises.
 
-    Names given, collections, devices, and entries of the tables in `graph.extras` are those of before;
-    names that the block only asked for stay.
+    Names given, collections, devices, and entries of the tables in `graph.extras` are those of
+    before; names that the block only asked for stay.
     """
     before = _Before(graph)
     try:

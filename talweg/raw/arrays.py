@@ -25,6 +25,7 @@ class ArrayCell:
         self.values: list = [None] * size
         self.dtype, self.dims, self.dynamic, self.clear = dtype, dims, dynamic, clear
         self.gradients: dict[str, Any] = {}
+        self.gradient_of: ArrayCell | None = None  # the array whose gradients it has
 
     def write(self, index: int, value: Any) -> None:
         """Set an element; InvalidArgumentError outside of an array that does not grow."""
@@ -34,7 +35,9 @@ class ArrayCell:
             text = f"Tried to write to index {index} but array is not resizeable and size is: "
             raise invalid("TW206", text + str(len(self.values)))
         self.values += [None] * (index + 1 - len(self.values))
-        if self.values[index] is not None and not self.gradients:
+        if self.values[index] is not None and self.gradient_of is not None:
+            value = self.values[index] + value
+        elif self.values[index] is not None:
             text = f"Could not write to TensorArray index {index} because it has already been "
             raise invalid("TW206", text + "written to.")
         self.values[index] = value
@@ -46,6 +49,9 @@ class ArrayCell:
             raise invalid("TW206", text)
         value = self.values[index]
         if value is None:
+            forward = None if self.gradient_of is None else self.gradient_of.values[index]
+            if forward is not None:
+                return look_up("zeros_like")(forward)
             if self.dims is None or None in self.dims:
                 text = f"Could not read index {index} twice or before it was written"
                 raise InvalidArgumentError(None, None, compose("TW206", text))
@@ -152,9 +158,11 @@ def closed(handle: Any) -> None:
 def array_gradient(handle: Any, flow_in: Any, source: str, shape_to_prepend: Any = None) -> tuple:
     """(the handle of the array of the gradients of an array, its flow)."""
     cell = _array(handle)
+    if cell.gradient_of is not None:
+        raise invalid("TW402", "TensorArrayGradV3: the array has gradients as elements", "another")
     if source not in cell.gradients:
         found = ArrayCell(len(cell.values), cell.dtype, cell.dims, False, False)
-        found.gradients[""] = None  # what is written twice replaces
+        found.gradient_of = cell  # what is written twice is added
         cell.gradients[source] = handle_of(found)
     return cell.gradients[source], _flow()
 
@@ -188,6 +196,12 @@ def push(handle: Any, elem: Any, swap_memory: bool) -> Any:
     if 0 <= cell.limit <= len(cell.values):
         raise invalid("TW206", f"Stack overflowed its max_size ({cell.limit})")
     cell.values.append(elem)
+    return elem
+
+
+def push_list(handle: Any, elem: Any) -> Any:
+    """`elem`, a list that stands for the flow of an array, after it was put on a stack."""
+    thing_of(handle, StackCell, "StackPush").values.append(elem)
     return elem
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
+from talweg.api.lists.gradient_lists import GradientList
 from talweg.api.lists.tensor_lists import EagerList, GraphList, ListElements
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32, int32
@@ -122,6 +123,8 @@ class TensorArray:
     def _with_components(self, parts: list) -> TensorArray:
         """An array like this one of other tensors."""
         values = self._list
+        if isinstance(values, GradientList):
+            return self._with(self._elements, values.with_flow(parts[0]))
         if len(parts) == 1 and parts[0].dtype.name == "variant":
             count = values.count if isinstance(values, GraphList) else len(values.values)
             count = None if self._elements.dynamic else count
@@ -267,13 +270,36 @@ class TensorArray:
         self._list.close()
         return nothing() if dispatch.context.base is not None else None
 
-    def grad(
-        self, source: TensorLike, flow: TensorLike | None = None, name: str | None = None
-    ) -> Any:
-        """NotImplementedError: gradients need no array of their own."""
-        raise NotImplementedError(
-            compose("TW402", "TensorArray.grad is not used", hint="tf.GradientTape, tf.gradients")
-        )
+    def grad(self, source: str, flow: TensorLike | None = None, name: str | None = None) -> Any:
+        """The array of the gradients of this one's elements, in graphs: it begins with zeros.
+
+        What is written to it twice is added, and an element that was not written is zero.  flow:
+        that of such an array, which is then gone on with.  `source` is accepted: two arrays of
+        gradients are two values, whatever their names.  NotImplementedError in eager mode.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     array = tf.TensorArray(tf.float32, 2).unstack([1.0, 2.0])
+        ...     session.run(array.grad("ones").write(0, 1.0).write(0, 1.0).stack())
+        array([2., 0.], dtype=float32)
+        """
+        values = self._here()
+        if not isinstance(values, GraphList):
+            raise NotImplementedError(
+                compose(
+                    "TW402",
+                    "TensorArray.grad is not supported when executing eagerly",
+                    hint="tf.GradientTape, tf.gradients",
+                )
+            )
+        if isinstance(values, GradientList):
+            raise invalid(
+                "TW402", "TensorArray.grad: the array has gradients as elements", "another array"
+            )
+        begun = GradientList.begun(values)
+        if flow is not None and flow is not values.flow:
+            begun = begun.with_flow(flow)
+        return self._with(begun.elements, begun)
 
     def mark_used(self) -> None:
         """Nothing: no warning is given for arrays that are not used."""

@@ -6,12 +6,9 @@ function, a branch or a loop of the first generation).
 
 from __future__ import annotations
 
-import inspect
 from contextlib import nullcontext
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.core.dtypes import int32, resource, variant
 from talweg.core.errors import (
@@ -26,6 +23,7 @@ from talweg.core.value import Tensor
 from talweg.eager.tensor import wrap
 from talweg.graph.structure import map_leaves
 from talweg.graph.symbol import Symbol, constant_of
+from talweg.interop.graph_def.flows import FORWARD, GRADIENT, Flows
 from talweg.interop.graph_def.reading import FunctionRecord, NodeRecord, Reference
 from talweg.interop.graph_def.regions import (
     PASSING,
@@ -37,8 +35,9 @@ from talweg.interop.graph_def.regions import (
     Regions,
 )
 from talweg.interop.graph_def.scopes import ImportScope, Namer
-from talweg.interop.graph_def.values import RULES, ResourceEdge, base, tensor
+from talweg.interop.graph_def.values import RULES, ResourceEdge, base, raw_operation, tensor
 from talweg.prims import arithmetic
+from talweg.prims.lists.elements import variant_zero
 from talweg.trace import control
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop
 from talweg.trace.function import Function as TracedFunction
@@ -71,11 +70,14 @@ class GraphBuilder:
         self.writes: dict[str, frozenset] = {}  # node -> variables written before its result
         self.present: dict[str, Any] = {}  # variables of the graph by name
         self.tables: Any = None  # tables by name, if they are not the graph's
+        self.planner: Any = None  # of what is being built
+        self.stacked: dict[tuple, Any] = {}  # handles of arrays that are put on stacks
 
     # -- regions
 
     def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
         """Build what `wanted` nodes need in a region."""
+        before, self.planner = self.planner, planner
         for unit in planner.plan(path, wanted, scope.known):
             if isinstance(unit, NodeRecord):
                 self.item(unit, planner, scope)
@@ -83,6 +85,24 @@ class GraphBuilder:
                 self._choice(unit, planner, scope)
             else:
                 self._loop(unit, planner, scope)
+        self.planner = before
+
+    @property
+    def flows(self) -> Flows:
+        """The flows of TensorArrays in the graph or function that is being built."""
+        regions = self.planner.regions
+        if regions.flows is None:
+            regions.flows = Flows(regions.items)
+        return regions.flows
+
+    def _as_flow(self, value: Any, source: Reference, merge: NodeRecord) -> Any:
+        """A tensor for a Merge; where gradients of arrays flow, an empty list for what is none."""
+        value = tensor(value)
+        kind = self.flows.kind((merge.name, 0)) if type(value) is Symbol else None
+        if kind is None:
+            return value
+        begins = kind == GRADIENT and self.flows.kind(source) == FORWARD
+        return variant_zero() if begins or value.dtype is not variant else value
 
     def item(self, item: NodeRecord, planner: Planner, scope: ImportScope) -> None:
         """Build one node."""
@@ -238,7 +258,8 @@ class GraphBuilder:
     # -- branches and loops of the first generation
 
     def _choice(self, choice: CondRegion, planner: Planner, scope: ImportScope) -> None:
-        predicate = tensor(self.input(choice.merges[0][0], choice.predicate, scope))
+        first = planner.regions.first_of(choice)
+        predicate = tensor(self.input(first, choice.predicate, scope))
         index = arithmetic.cast(arithmetic.logical_not(predicate), dtype=int32)
 
         def side(which: int) -> Any:
@@ -246,8 +267,11 @@ class GraphBuilder:
                 inner = ImportScope(scope)
                 places = [on if which == 1 else 1 - on for _, on in choice.merges]
                 sources = [m.inputs[p] for (m, _), p in zip(choice.merges, places)]
-                self.region(planner, choice.inside(which), [name for name, _ in sources], inner)
-                found = [tensor(inner.value(source)) for source in sources]
+                self.region(planner, choice.inside(which), choice.wanted(which), inner)
+                found = [
+                    self._as_flow(inner.value(source), source, merge)
+                    for source, (merge, _) in zip(sources, choice.merges)
+                ]
                 for (merge, _), value in zip(choice.merges, found):
                     if not isinstance(value, Tensor):
                         raise merge.error("a branch gives what is no tensor")
@@ -255,7 +279,6 @@ class GraphBuilder:
 
             return run
 
-        first = choice.merges[0][0]
         results = self._branches(first, index, [side(1), side(0)])
         for (merge, on), value in zip(choice.merges, results):
             taken = predicate if on == 1 else arithmetic.logical_not(predicate)
@@ -263,6 +286,8 @@ class GraphBuilder:
             if self.namer is not None and scope.outer is None and not self.active:
                 outputs = self.namer.name(merge, outputs, [], None)
             scope.set(merge.name, outputs, value)
+        for name, _ in choice.effects:
+            scope.set(name, [], results[0])
 
     def _branches(self, item: NodeRecord, index: Symbol, functions: list) -> list:
         graphs = []
@@ -285,7 +310,8 @@ class GraphBuilder:
         initial = []
         for merge in merges:
             enter = planner.regions.items[merge.inputs[0][0]]
-            initial.append(tensor(self.input(enter, enter.inputs[0], scope)))
+            value = self.input(enter, enter.inputs[0], scope)
+            initial.append(self._as_flow(value, enter.inputs[0], merge))
 
         def inner_scope(variables: list) -> ImportScope:
             inner = ImportScope(scope)
@@ -304,7 +330,10 @@ class GraphBuilder:
             sources = [planner.regions.items[merge.inputs[1][0]].inputs[0] for merge in merges]
             back = [merge.inputs[1][0] for merge in merges]
             self.region(planner, frame.inside, back, inner)
-            return [tensor(inner.value(source)) for source in sources]
+            return [
+                self._as_flow(inner.value(source), source, merge)
+                for source, merge in zip(sources, merges)
+            ]
 
         results = self.loop(frame.enters[0], go_on, body, initial)
         for exit in frame.exits:
@@ -469,13 +498,3 @@ def _known(value: object) -> Any:
     """A constant of the graph as a tensor with a value; anything else as it is."""
     content = constant_of(value.node) if type(value) is Symbol else None
     return value if content is None else wrap(content.array)
-
-
-@cache
-def raw_operation(name: str) -> tuple[Any, tuple]:
-    """(the function of tf.raw_ops, the names of its arguments); (None, ...) if there is none."""
-    try:
-        function = look_up(f"raw_ops.{name}")
-    except AttributeError:
-        return None, ()
-    return function, tuple(inspect.signature(function).parameters)

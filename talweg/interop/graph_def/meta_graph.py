@@ -137,8 +137,8 @@ def import_meta_graph(
     """Add the nodes and collections of a MetaGraphDef (or of its file) to the default graph.
 
     A Saver of the imported variables; None if there are none.  OSError if the file cannot be read,
-    ValueError if it is damaged; errors of nodes are those of `tf.import_graph_def`.  All of them leave
-    the graph as it was.
+    ValueError if it is damaged; errors of nodes are those of `tf.import_graph_def`.  All of them
+    leave the graph as it was.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default():

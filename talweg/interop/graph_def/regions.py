@@ -27,8 +27,19 @@ EXIT = frozenset(("Exit", "RefExit"))
 NEXT = frozenset(("NextIteration", "RefNextIteration"))
 STRUCTURE = SWITCH | MERGE | ENTER | EXIT | NEXT
 PASSING = frozenset(("Identity", "RefIdentity"))
+TRIGGER = "ControlTrigger"
 DEEPEST = 100  # branches and loops inside one another
 COUNTED = 256  # merges up to which those of one predicate may depend on each other
+
+
+def _common(paths: list[Path]) -> Path:
+    """The innermost loop that all paths lie in; what waits for dead nodes, too, is in no branch."""
+    first, last = min(paths, default=(), key=repr), max(paths, default=(), key=repr)
+    same = [a == b for a, b in zip(first, last)]
+    found = first[: same.index(False) if False in same else len(same)]
+    while found and found[-1][0] == "branch":
+        found = found[:-1]
+    return found
 
 
 class LoopFrame:
@@ -54,10 +65,17 @@ class CondRegion:
     def __init__(self, predicate: Reference, path: Path):
         self.predicate, self.path = predicate, path
         self.merges: list[tuple[NodeRecord, int]] = []  # with the number of the input for true
+        self.effects: list[tuple[str, int]] = []  # nodes run for what they do, and their sides
 
     def inside(self, side: int) -> Path:
         """The path of a branch."""
         return (*self.path, ("branch", self.predicate, side))
+
+    def wanted(self, side: int) -> list[str]:
+        """The nodes that a branch is built for."""
+        places = [on if side == 1 else 1 - on for _, on in self.merges]
+        names = [merge.inputs[place][0] for (merge, _), place in zip(self.merges, places)]
+        return [*names, *[name for name, on in self.effects if on == side]]
 
 
 def not_recognised(item: NodeRecord, text: str) -> OpError:
@@ -83,6 +101,8 @@ class Regions:
         self.choices: dict[tuple, CondRegion] = {}
         self.frame_of: dict[str, LoopFrame] = {}  # merges, exits and conditions of loops
         self.choice_of: dict[str, CondRegion] = {}  # merges of branches
+        self.effect_of: dict[tuple, CondRegion] = {}  # nodes of branches that others wait for
+        self.flows: Any = None  # of TensorArrays, once somebody asks
         self._depth: dict[str, dict] = {}  # node -> predicate -> merges of it on the way
         merges = sum(item.op in MERGE for item in items.values())
         self.apart = merges <= COUNTED
@@ -98,6 +118,9 @@ class Regions:
                 self._place(items[name])
         for frame in self.frames.values():
             self._complete(frame)
+        for item in items.values():
+            if item.op == TRIGGER and not self.plain:
+                self._run_controls(item)
 
     # -- order: what a node needs first, loops closed only by their back edges
 
@@ -151,8 +174,17 @@ class Regions:
         path = self.paths[name]
         item = self.items.get(name)
         if item is not None and item.op in SWITCH and not self.is_loop_switch(item):
-            return (*path, ("branch", self.origin(item.inputs[1]), number))
+            branch = ("branch", self._predicate(item.inputs[1]), number)
+            return path if branch in path else (*path, branch)
         return path
+
+    def _predicate(self, reference: Reference) -> Reference:
+        """Where a predicate comes from, also from outside of loops."""
+        while True:
+            reference = self.origin(reference)
+            if self._op(reference[0]) not in ENTER:
+                return reference
+            reference = self.items[reference[0]].inputs[0]
 
     def is_loop_switch(self, item: NodeRecord) -> bool:
         """Whether a Switch leaves or goes on with a loop."""
@@ -201,7 +233,8 @@ class Regions:
         elif item.op in MERGE:
             self._place_merge(item)
         else:
-            path = self._deepest(item, self._input_paths(item))
+            paths = self._input_paths(item)
+            path = _common(paths) if item.op == TRIGGER else self._deepest(item, paths)
             if item.op in EXIT or item.op == "LoopCond":
                 frame = self._frame_at(item, path)
                 self.frame_of[item.name] = frame
@@ -258,6 +291,47 @@ class Regions:
         choice.merges.append((item, 0 if side == 1 else 1))
         self.choice_of[item.name] = choice
         self.paths[item.name] = path
+
+    def _run_controls(self, trigger: NodeRecord) -> None:
+        """Have branches run what a ControlTrigger waits for, which waits for dead nodes, too."""
+        outside = self.paths[trigger.name]
+        for name in trigger.controls:
+            path = self.paths[name]
+            for depth in range(len(outside), len(path)):
+                kind, *rest = path[depth]
+                if kind != "branch":
+                    raise not_recognised(trigger, "it waits for what lies in a loop")
+                if (name, path[:depth]) not in self.effect_of:
+                    choice = self._choice_with(name, path[:depth], *rest)
+                    choice.effects.append((name, rest[1]))
+                    self.effect_of[name, path[:depth]] = choice
+
+    def _choice_with(self, name: str, path: Path, predicate: Any, side: int) -> CondRegion:
+        """The choice that computes a node or what it takes; the last one, if none does."""
+        found = [c for key, c in self.choices.items() if key[:2] == (path, predicate)]
+        if not found:
+            found.append(self.choices.setdefault((path, predicate, 0), CondRegion(predicate, path)))
+        near = {name, *[source for source, _ in self.items[name].inputs]}
+        for choice in found:
+            if near & self._inside(choice, side):
+                return choice
+        return found[-1]
+
+    def _inside(self, choice: CondRegion, side: int) -> set[str]:
+        """The nodes of a branch that its results need."""
+        path = choice.inside(side)
+        seen: set[str] = set()
+        pending = choice.wanted(side)
+        while pending:
+            name = pending.pop()
+            if name not in seen and self.paths.get(name) == path:
+                seen.add(name)
+                pending += [source for source, _ in self.items[name].inputs]
+        return seen
+
+    def first_of(self, choice: CondRegion) -> NodeRecord:
+        """A node by which errors name a choice."""
+        return choice.merges[0][0] if choice.merges else self.items[choice.effects[0][0]]
 
     def _complete(self, frame: LoopFrame) -> None:
         if frame.exits and frame.condition is None:
@@ -323,7 +397,7 @@ class Planner:
         item = (
             unit
             if isinstance(unit, NodeRecord)
-            else (unit.exits[0] if isinstance(unit, LoopFrame) else unit.merges[0][0])
+            else (unit.exits[0] if isinstance(unit, LoopFrame) else self.regions.first_of(unit))
         )
         return not_recognised(item, "branches and loops depend on each other in a circle")
 
@@ -331,6 +405,9 @@ class Planner:
         """The unit of a node in this region; None for what is built, or lies further out."""
         if name not in self.regions.items or known(name):
             return None
+        choice = self.regions.effect_of.get((name, path))
+        if choice is not None:
+            return choice
         item = self.regions.items[name]
         if item.op in SWITCH and not self.regions.is_loop_switch(item):
             return item  # passed through wherever it is used
@@ -347,6 +424,10 @@ class Planner:
             found = self._outside[unit] = self._outer_needs(unit)
         return found
 
+    def _is_branching(self, name: str) -> bool:
+        item = self.regions.items[name]
+        return item.op in SWITCH and not self.regions.is_loop_switch(item)
+
     def _outer_needs(self, unit: CondRegion) -> list[str]:
         """What a choice or loop uses from outside."""
         depth = len(unit.path)
@@ -354,7 +435,7 @@ class Planner:
             start = [item.name for item in (*unit.enters, *unit.merges)]
             start += [unit.condition.name] if unit.condition is not None else []
         else:
-            start = [name for merge, _ in unit.merges for name, _ in merge.inputs]
+            start = [*unit.wanted(0), *unit.wanted(1)]
         needed: dict[str, None] = {}
         if isinstance(unit, CondRegion):
             needed[unit.predicate[0]] = None
@@ -364,19 +445,15 @@ class Planner:
             item = items.get(pending.pop())
             if item is None:
                 continue
-            for name in (*[name for name, _ in item.inputs], *item.controls):
-                if name in seen:
-                    continue
-                inner = len(paths.get(name, ())) > depth
-                other = items.get(name)
-                if other is not None and other.op in SWITCH:
-                    inner = True
-                if inner:
+            edges = [(name, self.regions.path_of((name, on))) for name, on in item.inputs]
+            edges += [(name, paths[name]) for name in item.controls]
+            for name, path in edges:
+                if len(path) <= depth:
+                    needed[name] = None
+                elif name not in seen:
                     seen.add(name)
                     pending.append(name)
-                else:
-                    needed[name] = None
         for name in start:
-            if len(paths.get(name, ())) <= depth and items[name].op not in SWITCH:
+            if len(paths.get(name, ())) <= depth and not self._is_branching(name):
                 needed[name] = None
         return list(needed)

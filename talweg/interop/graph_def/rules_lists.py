@@ -9,11 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.api.export import look_up
+from talweg.api.lists.gradient_lists import GradientList
+from talweg.api.lists.tensor_lists import GraphList, ListElements
 from talweg.core import dtypes
-from talweg.core.errors import UnimplementedError, compose
-from talweg.interop.graph_def.values import ArrayHandle, constant, rule
+from talweg.core.shapes import as_shape
+from talweg.graph.symbol import Symbol
+from talweg.interop.graph_def.flows import FORWARD, SUMS
+from talweg.interop.graph_def.values import ArrayHandle, constant, rule, tensor
 from talweg.prims.lists import elements, parts
+from talweg.prims.lists.elements import variant_zero
+from talweg.raw import arrays
 from talweg.raw.operands import sizes_of
+from talweg.trace.kept_operations import keep_effect
 
 
 @rule("TensorArrayV3")
@@ -35,13 +42,32 @@ def _learn(handle: Any, dims: tuple | None) -> None:
         handle.dims = tuple([size if type(size) is int else None for size in dims])
 
 
+def _values(builder: Any, item: Any, inputs: list) -> GraphList:
+    """The elements of an array, or of its gradients, that the flow of a node has.
+
+    TensorFlow takes the flow of the array itself for its gradients, where these begin; here they
+    begin with nothing, which counts as zero.
+    """
+    handle, flow = inputs[0], inputs[-1]
+    elements = ListElements(handle.dtype, as_shape(handle.dims), False, handle.dynamic, False)
+    if handle.gradient_of is None:
+        return GraphList(elements, flow)
+    if builder.flows.kind(item.inputs[-1]) == FORWARD:
+        if handle.gradient_of.filled is None:
+            handle.gradient_of.filled = flow
+        flow = variant_zero()
+    elif flow.dtype is not dtypes.variant:
+        flow = variant_zero()
+    return GradientList(elements, flow, handle.gradient_of.filled)
+
+
 @rule("TensorArrayWriteV3")
 def written(builder: Any, item: Any, inputs: list) -> list:
     """The flow with one more element."""
     handle, index, value, flow = inputs
     _check_dtype(item, handle, value)
     _learn(handle, value.node.aval.dims)
-    return [elements.list_set(flow, index, value, limited=not handle.dynamic)]
+    return [_values(builder, item, inputs).put(index, value).flow]
 
 
 def _check_dtype(item: Any, handle: Any, value: Any) -> None:
@@ -53,7 +79,7 @@ def _check_dtype(item: Any, handle: Any, value: Any) -> None:
 def read(builder: Any, item: Any, inputs: list) -> list:
     """One element."""
     handle, index, flow = inputs
-    return [elements.list_get(flow, index, dims=handle.dims, dtype=handle.dtype)]
+    return [_values(builder, item, inputs).get(index)]
 
 
 @rule("TensorArrayGatherV3")
@@ -61,11 +87,7 @@ def gathered(builder: Any, item: Any, inputs: list) -> list:
     """Some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
-    return [look_up("gather")(_stacked(flow, handle.dims, handle.dtype), indices)]
-
-
-def _stacked(flow: Any, dims: tuple | None, dtype: Any, size: int | None = None) -> Any:
-    return elements.list_stack(flow, dims=dims, dtype=dtype, size=size)
+    return [_values(builder, item, inputs).gather(indices)]
 
 
 @rule("TensorArrayScatterV3")
@@ -75,30 +97,31 @@ def scattered(builder: Any, item: Any, inputs: list) -> list:
     _check_dtype(item, handle, value)
     dims = value.node.aval.dims
     _learn(handle, None if dims is None else dims[1:])
-    return [parts.list_scatter(flow, indices, value, limited=not handle.dynamic)]
+    return [_values(builder, item, inputs).scatter(indices, value).flow]
 
 
 @rule("TensorArraySizeV3")
 def size(builder: Any, item: Any, inputs: list) -> list:
     """The number of elements."""
-    return [elements.list_size(inputs[1])]
+    return [_values(builder, item, inputs).size()]
 
 
 @rule("TensorArrayConcatV3")
 def joined(builder: Any, item: Any, inputs: list) -> list:
     """All elements one after the other, and their lengths."""
-    handle, flow = inputs
-    dims = None if handle.dims is None else (None, *handle.dims[1:])
-    lengths = look_up("cast")(parts.list_lengths(flow), dtypes.int64)
-    return [parts.list_concat(flow, dims=dims, dtype=handle.dtype), lengths]
+    values = _values(builder, item, inputs)
+    dims = values.elements.dims
+    values.elements.shape = as_shape(None if dims is None else (None, *dims[1:]))
+    lengths = look_up("cast")(parts.list_lengths(values.flow), dtypes.int64)
+    return [values.concat(), lengths]
 
 
 @rule("TensorArraySplitV3")
 def parted(builder: Any, item: Any, inputs: list) -> list:
     """The parts of a tensor as elements."""
-    handle, value, lengths, _ = inputs
+    handle, value, lengths, flow = inputs
     _check_dtype(item, handle, value)
-    return [parts.list_split(value, lengths)]
+    return [_values(builder, item, inputs).split(value, lengths).flow]
 
 
 @rule("TensorArrayCloseV3")
@@ -109,25 +132,46 @@ def closed(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule("TensorArrayGradV3")
 def gradient(builder: Any, item: Any, inputs: list) -> Any:
-    """UnimplementedError: the array of the gradients of another one."""
-    raise UnimplementedError(
-        None,
-        None,
-        compose(
-            "TW506",
-            f"{item.described}: the gradient of a TensorArray cannot be imported",
-            hint="import what comes before it, and take tf.gradients of it",
-        ),
-    )
+    """The array of the gradients of another one, and the flow, as it is."""
+    handle, flow = inputs
+    found = ArrayHandle(handle.dtype, handle.dims, True, handle.alike)
+    found.gradient_of = handle
+    return [found, flow]
 
 
-@rule("AddN")
-def added(builder: Any, item: Any, inputs: list) -> Any:
-    """A sum; of lists element by element."""
-    if inputs[0].dtype is not dtypes.variant:
+@rule("StackPushV2")
+def pushed(builder: Any, item: Any, inputs: list) -> Any:
+    """What is put on a stack; handles of arrays are known without it."""
+    handle, value = inputs
+    if isinstance(value, ArrayHandle):
+        builder.stacked[builder.planner.regions, builder.flows.origin(item.inputs[0])] = value
+        return [value]
+    if value.dtype is not dtypes.variant:
         return builder.call(item, inputs)
-    total = inputs[0]
-    for other in inputs[1:]:
+    given = {"handle": handle, "elem": value}
+    return keep_effect(arrays.push_list, given, [dtypes.variant])
+
+
+@rule("StackPopV2")
+def popped(builder: Any, item: Any, inputs: list) -> Any:
+    """What was put on a stack last."""
+    stack = builder.planner.regions, builder.flows.origin(item.inputs[0])
+    if stack in builder.stacked:
+        return [builder.stacked[stack]]
+    if builder.flows.kind((item.name, 0)) is None:
+        return builder.call(item, inputs)
+    given = {"handle": inputs[0], "elem_type": dtypes.variant}
+    return keep_effect(arrays.pop, given, [dtypes.variant])
+
+
+@rule(*SUMS)
+def added(builder: Any, item: Any, inputs: list) -> Any:
+    """A sum; of lists element by element, where the number 0 is a list of nothing."""
+    lists = [x for x in inputs if type(x) is Symbol and x.dtype is dtypes.variant]
+    if not lists:
+        return builder.call(item, [tensor(x) for x in inputs])
+    total = lists[0]
+    for other in lists[1:]:
         total = elements.variant_sum(total, other)
     return [total]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.handle import Handle
@@ -62,12 +65,14 @@ class ResourceEdge:
 class ArrayHandle:
     """A TensorArray: its elements travel in the flow."""
 
-    __slots__ = ("alike", "dims", "dtype", "dynamic")
+    __slots__ = ("alike", "dims", "dtype", "dynamic", "filled", "gradient_of")
 
     def __init__(self, dtype: Any, dims: tuple | None, dynamic: bool, alike: bool):
         self.dtype, self.dims = dtype, dims
         self.dynamic = dynamic  # whether it grows
         self.alike = alike  # whether all elements have one shape
+        self.filled: Any = None  # the flow of which gradients were first asked for
+        self.gradient_of: ArrayHandle | None = None  # the array whose gradients it has
 
 
 def base() -> Any:
@@ -95,6 +100,16 @@ def constant(value: int | np.ndarray, dtype: DType | None = None) -> Symbol:
     return found if type(found) is Symbol else base().bring_in(found)
 
 
+@cache
+def raw_operation(name: str) -> tuple[Any, tuple]:
+    """(the function of tf.raw_ops, the names of its arguments); (None, ...) if there is none."""
+    try:
+        function = look_up(f"raw_ops.{name}")
+    except AttributeError:
+        return None, ()
+    return function, tuple(inspect.signature(function).parameters)
+
+
 __all__ = [
     "RULES",
     "ArrayHandle",
@@ -102,6 +117,7 @@ __all__ = [
     "base",
     "constant",
     "passed_on",
+    "raw_operation",
     "rule",
     "tensor",
 ]

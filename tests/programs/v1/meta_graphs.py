@@ -217,9 +217,6 @@ BUILDS = [
 ]
 
 
-REFUSED_OF_OLD = [recurrence]  # gradients of loops by stacks
-
-
 def fed(np, shapes, step):
     """What is fed at a step to the placeholders that are there."""
     values = {
@@ -305,9 +302,4 @@ def _program(build, old):
     return program
 
 
-PROGRAMS = [
-    _program(build, old)
-    for build in BUILDS
-    for old in (False, True)
-    if not (old and build in REFUSED_OF_OLD)
-]
+PROGRAMS = [_program(build, old) for build in BUILDS for old in (False, True)]
