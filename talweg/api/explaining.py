@@ -18,7 +18,7 @@ from talweg.doctor.absent.flow import Walker
 from talweg.doctor.gradient_values import with_values
 from talweg.doctor.nonfinite.explain import ledger_of
 from talweg.doctor.nonfinite.gradients import is_array
-from talweg.doctor.nonfinite.ledger import content
+from talweg.doctor.nonfinite.ledger import content, noting_scopes
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
 from talweg.eager.tape import GradientTape, ones_of
@@ -135,7 +135,8 @@ def explain_gradients(
 
 def _of_function(function: Callable[..., Any], xs: Any) -> Any:
     """The explanations for what a function returns, which is run under a tape."""
-    with GradientTape(persistent=True) as tape:
-        tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])
-        target = function()
-    return tape.explain(target, xs)
+    with noting_scopes() as scopes:
+        with GradientTape(persistent=True) as tape, dispatch.observed_by(scopes):
+            tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])
+            target = function()
+        return tape.explain(target, xs)

@@ -22,7 +22,7 @@ from talweg.doctor.nonfinite.gradients import (
     source_norm,
     why_small,
 )
-from talweg.doctor.nonfinite.ledger import Ledger, content, has_bad
+from talweg.doctor.nonfinite.ledger import Ledger, content, has_bad, scope_of_entry
 from talweg.doctor.nonfinite.report import NumericsExplanation, SourceNorm
 from talweg.eager.seeds import ones_of
 
@@ -106,6 +106,8 @@ def _judged(one: Explanation, told: NumericsExplanation, row: SourceNorm | None)
         place = f"at element {list(told.element)}"
         notes.append(f"made by {told.blamed}{value}" if told.blamed else f"{place}{value}")
     notes += [f"operand {operand}" for operand in told.operands]
+    if told.scope:
+        notes.append(f"{told.operation} is in {told.scope}")
     return replace(
         one,
         kind=kind,
@@ -152,7 +154,8 @@ def path_of(
         here = id(ahead[0])
         step = PathStep.of(entry.prim.name, _kind(ahead[0]), entry.origin)
         zeros = _zeros(sweep.cotangents.get(here))
-        steps.append(replace(step, norm=sweep.norm(ahead[0]), zeros=zeros))
+        scope = scope_of_entry(entry)
+        steps.append(replace(step, norm=sweep.norm(ahead[0]), zeros=zeros, scope=scope))
     zeros = _zeros(sweep.cotangents.get(id(sweep.tensor(source))))
     return tuple(steps), _of_uses(uses) + _of_blocks(steps, zeros)
 

@@ -50,6 +50,9 @@ def test_dead_units():
     assert model.stop_training
     assert {each.kind for each in callback.reason} == {"zero"}
     assert callback.reason[0].code == "TW350"
+    told = str(callback.reason[0])  # the line is that of `fit`: the layer says more
+    layer = model.layers[0].path if hasattr(model.layers[0], "path") else model.layers[0].name
+    assert f"relu is in {layer}" in told and "in compile_loss/mse" in told
 
 
 def test_a_healthy_training_is_left_alone():

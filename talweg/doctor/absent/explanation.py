@@ -23,6 +23,7 @@ KINDS = {  # of gradients that are there
     "vanishing": "a vanishing gradient",
     "exploding": "an exploding gradient",
 }
+SHORT = 30  # letters of code that are shown behind the name of a scope
 SHOWN = 9  # operations of a path that are shown one by one
 
 
@@ -32,7 +33,7 @@ class PathStep:
 
     name: the operation.  value: dtype and shape of its result.  place: the user's line; code: the
     expression on it, columns: where.  role: "connected", "break", or "after" the break.  beside:
-    other variables that come in here.
+    other variables that come in here.  scope: the name scope it ran in, such as a Keras layer's.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PathStep:
     beside: tuple[str, ...] = ()
     norm: float | None = None  # of the gradient that arrives at the result, where it is known
     zeros: float = 0.0  # the share of its elements that is 0
+    scope: str = ""
 
     @property
     def flow(self) -> str:
@@ -330,7 +332,10 @@ def _where(step: PathStep, file: str) -> str:
     place = f"line {step.place.line}"
     if step.place.file != file:
         place = f"{os.path.basename(step.place.file)}:{step.place.line}"
-    return f"{place}: {step.code}" if step.code else place
+    if step.scope:  # a library's line is one for many operations: which of its parts says more
+        place = f"in {step.scope}, {place}"
+    code = step.code if len(step.code) <= SHORT or not step.scope else f"{step.code[:SHORT]}..."
+    return f"{place}: {code}" if code else place
 
 
 def _step_dict(step: PathStep) -> dict:

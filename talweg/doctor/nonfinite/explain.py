@@ -23,7 +23,15 @@ from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite.causes import cause_of, custom_name, forward_operands, shown_operands
 from talweg.doctor.nonfinite.gradients import CotangentSweep, is_healthy, source_norm, why_small
-from talweg.doctor.nonfinite.ledger import Ledger, LedgerEntry, content, has_bad, keeping, unwatched
+from talweg.doctor.nonfinite.ledger import (
+    Ledger,
+    LedgerEntry,
+    content,
+    has_bad,
+    keeping,
+    scope_of_entry,
+    unwatched,
+)
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, Passage, SourceNorm
 from talweg.eager.seeds import ones_of
 from talweg.eager.structured import STATE
@@ -257,6 +265,7 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
             place=origin_place(entry.origin),
             operands=operands_of(entry, first),
             singular=_singular(entry.prim, cause),
+            scope=scope_of_entry(entry),
         )
     if cause.code == "TW349":
         return replace(

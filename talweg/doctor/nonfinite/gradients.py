@@ -25,6 +25,7 @@ from talweg.doctor.nonfinite.ledger import (
     content,
     is_float,
     keeping,
+    scope_of_entry,
     unwatched,
 )
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, SourceNorm
@@ -244,6 +245,7 @@ def _explained(
         operands=tuple([OperandReport(*row) for row in rows]),
         cause=cause.text,
         cure=cause.cure,
+        scope=scope_of_entry(entry),
     )
 
 
@@ -428,4 +430,5 @@ def _grouped(
         operands=rows_shown,
         cause=text,
         cure=cure,
+        scope=scope_of_entry(entry),
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core import dispatch
+from talweg.core import dispatch, scope
 from talweg.core.declare import ELEMENTWISE
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
@@ -78,6 +78,13 @@ class LedgerEntry:
         if position < len(names) - 1 or not self.prim.variadic:
             return names[min(position, len(names) - 1)]
         return f"{names[-1]}[{position - len(names) + 1}]"
+
+
+def scope_of_entry(entry: LedgerEntry) -> str:
+    """The name scope in which an operation ran, where that was noted, without a slash behind it."""
+    scopes = noted.scopes
+    found = None if scopes is None or not entry.results else scopes.get(id(entry.results[0]))
+    return "" if found is None else found[1]
 
 
 class Link:
@@ -344,6 +351,40 @@ class _EagerRecorder(Observer):
     def variable_written(self, variable: object, adding: bool) -> None:
         """A variable got another value."""
         self.ledger.written[id(variable)] = variable
+
+
+class _ScopeRecorder(Observer):
+    """Notes in which name scope (Keras enters one for each layer) eager operations run."""
+
+    def __init__(self) -> None:
+        self.scopes: dict[int, tuple[Any, str]] = {}  # of an array, which is kept: its scope
+
+    def applied(self, prim: Primitive, operands: tuple, results: Any, params: dict) -> None:
+        """A primitive ran on eager tensors."""
+        inside = scope.current.prefix.rstrip("/")
+        array = getattr(results[0] if type(results) is tuple else results, "_array", None)
+        if inside and array is not None:
+            self.scopes[id(array)] = array, inside
+
+
+class _Noted(threading.local):
+    """What `noting_scopes` noted in this thread."""
+
+    scopes: dict[int, tuple[Any, str]] | None = None
+
+
+noted = _Noted()
+
+
+@contextmanager
+def noting_scopes() -> Iterator[Observer]:
+    """Answers given inside the block know the scopes of what ran under the observer it gives."""
+    recorder = _ScopeRecorder()
+    before, noted.scopes = noted.scopes, recorder.scopes
+    try:
+        yield recorder
+    finally:
+        noted.scopes = before
 
 
 @contextmanager

@@ -87,6 +87,7 @@ class NumericsExplanation:
     cause, cure: a sentence each.   other: another line that matters (the `tf.where`).
     path: the operations from there to the subject.
     sources: the gradient by each source that was asked for.
+    scope: the name scope of the operation, such as a Keras layer's.
     """
 
     verdict: str
@@ -105,6 +106,7 @@ class NumericsExplanation:
     other: Place | None = None
     path: tuple[Passage, ...] = ()
     sources: tuple[SourceNorm, ...] = field(default=())
+    scope: str = ""
 
     @property
     def title(self) -> str:
