@@ -9,6 +9,8 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
+import venv
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,34 @@ def test_mypy(tmp_path):
     wrong = [int(line) for name, line, _ in errors if name == "wrong"]
     assert wrong == marked_lines(), found.stdout + found.stderr
     assert [each for each in errors if each[0] != "wrong"] == []
+
+
+def test_an_editable_install_is_seen(tmp_path):
+    """It is a folder in a .pth file, as the layout in pyproject.toml has it, and no import hook."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert project["tool"]["setuptools"]["package-dir"] == {"": "."}
+    venv.create(tmp_path / "env", with_pip=False)
+    python = next(each for each in (tmp_path / "env").glob("*/python*") if each.is_file())
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = subprocess.run([str(python), "-c", ask], capture_output=True, text=True).stdout
+    (Path(packages.strip()) / "__editable__.talweg.pth").write_text(f"{ROOT}\n")
+    (tmp_path / "program.py").write_text(
+        "import talweg as tf\nreveal_type(tf.ones([2]))\ntf.onse\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    commands = (
+        ["mypy", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")],
+        ["pyright", "--pythonpath", str(python)],
+    )
+    for command in commands:
+        told = subprocess.run(
+            [sys.executable, "-m", *command, "program.py"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=clean,
+        ).stdout
+        assert re.search(r"Tensor\"", told) and '"onse"' in told, told
 
 
 def test_the_program_runs():
