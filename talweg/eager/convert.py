@@ -369,7 +369,7 @@ def _from_list(value: object, dtype: DType | None) -> Any:
             raise _mixed()
         return _strings(array, dtype)
     first = _first_leaf(value)
-    if len(kinds) > 1 and (bool in kinds or (complex in kinds and not np.iscomplexobj(first))):
+    if len(kinds) > 1 and _clash(kinds, first, dtype):
         raise _mixed()
     if dtype is None and getattr(first, "dtype", None) in (np.float16, np.float64):
         dtype = of_numpy(first.dtype)  # those keep it when they come first, as in TensorFlow
@@ -377,6 +377,14 @@ def _from_list(value: object, dtype: DType | None) -> Any:
             _check_finite(array, dtype)
     widest = next(kind for kind in (complex, float, int, bool) if kind in kinds)
     return _cast_list(array, widest, dtype)
+
+
+def _clash(kinds: set, first: Any, dtype: DType | None) -> bool:
+    """Whether numbers of several kinds are no list: the first one tells what they are."""
+    if isinstance(first, (bool, np.bool_)):
+        return dtype is None or not (dtype.is_floating or dtype in (int32, int64))
+    complex_wanted = dtype is not None and dtype.is_complex
+    return complex in kinds and not np.iscomplexobj(first) and not complex_wanted
 
 
 def _first_leaf(value: object) -> Any:

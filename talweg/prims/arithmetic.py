@@ -115,7 +115,7 @@ class div:
 
 
 def _power(x, y):
-    if np.asarray(x).dtype.kind in "iu" and np.any(np.less(y, 0)):
+    if np.asarray(x).dtype.kind in "iu" and np.size(x) and np.any(np.less(y, 0)):
         raise invalid(
             "TW209",
             "Integers to negative integer powers are not allowed",

@@ -84,7 +84,7 @@ def _are_integers(x: np.generic | np.ndarray, y: int | np.generic | np.ndarray) 
     """Whether the operands are integers; if so, the divisor must have no zeros."""
     if np.result_type(x, y).kind not in "iu":
         return False
-    if not np.all(y):
+    if not np.all(y) and np.size(x):
         raise invalid("TW209", "Integer division by zero", "a divisor without zeros")
     return True
 

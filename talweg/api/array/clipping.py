@@ -78,7 +78,8 @@ def clip_by_norm(
     x = _values(t)
     if x.dtype not in INEXACT:
         raise invalid("TW102", f"clip_by_norm: t has dtype {x.dtype.name}", "floats")
-    bound = matching_list((x, clip_norm))[1]
+    bound = tensor(clip_norm, hint=x.dtype)
+    bound = bound if bound.dtype is x.dtype else arithmetic.cast(bound, dtype=x.dtype)
     bound = arithmetic.maximum(bound, arithmetic.zeros_of(bound))
     chosen = axes_argument(axes, len(x.dims), "clip_by_norm", "axes")
     total = reduce.reduce_sum(x * x, axes=chosen, keepdims=True)

@@ -402,7 +402,9 @@ def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None)
     array([[1, 1],
            [0, 2]], dtype=int32)
     """
-    i, shape = tensor(indices), tensor(dims)
+    shape = tensor(dims)
+    i = tensor(indices, hint=shape.dtype)
+    shape = shape if isinstance(dims, Tensor) else tensor(dims, hint=i.dtype)
     for x, argument in ((i, "indices"), (shape, "dims")):
         if x.dtype not in INTEGERS and 0 not in x.dims:
             raise invalid("TW102", f"unravel_index: {argument} is {x.dtype.name}", "integers")

@@ -29,6 +29,7 @@ from talweg.core.dtypes import (
 from talweg.core.errors import invalid, type_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
+from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
@@ -136,6 +137,8 @@ def zeros_like(
     """
     if isinstance(input, RaggedTensor):
         return input.with_flat_values(zeros_like(input.flat_values, dtype))  # type: ignore
+    if isinstance(input, SparseTensor):
+        return zeros(input.dense_shape, input.dtype if dtype is None else dtype)
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
@@ -162,6 +165,8 @@ def ones_like(
     """
     if isinstance(input, RaggedTensor):
         return input.with_flat_values(ones_like(input.flat_values, dtype))  # type: ignore
+    if isinstance(input, SparseTensor):
+        return ones(input.dense_shape, input.dtype if dtype is None else dtype)
     x = tensor(input)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:

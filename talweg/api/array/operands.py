@@ -46,6 +46,8 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
     if found.dtype not in INTEGERS and not (
         empty and 0 in found.dims and not is_tensor_like(value)
     ):
+        if found.dtype.is_bool and not is_tensor_like(value):
+            return np.asarray(found._array).astype(np.int32)  # type: ignore
         raise invalid(
             "TW102",
             f"{function}: {argument} has dtype {found.dtype.name}",

@@ -309,9 +309,11 @@ def depth_to_space(
 
 
 def _block_arguments(function: str, x: Any, block_shape: object, pads: object, word: str) -> tuple:
-    blocks = integer_vector(block_shape, function, "block_shape")
-    rank = len(blocks)
     array = integer_array(pads, function, word)
+    blocks = integer_vector(block_shape, function, "block_shape", scalar=array.ndim == 2)
+    if np.ndim(block_shape) == 0 and array.ndim == 2:  # one number stands for all
+        blocks = blocks * len(array)
+    rank = len(blocks)
     if len(x.dims) < rank + 1:
         raise invalid("TW203", f"{function}: input has shape {x.dims}", f"rank >= {rank + 1}")
     if array.shape != (rank, 2):

@@ -11,6 +11,7 @@ from talweg.api.array.gathering import inside
 from talweg.api.array.operands import dims_or_none, integer_vector, sized, unsized_vector
 from talweg.api.export import export
 from talweg.core.dims import below
+from talweg.core.dtypes import int64
 from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.eager.operators import matching_list
@@ -39,6 +40,8 @@ def scatter_nd(
     array([4, 0, 2, 0], dtype=int32)
     """
     i, u = tensor(indices), tensor(updates)
+    if isinstance(shape, Tensor) and not isinstance(indices, Tensor) and shape.dtype is int64:
+        i = tensor(indices, hint=int64)
     if isinstance(shape, Tensor) and shape.dtype is not i.dtype:
         raise invalid(
             "TW102",

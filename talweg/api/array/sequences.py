@@ -274,7 +274,7 @@ def _real(x: Any, argument: str) -> None:
 def sequence_mask(
     lengths: TensorLike,
     maxlen: TensorLike | None = None,
-    dtype: DTypeLike = bool_,
+    dtype: DTypeLike | None = bool_,
     name: str | None = None,
 ) -> Tensor:
     """True at the first lengths[i] of `maxlen` places, for every length.
@@ -288,6 +288,7 @@ def sequence_mask(
            [ True,  True,  True]])
     """
     x = tensor(lengths)
+    dtype = bool_ if dtype is None else dtype
     if in_graph():
         return _mask_in_graph(x, maxlen, as_dtype(dtype))
     if maxlen is None:

@@ -134,7 +134,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     [-1.0, 1.0]
     """
     x = image_tensor(image, "per_image_standardization", most=None)
-    x = x if x.dtype in OWN else cast(x, float32)
+    x = x if x.dtype is float32 else cast(x, float32)
     axes = [-1, -2, -3]
     count = cast(reduce_prod(shape(x)[-3:]), x.dtype)
     deviation = maximum(reduce_std(x, axes, keepdims=True), rsqrt(count))

@@ -70,7 +70,12 @@ def crop_and_resize(
     if method not in ("bilinear", "nearest"):
         raise invalid("TW207", f"{function}: method {method!r}", "'bilinear' or 'nearest'")
     boxes = ensure_shape(boxes, [None, 4])
-    rows, columns = integer_vector(crop_size, function, "crop_size")
+    if owners.ndim != 1 or differ(owners.dims[0], boxes.dims[0]):
+        raise invalid("TW204", f"{function}: box_index has incompatible shape {owners.dims}")
+    wanted = integer_vector(crop_size, function, "crop_size")
+    if len(wanted) != 2:
+        raise invalid("TW205", f"{function}: crop_size must have two elements, got {wanted}")
+    rows, columns = wanted
     count, height, width, channels = sizes(x)
     y = _places(boxes[:, 0], boxes[:, 2], rows, height)
     z = _places(boxes[:, 1], boxes[:, 3], columns, width)
@@ -231,6 +236,10 @@ def extract_glimpse(
     if noise not in ("uniform", "gaussian", "zero"):
         raise value_error("TW207", f"{function}: noise {noise!r}", "'uniform', 'gaussian', 'zero'")
     window = integer_vector(size, function, "size")
+    if len(window) != 2:
+        raise invalid("TW205", f"{function}: size is {window}", "two numbers")
+    if offsets.ndim != 2 or differ(offsets.dims[0], x.dims[0]) or differ(offsets.dims[1], 2):
+        raise invalid("TW204", f"{function}: offsets have shape {offsets.dims}", "[batch, 2]")
     count, height, width, channels = sizes(x)
     places = []
     for axis, (own, wanted) in enumerate(zip((height, width), window)):

@@ -21,6 +21,7 @@ from talweg.api.math.comparison import equal, less, less_equal, maximum, minimum
 from talweg.api.math.rounding import floor
 from talweg.api.nn.convolution import depthwise_conv2d
 from talweg.core.dims import differ
+from talweg.core.dtypes import float32
 from talweg.core.errors import FailedPreconditionError, compose
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _channels(images: TensorLike, function: str) -> tuple:
-    x = tensor(images)
+    x = tensor(images, hint=float32)
     if not x.dims or differ(x.dims[-1], 3):
         text = compose("TW204", f"{function}: images of shape {x.dims}", "3 channels, last")
         raise FailedPreconditionError(None, None, text)

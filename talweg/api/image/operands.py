@@ -6,11 +6,12 @@ from typing import Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import shape
+from talweg.core.dims import same
 from talweg.core.errors import value_error
 
 
 def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
-    """`image` as a tensor of rank 3 up to `most`; ValueError for another rank."""
+    """`image` as a tensor of rank 3 up to `most`; ValueError for another rank, or no pixels."""
     x = tensor(image)
     if x.ndim < 3:
         raise value_error(
@@ -20,6 +21,8 @@ def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
         raise value_error(
             "TW203", f"{function}: 'image' (shape {x.dims}) must have either 3 or 4 dimensions"
         )
+    if any(same(n, 0) for n in x.dims[-3:]):
+        raise value_error("TW205", f"inner 3 dims of 'image.shape' must be > 0: {x.dims}")
     return x
 
 

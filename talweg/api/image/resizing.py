@@ -15,6 +15,7 @@ from talweg.api.array.shapes import expand_dims, squeeze
 from talweg.api.export import export, graph_aware
 from talweg.api.image import weights
 from talweg.api.image.resampling import resample
+from talweg.core.dims import same
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -68,6 +69,8 @@ def resize(
     x = tensor(images)
     if x.ndim not in (3, 4):
         raise value_error("TW203", f"'images' of shape {x.dims}", "either 3 or 4 dimensions")
+    if any(same(n, 0) for n in x.dims[-3:]):
+        raise invalid("TW205", "input image must be of non-zero size", "at least one pixel")
     if method not in (*weights.KERNELS, "nearest", "area"):
         raise value_error("TW207", f"Resize method is not implemented: {method}")
     result = _of_any_size(x, size, method, preserve_aspect_ratio, antialias)
@@ -107,6 +110,8 @@ def _size(size: Any) -> tuple[int, int]:
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
     if len(given) != 2:
         raise value_error("TW205", f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}")
+    if not all([hasattr(n, "__index__") for n in given]):
+        raise value_error("TW205", f"'size' must be a 1-D int32 Tensor, got {size}")
     rows, columns = (operator.index(n) for n in given)
     if rows <= 0 or columns <= 0:
         raise invalid("TW205", f"'size' {rows}, {columns}", "positive numbers")
@@ -149,6 +154,11 @@ def resize_with_pad(
     x = tensor(image)
     if x.ndim not in (3, 4):
         raise value_error("TW203", f"'image' of shape {x.dims}", "either 3 or 4 dimensions")
+    for size, name in ((target_height, "target_height"), (target_width, "target_width")):
+        if type(size) is int and size <= 0:
+            raise value_error("TW205", f"resize_with_pad: {name} must be > 0.")
+    if any(same(n, 0) for n in x.dims[-3:]):
+        raise value_error("TW205", f"inner 3 dims of 'image.shape' must be > 0: {x.dims}")
     height, width = (operator.index(n) for n in x.dims[-3:-1])
     ratio = max(width / target_width, height / target_height)
     rows, columns = int(height / ratio), int(width / ratio)

@@ -23,7 +23,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.sin([0.0, 0.5]).numpy().round(4)
     array([0.    , 0.4794], dtype=float32)
     """
-    return elementwise(transcendental.sin, x)
+    return keeping_zeros(transcendental.sin, x)
 
 
 @export("math.cos", "cos")
@@ -49,7 +49,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.tan([0.0, 0.5]).numpy().round(4)
     array([0.    , 0.5463], dtype=float32)
     """
-    return elementwise(transcendental.tan, x)
+    return keeping_zeros(transcendental.tan, x)
 
 
 @export("math.asin", "asin")
@@ -62,7 +62,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.asin([0.0, 1.0]).numpy().round(4)
     array([0.    , 1.5708], dtype=float32)
     """
-    return elementwise(transcendental.asin, x)
+    return keeping_zeros(transcendental.asin, x)
 
 
 @export("math.acos", "acos")
@@ -88,7 +88,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.atan([0.0, 1.0]).numpy().round(4)
     array([0.    , 0.7854], dtype=float32)
     """
-    return elementwise(transcendental.atan, x)
+    return keeping_zeros(transcendental.atan, x)
 
 
 @export("math.sinh", "sinh")
@@ -101,7 +101,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.sinh([0.0, 1.0]).numpy().round(4)
     array([0.    , 1.1752], dtype=float32)
     """
-    return elementwise(transcendental.sinh, x)
+    return keeping_zeros(transcendental.sinh, x)
 
 
 @export("math.cosh", "cosh")
@@ -140,7 +140,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.asinh([0.0, 1.0]).numpy().round(4)
     array([0.    , 0.8814], dtype=float32)
     """
-    return elementwise(transcendental.asinh, x)
+    return keeping_zeros(transcendental.asinh, x)
 
 
 @export("math.acosh", "acosh")
@@ -166,7 +166,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.atanh([0.0, 0.5]).numpy().round(4)
     array([0.    , 0.5493], dtype=float32)
     """
-    return elementwise(transcendental.atanh, x)
+    return keeping_zeros(transcendental.atanh, x)
 
 
 @export("math.atan2", "atan2")

@@ -16,6 +16,7 @@ from talweg.api.array.creating import fill, ones_like, zeros_like
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.joining import concat, stack
 from talweg.api.array.operands import size_tensor
+from talweg.api.array.passing import get_static_value
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.array.sequences import sequence_mask
 from talweg.api.array.shapes import ensure_shape, reshape, transpose
@@ -36,8 +37,9 @@ from talweg.api.math.scans import cumsum
 from talweg.api.nn.activation import log_softmax
 from talweg.api.sparse.form import to_dense
 from talweg.api.tensors import cast
+from talweg.core.dims import differ
 from talweg.core.dtypes import float32, float64, int32, int64
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import FailedPreconditionError, compose, invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import ctc_beams
@@ -209,6 +211,9 @@ def ctc_greedy_decoder(
     array([0, 1])
     """
     x, lengths = tensor(inputs), cast(sequence_length, int32)
+    _check_decoder(x, lengths)
+    if blank_index is not None and not -x.dims[2] <= blank_index < x.dims[2]:
+        raise invalid("TW207", f"blank_index is {blank_index}", f"in [-{x.dims[2]}, {x.dims[2]})")
     blank = x.dims[2] - 1 if blank_index is None else blank_index
     blank = blank + x.dims[2] if blank < 0 else blank
     best = transpose(argmax(x, axis=2, output_type=int32))
@@ -221,6 +226,20 @@ def ctc_greedy_decoder(
     total = -reduce_sum(where(inside, scores, zeros_like(scores)), axis=1, keepdims=True)
     longest = reduce_max(reduce_sum(cast(kept, int64), axis=1))
     return [_as_sparse(best, kept, longest)], total
+
+
+def _check_decoder(x: Any, lengths: Any) -> Any:
+    """The inputs of a decoder; InvalidArgumentError for another rank, FailedPreconditionError..."""
+    if x.ndim != 3:
+        raise invalid("TW203", f"inputs is not a 3-Tensor, but has shape {x.dims}")
+    if differ(lengths.dims[0] if lengths.ndim else 0, x.dims[1]):
+        text = f"len(sequence_length) != batch_size: {lengths.dims} and {x.dims[1]}"
+        raise FailedPreconditionError(None, None, compose("TW204", text))
+    known = get_static_value(lengths)
+    if known is not None and type(x.dims[0]) is int and np.any(known > x.dims[0]):
+        text = f"sequence_length {known.tolist()}"
+        raise FailedPreconditionError(None, None, compose("TW207", text, f"at most {x.dims[0]}"))
+    return x
 
 
 @export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
@@ -236,7 +255,11 @@ def ctc_beam_search_decoder(
     >>> [len(path.values) for path in decoded]
     [0, 1]
     """
-    scores = log_softmax(tensor(inputs))
+    scores = log_softmax(_check_decoder(tensor(inputs), tensor(sequence_length, hint=int32)))
+    if top_paths < 1:
+        raise invalid("TW207", f"top_paths of {top_paths} must be at least minimum 1")
+    if beam_width < top_paths:
+        raise invalid("TW207", f"beam_width {beam_width}", f"at least top_paths, {top_paths}")
     time, batch, _ = scores.dims
     labels, found = numpy_function(
         lambda s, n: ctc_beams.decode(s, n, beam_width, top_paths),

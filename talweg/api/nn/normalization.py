@@ -10,7 +10,7 @@ from talweg.api.export import export
 from talweg.api.nn.loss import precise
 from talweg.core.declare import check_dtype
 from talweg.core.dims import same_dims
-from talweg.core.dtypes import FLOATING, REAL, int32
+from talweg.core.dtypes import FLOATING, NUMERIC, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
@@ -64,7 +64,7 @@ def moments(
     (np.float32(3.0), np.float32(4.6666665))
     """
     given = tensor(x)
-    check_dtype("moments", "x", given.dtype, REAL)
+    check_dtype("moments", "x", given.dtype, NUMERIC)
     wide = precise(given)
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)

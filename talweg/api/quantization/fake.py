@@ -44,7 +44,7 @@ def _quantized(x: object, low: object, high: object, num_bits: int, narrow_range
     empty, scale, bottom, top = _nudged(stop(low), stop(high), num_bits, narrow_range)
     clipped = where(less(x, bottom), low, where(greater(x, top), high, x))
     inside = clip_by_value(stop(x), bottom, top)
-    found = floor((inside - bottom) / scale + 0.5) * scale + bottom
+    found = floor((inside - bottom) * (1.0 / scale) + 0.5) * scale + bottom
     found = where(empty, zeros_like(found), found)
     return clipped + stop(found - clipped)
 

@@ -36,15 +36,18 @@ def _beside(x: Any, number: object, axis: int | None, given: bool) -> Any:
     return look_up("reshape")(number, shape)
 
 
-def _rounded(x: object, low: object, high: object, ends: tuple[int, int], round_mode: str) -> Any:
+def _rounded(
+    x: object, low: object, high: object, ends: tuple[int, int], round_mode: str, clipped: bool
+) -> Any:
     """x as a multiple of the step that the range and the integers give."""
     least, most = ends
     scale = scale_of(low, high, least, most)
     one = look_up("ones_like")(scale)
     scale = look_up("where")(look_up("math.is_inf")(scale), one, scale)
     step = 1 / scale
-    inside = look_up("clip_by_value")(x, step * float(least), step * float(most))
-    whole = inside * scale
+    if clipped:
+        x = look_up("clip_by_value")(x, step * float(least), step * float(most))
+    whole = x * scale
     even = round_mode == "HALF_TO_EVEN"
     return (look_up("round")(whole) if even else look_up("floor")(whole + 0.5)) * step
 
@@ -63,7 +66,9 @@ def _prepared(
             low, high, message="Invalid range: input_min > input_max"
         )
         return x, low, high
-    axes = None if axis is None else [n for n in range(x.ndim) if n != axis % x.ndim]
+    if axis is not None and not -1 <= axis < x.ndim:
+        raise invalid("TW202", f"Shape must be at least rank {axis + 1} but is rank {x.ndim}")
+    axes = None if axis in (None, -1) else [n for n in range(x.ndim) if n != axis % x.ndim]
     values = stop_gradient(x)
     return (
         x,
@@ -99,7 +104,7 @@ def quantize_and_dequantize_v2(
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     values = [stop_gradient(value) for value in (x, low, high)]
-    found = stop_gradient(_rounded(values[0], values[1], values[2], ends, round_mode))
+    found = stop_gradient(_rounded(*values, ends, round_mode, range_given))
     given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
     passes = look_up("logical_and")(x >= given[0], x <= given[1])
     nothing = look_up("zeros_like")(x)
@@ -129,5 +134,5 @@ def quantize_and_dequantize(
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     values = [stop_gradient(value) for value in (x, low, high)]
-    found = _rounded(values[0], values[1], values[2], ends, round_mode)
+    found = _rounded(*values, ends, round_mode, range_given)
     return x + stop_gradient(found - x)

@@ -11,7 +11,7 @@ import numpy as np
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export, graph_aware, look_up
-from talweg.core.dtypes import as_dtype, bool_, int64
+from talweg.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.eager import partition, ragged_rows
@@ -163,27 +163,46 @@ def range_(
     """
     if limits is None:
         starts, limits = 0, starts
-    given = [array_of(tensor(x, dtype)) for x in (starts, limits, deltas)]
-    kind = np.result_type(*given)
-    columns = np.broadcast_arrays(*(np.atleast_1d(x.astype(kind)) for x in given))
+    given = [tensor(x, dtype) for x in (starts, limits, deltas)]
+    kind = as_dtype(dtype) if dtype is not None else _widest([x.dtype for x in given])
+    kind = kind.numpy_dtype
+    parts = [array_of(x).astype(kind) for x in given]
+    sizes = {x.shape for x in parts if x.ndim}
+    if len(sizes) > 1 or any(len(size) > 1 for size in sizes):
+        raise invalid(
+            "TW204", f"ragged.range: shapes {[x.shape for x in parts]}", "scalars or equal vectors"
+        )
+    columns = np.broadcast_arrays(*map(np.atleast_1d, parts))
     if np.any(columns[2] == 0):
-        raise value_error("TW207", "ragged.range: deltas has a 0")
+        raise invalid("TW207", "ragged.range: Requires delta != 0")
     rows = [np.arange(a, b, c).astype(kind) for a, b, c in zip(*columns)]
     values = wrap(np.concatenate([np.zeros(0, kind), *rows]).astype(kind))
     lengths = np.array([len(row) for row in rows], as_dtype(row_splits_dtype).numpy_dtype)
     return RaggedTensor.from_row_lengths(values, lengths)
 
 
+def _widest(kinds: list) -> DType:
+    """The last of the dtypes of ranges that some argument has; TypeError for any other dtype."""
+    order = (int32, int64, float32, float64)
+    for kind in kinds:
+        if kind not in order:
+            raise type_error("TW102", f"ragged.range: dtype {kind.name}", "int32 to float64")
+    return max(kinds, key=order.index)
+
+
 @export("ragged.stack")
 def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
-    """Tensors or ragged tensors of one rank, along a new axis 0 or 1.
+    """Tensors or ragged tensors of one rank, along a new axis.
 
-    ValueError for an empty list, for ranks that differ, or another axis.
+    A tensor where all are tensors and the axis is the last one.  ValueError for an empty list, for
+    ranks that differ, or an axis out of range; InvalidArgumentError for rows that do not fit.
 
     >>> import talweg as tf
     >>> tf.ragged.stack([[1, 2], [3]])
     <tf.RaggedTensor [[1, 2], [3]]>
     """
+    if not isinstance(values, (list, tuple)):
+        values = [values]
     parts = [x if isinstance(x, RaggedTensor) else tensor(x) for x in values]
     if not parts:
         raise value_error("TW207", "ragged.stack: values is empty")
@@ -191,17 +210,31 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     if len(ranks) > 1:
         raise value_error("TW203", f"ragged.stack: the ranks {sorted(ranks)} differ", "one rank")
     rank = ranks.pop()
-    axis = axis + rank + 1 if axis < 0 else axis
-    if axis not in (0, 1) or rank == 0:
-        raise value_error("TW202", f"ragged.stack: axis={axis} for rank {rank}", "axis 0 or 1")
-    joined = _joined(parts)
-    counts = np.array([_rows_of(x) for x in parts])
-    splits = partition.splits_of_lengths(counts)
+    place = axis + rank + 1 if axis < 0 else axis
+    if not 0 <= place <= rank:
+        raise value_error("TW202", f"ragged.stack: axis={axis} out of bounds for rank {rank}")
+    return _stacked(parts, place, rank)
+
+
+def _stacked(parts: list, axis: int, rank: int) -> Any:
+    dense = not any(isinstance(x, RaggedTensor) for x in parts)
+    if axis == rank and dense:
+        return look_up("stack")(parts, axis)
+    if axis > 1:
+        rows = [x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in parts]
+        splits = array_of(rows[0].row_splits)
+        if any(not np.array_equal(array_of(x.row_splits), splits) for x in rows):
+            raise invalid("TW204", "ragged.stack: the rows have different lengths")
+        return rows[0].with_values(_stacked([x.values for x in rows], axis - 1, rank - 1))
+    joined = _joined(parts, deep=rank > 1)
+    counts = np.array([_rows_of(x) for x in parts], np.int32 if rank == 1 else np.int64)
     if axis == 0:
-        return RaggedTensor._of(joined, wrap(splits))
+        return RaggedTensor._of(joined, wrap(partition.splits_of_lengths(counts)))
+    if len(set(counts.tolist())) > 1:
+        raise invalid("TW204", f"ragged.stack: {counts.tolist()} rows", "as many rows in each")
     order = np.arange(counts.sum()).reshape(len(parts), -1).T.reshape(-1)
     rows = ragged_rows.take(joined, order)
-    return RaggedTensor._of(rows, wrap(np.arange(counts[0] + 1) * len(parts)))
+    return RaggedTensor._of(rows, wrap(np.arange(counts[0] + 1, dtype=np.int64) * len(parts)))
 
 
 def _rows_of(x: Any) -> int:
@@ -209,9 +242,12 @@ def _rows_of(x: Any) -> int:
     return len(array_of(x.row_splits)) - 1 if isinstance(x, RaggedTensor) else index(x.dims[0])
 
 
-def _joined(parts: list) -> Any:
-    """Tensors or ragged tensors one after the other along the first axis."""
-    dense = not any(isinstance(x, RaggedTensor) for x in parts)
+def _joined(parts: list, deep: bool = False) -> Any:
+    """Tensors or ragged tensors one after the other along the first axis.
+
+    deep: with rows of their own, whatever their shapes.
+    """
+    dense = not deep and not any(isinstance(x, RaggedTensor) for x in parts)
     if dense and len({x.dims[1:] for x in parts}) == 1:
         return layout.concat(*parts, axis=0)
     ragged = [x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in parts]
@@ -290,13 +326,20 @@ def segment_ids_to_row_splits(
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
     array([0, 2, 2, 3])
     """
-    rows = array_of(tensor(segment_ids, hint=int64))
+    own = num_segments.dtype if isinstance(num_segments, Tensor) else int64
+    rows = array_of(tensor(segment_ids, hint=own))
     if rows.dtype.kind != "i":
         raise type_error("TW102", f"segment_ids has dtype {rows.dtype}", "int32 or int64")
-    count = None if num_segments is None else int(array_of(tensor(num_segments)))
-    count = partition.check_rows(rows, count, "segment_ids_to_row_splits")
+    if rows.ndim != 1:
+        raise value_error("TW203", f"Shape {rows.shape} must have rank 1")
+    if rows.size and rows.min() < 0:
+        raise invalid("TW206", "segment_ids has negative numbers", "numbers of at least 0")
+    counts = np.bincount(rows)
+    if num_segments is not None:
+        count = int(array_of(tensor(num_segments)))
+        counts = np.concatenate([counts, np.zeros(max(0, count - len(counts)), np.int64)])[:count]
     dtype = as_dtype(out_type).numpy_dtype if out_type is not None else rows.dtype
-    return wrap(partition.splits_of_rows(rows, count).astype(dtype))
+    return wrap(partition.splits_of_lengths(counts).astype(dtype))
 
 
 @export("ragged.stack_dynamic_partitions")

@@ -14,6 +14,7 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
 
+DEVIATIONS = ("math.reduce_variance", "math.reduce_std")
 SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "reduce_min": "min"}
 
 
@@ -53,6 +54,12 @@ def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keep
         total = _reduced(look_up("reduce_sum"), "reduce_sum", x, axes, keepdims)
         ones = look_up("ones_like")(x)
         return total / _reduced(look_up("reduce_sum"), "reduce_sum", ones, axes, keepdims)
+    if kind in DEVIATIONS and len(axes) > 1:
+        mean = _reduced(look_up("reduce_mean"), "reduce_mean", x, axes, keepdims)
+        squares = _reduced(
+            look_up("reduce_mean"), "reduce_mean", look_up("square")(x), axes, keepdims
+        )
+        return _deviation(kind, mean, squares)
     for place in reversed(axes):
         if isinstance(x, RaggedTensor):
             x = _along(original, kind, x, place)
@@ -78,13 +85,17 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
     if kind == "reduce_mean":
         total = _along(original, "reduce_sum", x, axis)
         return total / _along(original, "reduce_sum", look_up("ones_like")(x), axis)
-    if kind in ("math.reduce_variance", "math.reduce_std"):
-        square = look_up("square")
+    if kind in DEVIATIONS:
         mean = _along(original, "reduce_mean", x, axis)
-        found = _along(original, "reduce_mean", square(x), axis) - square(mean)
-        found = look_up("maximum")(found, look_up("zeros_like")(found))
-        return found if kind.endswith("variance") else look_up("sqrt")(found)
+        return _deviation(kind, mean, _along(original, "reduce_mean", look_up("square")(x), axis))
     return along_rows(x, axis, look_up(f"math.unsorted_segment_{SEGMENTS[kind]}"))
+
+
+def _deviation(kind: str, mean: Any, squares: Any) -> Any:
+    """The variance or its root, of the means of the numbers and of their squares."""
+    found = squares - look_up("square")(mean)
+    found = look_up("maximum")(found, look_up("zeros_like")(found))
+    return found if kind.endswith("variance") else look_up("sqrt")(found)
 
 
 def along_rows(x: RaggedTensor, axis: int, segment: Callable[..., Any]) -> Any:

@@ -9,7 +9,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.api.signal.transforms import irfft, resized, rfft
 from talweg.api.signal.windows import hann_window
-from talweg.core.dims import Dim, below, largest, same
+from talweg.core.dims import Dim, below, largest
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -109,7 +109,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     if step < 1:
         raise invalid("TW207", f"overlap_and_add: frame_step={step}", "at least 1")
     count, length = x.dims[-2:]
-    size = largest((count - 1) * step + length, 0) if not same(count, 0) else 0
+    size = largest((count - 1) * step + length, 0)
     return fourier.overlap_add(x, step=step, size=size)
 
 

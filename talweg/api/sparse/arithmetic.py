@@ -64,7 +64,7 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
 
 @export("sparse.add")
 def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
-    """a + b; sparse if both are, without the values whose modulus is below `threshold`.
+    """a + b; sparse if both are, without the sums of two whose modulus is below `threshold`.
 
     TypeError if neither is sparse, InvalidArgumentError where shapes differ.
 
@@ -83,7 +83,13 @@ def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
     size = operators.absolute(total.values)
     limit = tensor(threshold, hint=size.dtype)
     limit = limit if limit.dtype is size.dtype else arithmetic.cast(limit, dtype=size.dtype)
-    return kept_where(total, arithmetic.greater_equal(size, limit))
+    met = _union(_ones(a.narrowed()), _ones(b.narrowed()), "sparse.add", arithmetic.add).values
+    alone = arithmetic.less(met, wrap(np.int32(2)))
+    return kept_where(total, arithmetic.logical_or(alone, arithmetic.greater_equal(size, limit)))
+
+
+def _ones(x: SparseTensor) -> SparseTensor:
+    return x.with_values(layout.broadcast_to(wrap(np.int32(1)), shape=x.values.dims))
 
 
 @export("sparse.maximum")
@@ -294,7 +300,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def fill_empty_rows(
     sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
 ) -> tuple[Any, ...]:
-    """The matrix with `default_value` at column 0 of each row without values; which rows these are.
+    """The tensor with `default_value` first in each row without values; which rows these are.
+
+    default_value: a scalar.
 
     >>> import talweg as tf
     >>> x, empty = tf.sparse.fill_empty_rows(tf.SparseTensor([[1, 0]], [5], [2, 2]), 9)
@@ -303,14 +311,19 @@ def fill_empty_rows(
     """
     x = sparse(sp_input, "sparse.fill_empty_rows")
     dims = dims_of(x)
-    if len(dims) != 2:
-        raise invalid("TW203", f"sparse.fill_empty_rows: shape {dims}", "a matrix")
     at_row = joining.unstack(x.indices, axis=1)[0]
     found = segment.segment_sum(arithmetic.one_like(at_row), at_row, count=dims[0])
     empty = arithmetic.equal(found, arithmetic.zeros_of(found))
     rows = nonzero(empty)
-    added = layout.broadcast_to(tensor(default_value, dtype=x.dtype), shape=rows.dims[:1])
-    first = layout.concat(rows, arithmetic.zeros_of(rows), axis=1)
+    default = tensor(default_value, dtype=x.dtype)
+    if default.ndim:
+        raise invalid("TW203", f"default_value has shape {default.dims}", "a scalar")
+    added = layout.broadcast_to(default, shape=rows.dims[:1])
+    if len(dims) > 1:
+        zeros = (arithmetic.zeros_of(rows),) * (len(dims) - 1)
+        first = layout.concat(rows, *zeros, axis=1)
+    else:
+        first = rows
     places = layout.concat(x.indices, first, axis=0)
     values = layout.concat(x.values, added, axis=0)
     return reorder(made(places, values, dims)), empty

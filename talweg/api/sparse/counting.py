@@ -57,6 +57,8 @@ def bincount(
         amounts = None if amounts is None else taken(amounts, kept)
     needed = number_of_bins(flat, argument=("sparse.bincount", "values"))
     size = largest(integer_scalar(needed, "sparse.bincount", "values"), minlength or 0)
+    if maxlength is not None:
+        size = integer_scalar(tensor(maxlength), "sparse.bincount", "maxlength")
     single = rows is None
     places, groups = grouped(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
     found = places.dims[0]
@@ -99,6 +101,6 @@ def _listed(values: object, axis: object) -> tuple:
             column = layout.reshape(counting(size=rows, dtype=int64), shape=(rows, 1))
             spread = layout.broadcast_to(column, shape=(rows, math.prod(dims[1:])))
             keys = layout.reshape(spread, shape=(count,))
-    if axis == 0 or keys is None:
+    if axis is None or axis == 0 or keys is None:
         return None, layout.broadcast_to(wrap(np.int64(0)), shape=(count,)), flat
     return rows, keys, flat

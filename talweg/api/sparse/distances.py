@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
 
 
 def _of_rows(x: np.ndarray) -> np.ndarray:
-    rows = x.reshape(x.shape[0], -1)
+    rows = x.reshape(x.shape[0], math.prod(x.shape[1:]))
     if rows.dtype.kind == "O" and rows.shape[1] > 1:
         hashes = [[fingerprints.fingerprint(value) for value in row] for row in rows]
         rows = np.array(hashes, np.uint64)

@@ -266,6 +266,9 @@ def slice_(
     x = sparse(sp_input, "sparse.slice")
     begin = integers(start, "sparse.slice", "start")
     wanted = integers(size, "sparse.slice", "size")
+    if not len(begin) == len(wanted) == len(dims_of(x)):
+        text = f"sparse.slice: start {list(begin)}, size {list(wanted)} for shape {dims_of(x)}"
+        raise invalid("TW204", text, "a number for each dimension")
     dims = [
         smallest(largest(have - first, 0), count)
         for have, first, count in zip(dims_of(x), begin, wanted)

@@ -161,7 +161,8 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         kernel = StringKernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
         rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
         return mapped(texts(input, "substr"), rule)
-    start, size = tensor(pos), tensor(len)
+    kind = next((each.dtype for each in (pos, len) if isinstance(each, Tensor)), None)
+    start, size = tensor(pos, hint=kind), tensor(len, hint=kind)
     for number in (start, size):
         if number.dtype not in (int32, int64) or number.dtype is not start.dtype:
             raise invalid(

@@ -73,7 +73,7 @@ def integer_reader(dtype: DType) -> Callable[[bytes], int]:
 
     def read(text: bytes) -> int:
         plain = text.strip(BLANKS)
-        if not _INTEGER.fullmatch(plain) or unsigned and plain[:1] in b"+-":
+        if not _INTEGER.fullmatch(plain) or unsigned and plain[:1] == b"-":
             raise _not_read(text)
         digits = plain.lstrip(b"+-").lstrip(b"0")
         value = int(plain) if len(digits) < 21 else high + 1

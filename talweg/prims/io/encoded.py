@@ -424,8 +424,8 @@ _CODES = {
     "EncodeBase64": _to_base64,
     "EncodeBase64Padded": base64.urlsafe_b64encode,
     "": bytes,
-    "ZLIB": zlib.decompress,
-    "GZIP": lambda data: zlib.decompress(data, 31),
+    "ZLIB": lambda data: zlib.decompress(data) if data else b"",
+    "GZIP": lambda data: zlib.decompress(data, 31) if data else b"",
 }
 
 
