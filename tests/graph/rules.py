@@ -98,6 +98,12 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
         UNKNOWN,
         "refused only where sizes are known",
     ),
+    (
+        r"image\.\w+\((\w+=)?tf\.zeros\(\[(2, )?0, 4, 3\]|glimpse\(input=wave\(2, 5"
+        r"|overlap_and_add\(signal=tf\.zeros\(\[0",
+        UNKNOWN,
+        "refused, or empty, only where sizes are known: an empty picture has no pixels to read",
+    ),
     (r"LinearOperatorPermutation\(\[0, 0\]\)", {"all"}, "refused only where values are known"),
     (r"is None", UNKNOWN, "refused only where sizes are known"),
     (
