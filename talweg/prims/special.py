@@ -141,8 +141,16 @@ class polygamma:
         return polygamma(a + 1, x)
 
 
+def _zeta_at_edges(z, x, q):
+    """ζ at its poles as TensorFlow has it: of an even order inf, of others a sign is not there."""
+    pole = (q <= 0) & (q == np.floor(q))
+    odd = (x % 2 != 0) & (x != 1) & ~np.isposinf(x)
+    z = np.where(pole & odd | np.isnan(x) | np.isnan(q) & (x != 1), np.nan, z)
+    return np.where(np.isposinf(x) & (q > 1), 0, z)
+
+
 @elementwise(
-    numpy=scipy_special("zeta"),
+    numpy=scipy_special("zeta", _zeta_at_edges),
     accepts=FLOATING,
     domain={"x": (1.5, 4), "q": (0.5, 3)},
     samples=(Sample([3], [3]), Sample([2, 1], [3]), Sample([], [2])),

@@ -173,3 +173,12 @@ def test_top_k_takes_nan_for_the_largest():
         ([np.nan, 1, np.nan], 3, [0, 2, 1]),
     ]:
         assert tf.math.top_k(tf.constant(values, tf.float32), k).indices.numpy().tolist() == places
+
+
+def test_zeta_at_its_edges():
+    """NaN was taken for inf at the poles, and the order inf gave NaN; values are TensorFlow's."""
+    inf, nan = float("inf"), float("nan")
+    x = tf.constant([nan, 1.5, 2.0, 1.0, inf, inf, inf, 2.0, 1.0], tf.float64)
+    q = tf.constant([0.0, -1.0, -1.0, -2.0, 2.0, 1.5, 0.0, nan, nan], tf.float64)
+    wanted = [nan, nan, inf, inf, 0.0, 0.0, inf, nan, inf]
+    np.testing.assert_array_equal(tf.math.zeta(x, q), wanted)
