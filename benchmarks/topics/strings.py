@@ -21,6 +21,7 @@ WORK = (
     "to_hash_bucket_fast",
     "lookup",
     "regex_replace",
+    "regex_groups",
     "regex_full_match",
 )
 
@@ -53,6 +54,7 @@ class Strings:
             "to_hash_bucket_fast": lambda: tf.strings.to_hash_bucket_fast(texts, 1000),
             "lookup": lambda: table.lookup(digits),
             "regex_replace": lambda: tf.strings.regex_replace(texts, "[0-9]+", "#"),
+            "regex_groups": lambda: tf.strings.regex_replace(texts, "(\\w+) and (\\w+)", r"\2 \1"),
             "regex_full_match": lambda: tf.strings.regex_full_match(texts, "Word[0-9]+ and .*"),
         }[work]
         if made().dtype != tf.string:

@@ -53,7 +53,8 @@ def _texts(random, count=64):
 
 @pytest.fixture
 def _at_once(monkeypatch):
-    monkeypatch.setattr("talweg.kernels.strings.automaton.worthwhile", lambda name, count: True)
+    for module in ("automaton", "captures"):
+        monkeypatch.setattr(f"talweg.kernels.strings.{module}.worthwhile", lambda *_: True)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -73,6 +74,34 @@ def test_same_as_one_by_one(seed, _at_once):
         found = kernel.of(texts, object, slow)
         if found is not None:
             assert found.tolist() == [slow(text) for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_groups_as_one_by_one(seed, _at_once):
+    """Groups in repetitions, alternatives, at the end of the text, without a part in the match."""
+    chance = random.Random(seed)
+    tail = chance.choice(["(a)?", "(b|(a))*", "((a)|b)+", "(a*)(b)?", "(-|$)", "(.)(.*)", ""])
+    pattern = regex.compiled(_pattern(chance) + tail.encode())
+    texts = _texts(chance)
+    for everywhere in (True, False):
+        rewrite = regex.Rewrite(chance.choice([rb"\1", rb"<\0>", rb"\2-\1x", rb"[\1]\\"]))
+
+        def slow(text, rewrite=rewrite, everywhere=everywhere):
+            return pattern.replaced(text, rewrite, everywhere)
+
+        kernel = pattern.replacement_kernel(rewrite, everywhere)
+        found = kernel and kernel.of(texts, object, slow)
+        if found is not None:
+            assert found.tolist() == [slow(text) for text in texts]
+
+
+def test_long_texts_with_groups_are_left_to_python(_at_once):
+    pattern = regex.compiled(b"(a)(b)?")
+    texts = np.array([b"ab" * 9, b"ab" * 4000, b"a" * 3000], object)
+    rewrite = regex.Rewrite(rb"\1\1\1\1\1\1\1")
+    kernel = pattern.replacement_kernel(rewrite, True)
+    found = kernel.of(texts, object, lambda text: pattern.replaced(text, rewrite, True))
+    assert found.tolist() == [b"a" * 63, b"a" * 28000, b"a" * 21000]
 
 
 def test_most_patterns_have_one():

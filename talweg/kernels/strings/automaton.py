@@ -3,7 +3,7 @@
 A state is the list of threads of Pike's machine (`pike.py`) after what was read, in their order, so
 that what matches first is what the machine finds (Cox 2010).  It has a row of a table: the row of
 the state after each byte of ASCII, as its distance in bytes, then whether it is a match, and
-whether it is one at the end of the text.  Groups are not known.
+whether it is one at the end of the text.  What groups matched, `captures.py` finds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MATCHES, MATCHES_AT_END = LETTERS, LETTERS + 1
 LARGEST = 400  # states that are worth a table
 DEAD = 0
 PLACES = ("begin text", "end text")  # that are asked for here
+SLOTS = 20  # of groups that a rewrite can name
 
 
 class Automaton:
@@ -36,12 +37,12 @@ class Automaton:
         self.program, self.ordered = Machine(tree, groups).program, ordered
         self._letters: dict[int, list[bool]] = {}
         self._numbers: dict[tuple, int] = {(): DEAD}
-        self._states: list[tuple] = [()]
+        self.states: list[tuple] = [()]
         self.first = self._number(self._closed([0], True))
         self.later = self._number(self._closed([0], False))
         rows: list[list[int]] = []
-        while len(rows) < len(self._states):
-            rows.append(self._row(self._states[len(rows)]))
+        while len(rows) < len(self.states):
+            rows.append(self._row(self.states[len(rows)]))
         self.table = np.array(rows, np.int32)
         self.empty = bool(self.table[[self.first, self.later], LETTERS:].any())
 
@@ -50,42 +51,61 @@ class Automaton:
         return state * ROW * 4
 
     def _number(self, state: tuple) -> int:
-        found = self._numbers.setdefault(state, len(self._states))
-        if found == len(self._states):
+        found = self._numbers.setdefault(state, len(self.states))
+        if found == len(self.states):
             if found > LARGEST:
                 raise ValueError
-            self._states.append(state)
+            self.states.append(state)
         return found
 
     def _closed(self, places: list[int], beginning: bool, end: bool = False) -> tuple:
         """The threads at instructions, with all that they reach without a character."""
-        found: list[int] = []
+        return tuple([at for at, _, _ in self._traced(places, beginning, end)])
+
+    def _traced(self, places: list[int], beginning: bool, end: bool = False) -> list[tuple]:
+        """As `_closed`: threads, the number of the place each came from, slots written, as bits."""
+        found: list[tuple] = []
         seen = set()
-        waiting = places[::-1]
+        waiting = [(at, origin, 0) for origin, at in enumerate(places)][::-1]
         while waiting:
-            at = waiting.pop()
+            at, origin, slots = waiting.pop()
             if at in seen:
                 continue
             seen.add(at)
             code, *rest = self.program[at]
             if code == JUMP:
-                waiting.append(rest[0])
+                waiting.append((rest[0], origin, slots))
             elif code == SPLIT:
-                waiting += [rest[1], rest[0]]
+                waiting += [(rest[1], origin, slots), (rest[0], origin, slots)]
             elif code == SAVE:
-                waiting.append(at + 1)
+                waiting.append((at + 1, origin, slots | 1 << rest[0] if rest[0] < SLOTS else slots))
             elif code == ASSERT:
                 if rest[0] not in PLACES:
                     raise ValueError
                 if beginning if rest[0] == PLACES[0] else end:
-                    waiting.append(at + 1)
+                    waiting.append((at + 1, origin, slots))
                 elif rest[0] == PLACES[1]:
-                    found.append(at)
+                    found.append((at, origin, slots))
             else:
-                found.append(at)
+                found.append((at, origin, slots))
                 if code == MATCH and self.ordered:
                     break
-        return tuple(found)
+        return found
+
+    def traced(self, state: tuple, letter: int) -> list[tuple[int, int]]:
+        """Of each thread after a letter: the place of the one before, the slots written."""
+        taking = [place for place, at in enumerate(state) if self._takes(at, letter)]
+        after = self._traced([state[place] + 1 for place in taking], False)
+        return [(taking[origin], slots) for _, origin, slots in after]
+
+    def traced_at_end(self, state: tuple) -> list[tuple[int, int]]:
+        """Of the thread that matches at the end of the text, if one does: as `traced`."""
+        ended = self._traced(list(state), False, end=True)
+        return [(place, bits) for at, place, bits in ended if self.program[at][0] == MATCH][:1]
+
+    def traced_start(self, beginning: bool) -> list[tuple[int, int]]:
+        """Of each thread at the start of a match: as `traced`."""
+        return [(0, slots) for _, _, slots in self._traced([0], beginning)]
 
     def _row(self, state: tuple) -> list[int]:
         row = []

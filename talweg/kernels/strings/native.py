@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.kernels.native import engine, translate
-from talweg.kernels.strings import native_patterns, native_tables, native_text, native_words
+from talweg.kernels.strings import (
+    native_captures,
+    native_patterns,
+    native_tables,
+    native_text,
+    native_words,
+)
 
 MANY = 20_000  # elements, in one call or several, that are worth compiling for
 SOME = 16  # that are worth a call of what is compiled
@@ -49,7 +55,7 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
         "increase": (_address(ctypes.pythonapi.Py_IncRef), 1),
         "decrease": (_address(ctypes.pythonapi.Py_DecRef), 1),
     }
-    homes = (native_text, native_words, native_tables, native_patterns)
+    homes = (native_text, native_words, native_tables, native_patterns, native_captures)
     kernel = next(getattr(home, name) for home in homes if hasattr(home, name))
     module = translate.NativeModule(outside, {"each": kernel})
     try:

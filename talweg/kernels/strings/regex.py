@@ -7,7 +7,8 @@ What runs a pattern:
     RE2     anything else, where the package google-re2 is installed
     Pike's  machine (`pike.py`) otherwise: Python, slow, and still linear
 
-Where there are many strings machine code runs an automaton (`automaton.py`), if there is one.
+Where there are many strings machine code runs an automaton (`automaton.py`), if there is one; what
+groups matched it finds by going back (`captures.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from talweg.core.errors import invalid
 from talweg.kernels.strings import pike, regex_syntax
 from talweg.kernels.strings.automaton import Automaton, MatchKernel, ReplacementKernel
+from talweg.kernels.strings.captures import Captures, GroupKernel
 from talweg.kernels.strings.regex_syntax import Branch, Characters, GroupNode, Node, RepeatNode
 
 _GROUP = re.compile(rb"\\(.?)", re.DOTALL)
@@ -90,10 +92,22 @@ class Pattern:
         """What answers for many strings whether they are matches."""
         return MatchKernel(lambda: self.unordered)
 
-    def replacement_kernel(self, rewrite: Rewrite, everywhere: bool) -> ReplacementKernel | None:
-        """What replaces in many strings; None where groups matter."""
-        if rewrite.constant is None or rewrite.broken:
+    @cached_property
+    def captures(self) -> Captures | None:
+        """Where groups of matches lie; None where the pattern has no automaton."""
+        try:
+            return self.ordered and Captures(self.ordered)
+        except ValueError:  # there would be many links
             return None
+
+    def replacement_kernel(
+        self, rewrite: Rewrite, everywhere: bool
+    ) -> ReplacementKernel | GroupKernel | None:
+        """What replaces in many strings; None where the rewrite leaves them as they are."""
+        if rewrite.broken or rewrite.largest > self.groups:
+            return None
+        if rewrite.constant is None:
+            return GroupKernel(lambda: self.captures, rewrite, everywhere)
         return ReplacementKernel(lambda: self.ordered, rewrite.constant, everywhere)
 
     def matches(self, text: bytes) -> bool:
