@@ -209,7 +209,7 @@ def test_items_are_not_assigned():
         (lambda: tf.global_variables_initializer, "TensorFlow 2 needs none"),
         (lambda: tf.nn.Linear, "use tf.keras.layers.Dense"),
         (lambda: x.append(1), "tf.stack"),
-        (lambda: tf.tpu, "TPUs"),
+        (lambda: tf.tpu.XLAOptions, "TPUs"),
     ],
 )
 def test_cures(program, cure):
