@@ -7,6 +7,8 @@ where a module defines it under its own name), another name for the same is a ro
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
 import inspect
 import re
@@ -73,6 +75,19 @@ def signature_of(value: Any) -> str:
         return ""
 
 
+@functools.cache
+def defined(module: str) -> frozenset[str]:
+    """The functions and classes that the text of a module defines; others are made as it runs."""
+    tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text("utf-8"))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return frozenset(
+        node.name
+        for part in tree.body
+        for node in ast.walk(part)
+        if isinstance(node, kinds) and (node is part or not isinstance(part, kinds))
+    )
+
+
 def entry(name: str, value: Any) -> list[str]:
     """The Markdown of one object under its public name."""
     lines = [f'<a id="{name}"></a>', ""]
@@ -80,7 +95,8 @@ def entry(name: str, value: Any) -> list[str]:
     if isinstance(value, str | int | float | tuple | frozenset | type(None)) or not own:
         return [*lines, f"## {name}", "", f"`{name} = {value!r}`"[:300].rstrip("`") + "`", ""]
     module = sys.modules.get(home or "")
-    if home and home.startswith("talweg.") and vars(module).get(own) is value:
+    written = home and home.startswith("talweg.") and own in defined(home)
+    if written and vars(module).get(own) is value:
         lines += [f"::: {home}.{own}", "    options:", f'      heading: "{name}"']
         return [*lines, f'      toc_label: "{name.rpartition(".")[2]}"', ""]
     text = markdown_of(inspect.getdoc(value) or "")

@@ -41,6 +41,16 @@ def test_every_public_name_has_an_entry():
         assert shown in text, name
 
 
+def test_what_is_rendered_stands_in_the_text():
+    """The generator of the site reads modules, and does not run them."""
+    for path, text in pages().items():
+        for target in re.findall(r"^::: (talweg\S+)$", text, re.M):
+            module, _, name = target.rpartition(".")
+            source = Path(ROOT, *module.split("."))
+            file = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
+            assert re.search(rf"(def|class) {name}\b", file.read_text("utf-8")), f"{path}: {target}"
+
+
 def test_links_of_the_tables_lead_to_entries():
     for path, text in pages().items():
         for page, anchor in re.findall(r"\| \[tf[\w.]*\]\(([\w.]+\.md)#([\w.]+)\)", text):
