@@ -21,7 +21,7 @@ from talweg.core.errors import InternalError
 from talweg.core.provenance import is_inner
 
 _CODE = re.compile(r"\[TW\d+\]\s*$")
-_NAME = re.compile(r"^(?:tf|tensorflow|talweg)\.([\w.]+) is not there")
+_NAME = re.compile(r"tf\.([\w.]+) .*\[TW402\]$")
 _MODULE = re.compile(r"^No module named '(?:tensorflow|talweg)\.([\w.]+)'")
 SHOWN = 12  # missing names that are listed
 
