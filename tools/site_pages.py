@@ -191,10 +191,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links out of docs/ (to files of the checkout) become text: the site has no such pages."""
+    """Links out of docs/ (to files of the checkout) become text: the site has no such pages.
+    Examples with their output are coloured as such."""
 
     if page.file.src_uri.startswith("api/"):
         return markdown
+    markdown = markdown.replace("```python\n>>>", "```pycon\n>>>")  # output is no code
     return re.sub(r"\[([^\]]*)\]\((?:\.\./)+(?!tutorials)([^)]*)\)", outer, markdown)
 
 

@@ -68,3 +68,11 @@ def test_codes_and_changes_have_pages():
     codes = pages()["codes.md"]
     assert all(f"## {p.stem}" in codes for p in (ROOT / "talweg/doctor/pages").glob("TW*.md"))
     assert "## 0.1.0" in pages()["changelog.md"]
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "polyfills: [iframe-worker.js]" in settings and "font: false" in settings
+    for path in (ROOT / "docs").glob("*.*s*"):
+        if path.suffix in (".css", ".js"):
+            assert "//" not in path.read_text("utf-8").replace("// ", ""), path.name
