@@ -31,7 +31,7 @@ from talweg.command.launch import FAILED, FINE, add_json, add_program, launch, p
 from talweg.command.timing import chrome, report
 from talweg.command.timing.clock import Clock
 from talweg.command.timing.report import LineProfile
-from talweg.command.timing.sampler import Sampler
+from talweg.command.timing.sampler import StackSampler
 from talweg.command.timing.seams import timed
 from talweg.core import settings
 
@@ -68,7 +68,7 @@ def recording() -> Iterator[Recording]:
     """Measure what is done inside the block; the kernels of compiled programs at its end."""
     found = Recording()
     with settings.profile(True):
-        with Sampler(found.clock) as sampler, timed(found.clock):
+        with StackSampler(found.clock) as sampler, timed(found.clock):
             found.clock.began = _now()
             try:
                 yield found

@@ -13,7 +13,7 @@ from talweg.core.provenance import is_inner
 INTERVAL = 0.002  # seconds
 
 
-class Sampler:
+class StackSampler:
     """Counts, by line of the program, how long a thread was there with nothing under way."""
 
     def __init__(self, clock: Clock, interval: float = INTERVAL):
@@ -24,7 +24,7 @@ class Sampler:
         self._over = threading.Event()
         self._looking = threading.Thread(target=self._look, daemon=True, name="talweg-profile")
 
-    def __enter__(self) -> Sampler:
+    def __enter__(self) -> StackSampler:
         self._looking.start()
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.metrics.state import Metric, matched, ratio, total, weighted
+from talweg.compat_v1.metrics.state import MetricState, matched, ratio, total, weighted
 from talweg.core.dtypes import float32, float64, int64
 from talweg.core.errors import value_error
 
@@ -21,7 +21,7 @@ def _mean(
     x: object, weights: list[Any] | None, metrics: object, updates: object, name: str
 ) -> tuple:
     """The mean of all elements in all runs, as a metric."""
-    metric = Metric(name, metrics, updates)
+    metric = MetricState(name, metrics, updates)
     product, w = weighted(x, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
@@ -62,7 +62,7 @@ def mean_tensor(
     name: Name = None,
 ) -> tuple:
     """(the weighted mean of each element, the update)."""
-    metric = Metric(name or "mean", metrics_collections, updates_collections)
+    metric = MetricState(name or "mean", metrics_collections, updates_collections)
     product, w = weighted(values, weights)
     metric.add(product, "total_tensor")
     metric.add(w, "count_tensor")
@@ -144,7 +144,9 @@ def root_mean_squared_error(
     """(the root of the mean of (predictions - labels)², the update)."""
     labels, predictions = matched(labels, predictions)
     error = look_up("square")(predictions - look_up("cast")(labels, predictions.dtype))
-    metric = Metric(name or "root_mean_squared_error", metrics_collections, updates_collections)
+    metric = MetricState(
+        name or "root_mean_squared_error", metrics_collections, updates_collections
+    )
     product, w = weighted(error, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
@@ -185,7 +187,7 @@ def mean_cosine_distance(
         weights = look_up("convert_to_tensor")(weights, float32)
         if weights.shape.rank == (products.shape.rank or 0) - 1:
             weights = look_up("expand_dims")(weights, dim)
-    metric = Metric(name or "mean_cosine_distance", metrics_collections, updates_collections)
+    metric = MetricState(name or "mean_cosine_distance", metrics_collections, updates_collections)
     product, w = weighted(products, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
@@ -193,7 +195,11 @@ def mean_cosine_distance(
 
 
 def _confusion(
-    labels: object, predictions: object, classes: int, weights: list[Any] | None, metric: Metric
+    labels: object,
+    predictions: object,
+    classes: int,
+    weights: list[Any] | None,
+    metric: MetricState,
 ) -> None:
     reshape = look_up("reshape")
     flat = [look_up("cast")(reshape(x, [-1]), int64) for x in (labels, predictions)]
@@ -214,7 +220,7 @@ def mean_iou(
     name: Name = None,
 ) -> tuple:
     """(the mean over classes of intersection over union, the confusion matrix as update)."""
-    metric = Metric(name or "mean_iou", metrics_collections, updates_collections)
+    metric = MetricState(name or "mean_iou", metrics_collections, updates_collections)
     _confusion(labels, predictions, num_classes, weights, metric)
 
     def compute(matrix: Any) -> Any:
@@ -241,7 +247,7 @@ def mean_per_class_accuracy(
     if num_classes < 1:
         raise value_error("TW207", f"num_classes is {num_classes}", "at least 1")
     label = name or "mean_per_class_accuracy"
-    metric = Metric(label, metrics_collections, updates_collections)
+    metric = MetricState(label, metrics_collections, updates_collections)
     hot = look_up("one_hot")(look_up("reshape")(labels, [-1]), num_classes)
     equal = look_up("cast")(look_up("equal")(*matched(labels, predictions)), float32)
     if weights is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 METRIC_VARIABLES = "metric_variables"
 
 
-class Metric:
+class MetricState:
     """The variables of one metric, and what is listed of it.
 
     `give` makes the pair that a metric is: its value now, and the operation that takes in what the

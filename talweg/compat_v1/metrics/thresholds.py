@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.metrics.state import Metric, flags, matched, ratio, weighted
+from talweg.compat_v1.metrics.state import MetricState, flags, matched, ratio, weighted
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 
@@ -22,7 +22,7 @@ EPSILON = 1e-7
 
 
 def _counts(
-    metric: Metric,
+    metric: MetricState,
     labels: object,
     predictions: object,
     thresholds: list | None,
@@ -61,7 +61,7 @@ def _counted(
     compute: Callable[..., Any],
 ) -> tuple:
     labels, predictions, weights, metrics, updates = given
-    metric = Metric(name, metrics, updates)
+    metric = MetricState(name, metrics, updates)
     rows = None if thresholds is None else [float(t) for t in thresholds]
     _counts(metric, labels, predictions, rows, weights, kinds)
     return metric.give(compute)

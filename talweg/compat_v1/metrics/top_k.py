@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.metrics.state import Metric, ratio, total
+from talweg.compat_v1.metrics.state import MetricState, ratio, total
 from talweg.core.dtypes import float64, int64
 from talweg.eager.composite import SparseTensor
 
@@ -51,7 +51,7 @@ def _metric(
     collections: tuple,
     recall: bool,
 ) -> tuple:
-    metric = Metric(name, *collections)
+    metric = MetricState(name, *collections)
     found, guessed, there = _hits(labels, places, class_id)
     w = 1.0 if weights is None else look_up("cast")(weights, float64)
     metric.add(total(found * w), "true_positive", float64)
@@ -144,7 +144,9 @@ def average_precision_at_k(
     name: Name = None,
 ) -> tuple:
     """(the mean of the precisions at 1 to k where there is a label, the update)."""
-    metric = Metric(name or f"average_precision_at_{k}", metrics_collections, updates_collections)
+    metric = MetricState(
+        name or f"average_precision_at_{k}", metrics_collections, updates_collections
+    )
     labels, places = _classes(labels), _best(predictions, k)
     if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
         labels = look_up("expand_dims")(labels, -1)

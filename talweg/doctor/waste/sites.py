@@ -125,7 +125,7 @@ def is_dropped(code: CodeType, offset: int) -> bool:
     )
 
 
-class Flows(ast.NodeVisitor):
+class LocalFlows(ast.NodeVisitor):
     """Which names of a function hold what was computed from one expression of it."""
 
     def __init__(self, source: tuple[int, int, int, int]):
@@ -179,7 +179,7 @@ def flows_into(start: Spot, end: Spot) -> bool:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     body = next((node for node in functions if _starts(node, start.code)), tree)
-    flows = Flows(source)
+    flows = LocalFlows(source)
     while flows.changed:
         flows.changed = False
         flows.visit(body)
