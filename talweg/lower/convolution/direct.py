@@ -14,6 +14,7 @@ from talweg.lower.convolution.filter_panels import FilterPanels, widths
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, rows_of_block
 from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.tile_results import all_shared, tile_results
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Tile, Update, When, load, within
@@ -53,7 +54,7 @@ class DirectConvolution(PaddedInput):
             panel = Axis("p", one.count)
             inner = self._panel(one, Index.of(group), Index.of(panel))
             loops += wrapped([group, panel, self.image, self.block], inner, "parallel")
-        found = [Kernel(name, loops, names)]
+        found = [Kernel(name, all_shared(loops), names)]
         if self.copy is not None:
             copying = wrapped([self.image], self.copying(), "parallel")
             found.insert(0, Kernel(f"{name}padded", copying, names))
@@ -218,11 +219,13 @@ class DirectConvolution(PaddedInput):
         self, panels: FilterPanels, group: Index, panel: Index, at: list, first: Index, tile: Tile
     ) -> list:
         """What is done with the numbers of a tile."""
-        m, n = Axis("m", tile.dims[0]), Axis("n", panels.used)
-        channel = group * self.windows.width + panel * panels.width + panels.first + n
-        index = self.result_index(*self._split(at, first + m), channel)
-        stores = self.builder.results(self.value, index, tile.at(m, n))
-        return [For(m, [For(n, stores, "vector")], "unroll")]
+        before = group * self.windows.width + panel * panels.width + panels.first
+
+        def results(m: Axis, n: Axis, found: Expr) -> list:
+            index = self.result_index(*self._split(at, first + m), before + n)
+            return self.builder.results(self.value, index, found)
+
+        return tile_results(self.builder, tile, panels.used, results)
 
 
 def _runs(rows: int, together: int) -> list[tuple[int, int, int]]:

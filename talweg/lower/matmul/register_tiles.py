@@ -7,6 +7,10 @@ panel and 6 of x, each the same number in all lanes, for 12 products.  Rows are 
 long k in parts, so that a block of x and a panel stay in the second cache.  What is computed from
 the result is computed from the registers.
 
+Where the panels stay in the second cache, too, all of them go by a tile's rows before the next rows
+do: what is computed with the result is then read as it lies (with AVX-512, in GFLOP/s, 1024 rows
+x 192 x 768: 145, now 162; with the derivative of GELU 4.8 ms, now 3.4).
+
 Threads share the blocks and panels of a product, after having made the copies together; or, where
 there are many products, these, and each copies for itself.  Of a y that a loop around does not
 change the copy is made once, before the loop (`_Builder.ahead`).
@@ -20,6 +24,7 @@ from typing import Any, NamedTuple
 
 from talweg.lower.convolution.geometry import divisors, shares
 from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.tile_results import all_shared, tile_results
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
 from talweg.lower.ir.registers import registers
@@ -29,6 +34,8 @@ PART = 1024  # products in a row; that a panel is longer than the first cache do
 CHUNK = 8  # rows that are copied together
 FAR = 256  # columns of a transposed x from which its rows are copied, too
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+PANEL_BYTES = {64: 1 << 20}  # of all panels, by vectors: they stay in a second cache of 2 MB
+SHORT = 512  # products in a row, with which a tile's rows of x stay in the first cache
 BLOCK_BYTES = 192 << 10  # of a block of x, in the second cache
 
 
@@ -93,6 +100,10 @@ class TiledProduct:
         self.height = product.rows // self.blocks
         self.heights = runs(shares(self.height, registers().rows(2)))
         self.parts = self._parts()
+        near = product.k * self.columns * self.dtype.size <= PANEL_BYTES.get(
+            registers().vector_bytes, 0
+        )
+        self.rows_first = near and product.k <= SHORT and product.k <= product.n
         self.right: Any = None  # the copy of y
         self.left: Copy | None = None  # that of x, if there is one
         self.copies_x = product.x.view.turned and product.k >= FAR
@@ -229,6 +240,8 @@ class TiledProduct:
     def _loops(self, before: list) -> list:
         """The loops over blocks of rows and panels."""
         product, found = self.product, []
+        if self.rows_first:
+            return self._by_rows(before)
         for one in self.panels:
             block, panel = Axis("b", self.blocks), Axis("p", one.count)
             body: list[Any] = []
@@ -241,7 +254,28 @@ class TiledProduct:
             axes = [*product.batch, block, panel] if self.shared else [block, panel]
             found += wrapped(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
-            return found
+            return all_shared(found)
+        return wrapped(product.batch, [*before, *found], "parallel")
+
+    def _by_rows(self, before: list) -> list:
+        """The same with all panels for one tile's rows before the next: rows are read as they lie.
+
+        What is read beside the product, and written, then comes in long stretches, which memory
+        gives without being waited for; the panels come from the second cache, which is as good.
+        """
+        product, found = self.product, []
+        for run in self.heights:
+            block, tile = Axis("b", self.blocks), Axis("t", run.count)
+            row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
+            body: list[Any] = []
+            for one in self.panels:
+                panel = Axis("p", one.count)
+                inner = self._tile(one, Index.of(panel), row, run.size, 0)
+                body += wrapped([panel], inner, "serial")
+            axes = [*product.batch, block, tile] if self.shared else [block, tile]
+            found += wrapped(axes, body, "parallel" if self.shared else "serial")
+        if self.shared:
+            return all_shared(found)
         return wrapped(product.batch, [*before, *found], "parallel")
 
     def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: int) -> list:
@@ -269,15 +303,16 @@ class TiledProduct:
     def _results(self, one: OperandPanels, panel: Index, row: Index, part: int, tile: Tile) -> list:
         """What is done with the numbers of a tile."""
         product, builder = self.product, self.builder
-        m, n = Axis("m", tile.dims[0]), Axis("n", one.used)
-        column = panel * one.width + n + one.first
-        place = product.number() * (product.rows * product.n) + (row + m) * product.n + column
-        found: Expr = tile.at(m, n)
-        if len(self.parts) > 1:
-            memory = builder.memory_of(self.value)
-            if part > 0:
-                found = load(memory, place) + found
-            if part < len(self.parts) - 1:
-                return [For(m, [For(n, [Store(memory, place, found)], "vector")], "unroll")]
-        stores = builder.results(self.value, unflatten(place, self.value.dims), found)
-        return [For(m, [For(n, stores, "vector")], "unroll")]
+
+        def results(m: Axis, n: Axis, found: Expr) -> list:
+            column = panel * one.width + n + one.first
+            place = product.number() * (product.rows * product.n) + (row + m) * product.n + column
+            if len(self.parts) > 1:
+                memory = builder.memory_of(self.value)
+                if part > 0:
+                    found = load(memory, place) + found
+                if part < len(self.parts) - 1:
+                    return [Store(memory, place, found)]
+            return builder.results(self.value, unflatten(place, self.value.dims), found)
+
+        return tile_results(builder, tile, one.used, results)
