@@ -10,8 +10,9 @@ import numpy as np
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.compat_v1.graphs import default_graph
+from talweg.compat_v1.partitions import SaveSliceInfo
 from talweg.core import dispatch
-from talweg.core.errors import value_error
+from talweg.core.errors import compose, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -54,9 +55,10 @@ class _VariableMaker(type):
         experimental_enable_variable_lifting: bool | None = None,
     ) -> Any:
         if variable_def is not None:
-            raise value_error(
-                "TW401", "variable_def: variables are not made from protocol messages"
-            )
+            if initial_value is not None:
+                text = "variable_def and initial_value are mutually exclusive."
+                raise value_error("TW401", text, "one of them")
+            return VariableV1.from_proto(variable_def, import_scope)
         in_graph = {"collections": collections, "use_resource": use_resource}
         return Variable(
             initial_value,
@@ -99,6 +101,26 @@ class VariableV1(metaclass=_VariableMaker):
     ...     session.run(v.assign_add([1.0, 1.0]))
     array([2., 3.], dtype=float32)
     """
+
+    SaveSliceInfo = SaveSliceInfo
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The variable of the default graph that a VariableDef names, below `import_scope`.
+
+        KeyError for names that the graph does not have; RuntimeError in eager mode.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default():
+        ...     with tf.variable_scope("a"):
+        ...         v = tf.get_variable("v", initializer=[1.0, 2.0])
+        ...     tf.Variable.from_proto(v.to_proto("a"), "a").name
+        'a/v:0'
+        """
+        if not in_a_graph():
+            text = "Variable.from_proto is not supported when eager execution is enabled."
+            raise RuntimeError(compose("TW402", text, hint="inside of a tf.Graph"))
+        return hooks.variable_from_proto(variable_def, import_scope)
 
 
 # -- lists

@@ -383,6 +383,16 @@ class Hooks:
             """A node as a NodeDef message.  `interop.graph_def.exporting`"""
             ...
 
+        @staticmethod
+        def variable_to_proto(variable: object, export_scope: str | None) -> Any:
+            """A variable as a VariableDef message.  `interop.graph_def.variable_defs`"""
+            ...
+
+        @staticmethod
+        def variable_from_proto(message: object, import_scope: str | None) -> Any:
+            """The variable that a VariableDef names.  `interop.graph_def.variable_defs`"""
+            ...
+
         # -- modules below `tensorflow` that are not its namespaces ----------------------
 
         @staticmethod

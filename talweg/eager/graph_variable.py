@@ -258,6 +258,19 @@ class GraphVariable(Variable):
         """Give it a value in a session (the default one)."""
         hooks.load_in_session(self, value, session)
 
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The variable as a VariableDef message, which `from_proto` takes.
+
+        Names are those inside of `export_scope`; None for a variable that is not in it.
+
+        >>> import talweg.compat.v1 as tf
+        >>> with tf.Graph().as_default():
+        ...     v = tf.get_variable("v", initializer=[1.0, 2.0])
+        ...     tf.Variable.from_proto(v.to_proto()) is v
+        True
+        """
+        return hooks.variable_to_proto(self, export_scope)
+
     def initialized_value(self) -> Any:
         """Its value if it has one, else the initial value."""
         graph = self.graph

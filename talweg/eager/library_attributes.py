@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.core import dispatch
+from talweg.core.errors import compose
 from talweg.core.hooks import hooks
 from talweg.core.tracking import Trackable
 
@@ -35,6 +36,11 @@ class LibraryTrackable(Trackable):
     def _graph_key(self) -> str:
         """What optimizers group variables by: one group outside of graphs."""
         return getattr(dispatch.context.base, "_graph_key", "eager")
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """RuntimeError: only variables of graphs are written as messages."""
+        text = "Variable.to_proto is not supported when eager execution is enabled."
+        raise RuntimeError(compose("TW402", text, hint="a variable of a tf.Graph"))
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """What of it is saved, by name."""

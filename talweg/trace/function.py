@@ -46,7 +46,7 @@ from talweg.trace.signature import (
 )
 
 TRACES = 64  # kept for one function
-MANY = 5  # traces after which a function is warned of, once
+MANY = 5  # traces at which a function is warned of, once
 REASONS = 32  # kept for one function
 
 _uses = itertools.count()  # of traces, so that the one that was not used for longest is dropped
@@ -405,7 +405,7 @@ class Function(FunctionAttributes):
         self.reasons = [*self.reasons[-REASONS + 1 :], reason]
         if settings.debug.get() >= 1:
             logging.getLogger("talweg").warning("tracing %s again: %s", self._name, reason)
-        if len(self.reasons) >= MANY and not self._warned:
+        if len(self.reasons) + 1 >= MANY and not self._warned:
             self._warned = True
             logging.getLogger("talweg").warning(
                 "%s was traced %d times, last because of %s.  Pass tensors instead of Python "

@@ -1,5 +1,7 @@
 """`while` and `for` in traced functions."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,41 @@ def test_lists_that_grow():
     agree(run, 3, 5)
     with pytest.raises(TypeError, match="appends"):
         mixed(tf.constant(2))
+
+
+def test_lists_that_are_added_to():
+    def run(n):
+        items, more = [], [tf.constant(-1)]
+        for i in tf.range(n):
+            items = items + [i, i * i]
+            more += [i]
+        return tf.stack(items), tf.stack(more), len(more)
+
+    agree(run, 3, 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda items, i: [i, *items],
+        lambda items, i: operator.add([i], items),
+        lambda items, i: list(items),
+        lambda items, i: items * 2,
+    ],
+)
+def test_lists_that_change_otherwise_are_refused(change):
+    """With what may be done, in place of the name of a class that nobody knows."""
+
+    @tf.function
+    def run(n):
+        items = [tf.constant(1)]
+        for i in tf.range(n):
+            items = change(items, i)
+        return tf.stack(items)
+
+    with pytest.raises(TypeError, match="list|items") as caught:
+        run(tf.constant(2))
+    assert "Appended" not in str(caught.value)
 
 
 def test_shapes_that_change():

@@ -26,6 +26,7 @@ from talweg.interop.graph_def.messages import (
     VariableDef,
     text_format,
 )
+from talweg.interop.graph_def.variable_defs import message_of, slice_of
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -112,17 +113,13 @@ def _write_collection(message: Any, graph: Graph, name: str) -> None:
 
 def variable_def(variable: GraphVariable, graph_def: Any) -> Any:
     """A variable as a message, with names of nodes of `graph_def`."""
-    message = VariableDef()
-    name = variable.name.partition(":")[0]
-    message.variable_name, message.is_resource = variable.name, True
-    message.initializer_name = variable.initializer.name
+    message, name = message_of(variable), variable.name.partition(":")[0]
     for node in graph_def.node:
         if node.name == message.initializer_name and len(node.input) > 1:
             source = node.input[1]
             message.initial_value_name = source if ":" in source else f"{source}:0"
         elif node.op == "ReadVariableOp" and list(node.input) == [name]:
             message.snapshot_name = message.snapshot_name or f"{node.name}:0"
-    message.trainable = bool(variable.trainable)
     return message
 
 
@@ -231,7 +228,8 @@ def _maker(definition: Any, made: dict) -> Callable[[str, dict], GraphVariable]:
         variable = GraphVariable.__new__(GraphVariable)
         variable._synchronization = VariableSynchronization.AUTO
         variable._aggregation = VariableAggregation.NONE
-        variable._constraint = None
+        variable._constraint, variable._device = None, ""
+        variable._save_slice_info = slice_of(definition, prefix)
         variable._trainable = definition.trainable
         variable.table = default_graph().table
         variable.use_resource = items[name].op == "VarHandleOp"

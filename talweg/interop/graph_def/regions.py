@@ -35,8 +35,8 @@ COUNTED = 256  # merges up to which those of one predicate may depend on each ot
 def _common(paths: list[Path]) -> Path:
     """The innermost loop that all paths lie in; what waits for dead nodes, too, is in no branch."""
     first, last = min(paths, default=(), key=repr), max(paths, default=(), key=repr)
-    same = [a == b for a, b in zip(first, last)]
-    found = first[: same.index(False) if False in same else len(same)]
+    differing = [place for place, (a, b) in enumerate(zip(first, last)) if a != b]
+    found = first[: min([*differing, len(first), len(last)])]
     while found and found[-1][0] == "branch":
         found = found[:-1]
     return found

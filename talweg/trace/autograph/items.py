@@ -119,6 +119,42 @@ class Appended:
         """One more element."""
         self.array = self.array.write(self.array.size(), value)
 
+    def extend(self, values: Any) -> None:
+        """Some more elements."""
+        for value in values:
+            self.append(value)
+
+    def __iter__(self) -> Any:
+        raise type_error(
+            "TW208",
+            "Python goes over a list that a loop over tensors makes longer",
+            "a `for` that AutoGraph converts, or tf.stack(items)",
+        )
+
+    def __add__(self, other: Any) -> Appended:
+        if not isinstance(other, (list, tuple)):
+            return NotImplemented
+        longer = Appended(self.array)
+        longer.extend(other)
+        return longer
+
+    def __iadd__(self, other: Any) -> Appended:
+        self.extend(other)
+        return self
+
+    def __radd__(self, other: Any) -> Any:
+        raise type_error(
+            "TW208",
+            "a loop over tensors puts elements before those of a list",
+            "elements behind them",
+            "list.append, and tf.reverse of the stacked elements after the loop",
+        )
+
+    def __mul__(self, count: Any) -> Any:
+        raise type_error("TW208", "a loop over tensors repeats a list", "list.append")
+
+    __rmul__ = __mul__
+
     def size(self) -> Any:
         """How many elements there are, a tensor."""
         return self.array.size()
