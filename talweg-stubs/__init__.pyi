@@ -326,5 +326,6 @@ from talweg import tpu as tpu
 from talweg import train as train
 from talweg import types as types
 from talweg import version as version
+from talweg import xla as xla
 __version__: str
 __talweg_version__: str

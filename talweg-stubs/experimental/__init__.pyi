@@ -11,6 +11,7 @@ from talweg.pipeline.encoders import ExtensionTypeBatchEncoder as ExtensionTypeB
 from talweg.eager.extension_spec import ExtensionTypeSpec as ExtensionTypeSpec
 from talweg.pipeline.iterators import Optional as Optional
 from talweg.api.experimental.row_partition import RowPartition as RowPartition
+from talweg.api.experimental.structured_tensor import StructuredTensor as StructuredTensor
 from talweg.api.experimental.execution import async_clear_error as async_clear_error
 from talweg.api.experimental.execution import async_scope as async_scope
 from talweg.api.experimental.dispatching import dispatch_for_api as dispatch_for_api

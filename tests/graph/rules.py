@@ -106,6 +106,7 @@ RULES = [  # (what the text holds, the modes it concerns, why the case says noth
     ),
     (r"LinearOperatorPermutation\(\[0, 0\]\)", {"all"}, "refused only where values are known"),
     (r"is None", UNKNOWN, "refused only where sizes are known"),
+    (r"StructuredTensor\.from_fields\(", {"all"}, "the number of sizes in `shape` is not known"),
     (
         r"(_transpose|expand_dims|tensordot)\(.*tf\.constant\(",
         {"all"},

@@ -733,3 +733,4 @@ from talweg.compat.v1 import train as train
 from talweg.compat.v1 import types as types
 from talweg.compat.v1 import user_ops as user_ops
 from talweg.compat.v1 import version as version
+from talweg.compat.v1 import xla as xla

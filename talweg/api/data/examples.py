@@ -48,7 +48,10 @@ def parse_example_dataset(
     return parsed
 
 
-@export("data.experimental.make_batched_features_dataset")
+@export(
+    "data.experimental.make_batched_features_dataset",
+    "compat.v1.data.experimental.make_batched_features_dataset",
+)
 def make_batched_features_dataset(
     file_pattern: Any,
     batch_size: int,

@@ -40,7 +40,6 @@ raw_ops.BoostedTrees.* | belongs to estimators, which TensorFlow 2 dropped |
     another package for trees
 raw_ops.IsBoostedTrees.* | belongs to estimators, which TensorFlow 2 dropped | another package
 raw_ops.SdcaOptimizer.* | belongs to estimators, which TensorFlow 2 dropped | tf.keras.optimizers
-xla.* | is for XLA, which talweg does not use | tf.function(jit_compile=True)
 mlir.* | is for TensorFlow's own compiler, which talweg does not use | talweg dump
 lite.* | converts for TFLite, which is a program of its own | tf.saved_model.save
 load_library | loads operations written in C++ for TensorFlow |

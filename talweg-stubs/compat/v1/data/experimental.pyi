@@ -53,6 +53,7 @@ from talweg.api.data.experimental import group_by_reducer as group_by_reducer
 from talweg.api.data.experimental import group_by_window as group_by_window
 from talweg.api.data.experimental import ignore_errors as ignore_errors
 from talweg.api.lookup.from_datasets import index_table_from_dataset as index_table_from_dataset
+from talweg.api.data.examples import make_batched_features_dataset as make_batched_features_dataset
 make_csv_dataset: Any
 from talweg.api.data.experimental import map_and_batch as map_and_batch
 from talweg.api.data.experimental import map_and_batch as _map_and_batch_as_map_and_batch_with_legacy_function

@@ -11,6 +11,7 @@ ExtensionTypeBatchEncoder: Any
 ExtensionTypeSpec: Any
 from talweg.pipeline.iterators import Optional as Optional
 RowPartition: Any
+StructuredTensor: Any
 async_clear_error: Any
 async_scope: Any
 dispatch_for_api: Any

@@ -4,6 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.interop.saved_model_v1.method_names import MethodNameUpdater as MethodNameUpdater
 from talweg.interop.saved_model_v1.signatures import build_signature_def as build_signature_def
 from talweg.interop.saved_model_v1.signatures import classification_signature_def as classification_signature_def
 from talweg.interop.saved_model_v1.signatures import is_valid_signature as is_valid_signature
