@@ -55,12 +55,14 @@ def _arguments_of_signature(found: inspect.Signature) -> inspect.FullArgSpec:
     positional = kinds.get(Parameter.POSITIONAL_ONLY, [])
     positional = positional + kinds.get(Parameter.POSITIONAL_OR_KEYWORD, [])
     by_name = kinds.get(Parameter.KEYWORD_ONLY, [])
-    rest = [kinds.get(kind) for kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
+    several = [kinds.get(kind) for kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
+    varargs, varkw = [found[0].name if found else None for found in several]
     defaults = tuple([p.default for p in positional if p.default is not Parameter.empty])
     names = {p.name: p.default for p in by_name if p.default is not Parameter.empty}
     return inspect.FullArgSpec(
         [p.name for p in positional],
-        *[part[0].name if part else None for part in rest],
+        varargs,
+        varkw,
         defaults or None,
         [p.name for p in by_name],
         names or None,

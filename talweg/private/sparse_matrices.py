@@ -71,7 +71,7 @@ class CSRSparseMatrix(SparseMatrix):
 
     def transpose(self) -> CSRSparseMatrix:
         """The matrices with rows and columns exchanged."""
-        rank = self.shape.rank
+        rank = self.shape.rank or 2
         return CSRSparseMatrix(transpose(self._sparse, [*range(rank - 2), rank - 1, rank - 2]))
 
     def conj(self) -> CSRSparseMatrix:

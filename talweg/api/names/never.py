@@ -20,7 +20,8 @@ class NeverName(NamedTuple):
 
 
 TABLE = """
-tpu.* | drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
+tpu.(?!experimental.(HardwareF.*|embedding.[AFQSTs].*)).* |
+    drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
 raw_ops.*TPU* | drives TPUs, and talweg computes on the CPU | the same operation without a TPU
 raw_ops.(Infeed|Outfeed|Prelinearize).* | feeds TPUs, and talweg computes on the CPU | tf.data
 raw_ops.XlaSparse.* | is an operation of XLA's TPU embeddings | tf.nn.embedding_lookup_sparse

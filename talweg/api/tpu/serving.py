@@ -138,18 +138,39 @@ def _combined(config: FeatureConfig, ids: SparseTensor, weight: Any, table: Any)
     )
 
 
-def _refused(name: str) -> Any:
-    class Refused:
-        def __init__(self, *args: Any, **kwargs: Any):
-            text = f"tf.{EMBEDDING}.{name} drives TPUs, and talweg computes on the CPU"
-            instead = f"tf.{EMBEDDING}.TPUEmbeddingForServing"
-            raise UnimplementedError(None, None, compose("TW402", text, hint=instead))
-
-    Refused.__name__ = Refused.__qualname__ = name
-    Refused.__doc__ = f"Tables on a TPU: making a {name} raises UnimplementedError."
-    return export(*_public(name))(Refused)
+def _refuse(name: str) -> UnimplementedError:
+    text = f"tf.{EMBEDDING}.{name} drives TPUs, and talweg computes on the CPU"
+    instead = f"tf.{EMBEDDING}.TPUEmbeddingForServing"
+    return UnimplementedError(None, None, compose("TW402", text, hint=instead))
 
 
-TPUEmbedding, TPUEmbeddingV0, TPUEmbeddingV2 = map(
-    _refused, ("TPUEmbedding", "TPUEmbeddingV0", "TPUEmbeddingV2")
-)
+@export(*_public("TPUEmbedding"))
+class TPUEmbedding:
+    """Tables on a TPU: making one raises UnimplementedError."""
+
+    def __init__(
+        self, feature_config: Any, optimizer: Any, pipeline_execution_with_tensor_core: bool = False
+    ):
+        raise _refuse("TPUEmbedding")
+
+
+@export(*_public("TPUEmbeddingV0"))
+class TPUEmbeddingV0:
+    """Tables on an older TPU: making one raises UnimplementedError."""
+
+    def __init__(self, feature_config: Any, optimizer: Any):
+        raise _refuse("TPUEmbeddingV0")
+
+
+@export(*_public("TPUEmbeddingV2"))
+class TPUEmbeddingV2:
+    """Tables on a TPU's sparse cores: making one raises UnimplementedError."""
+
+    def __init__(
+        self,
+        feature_config: Any,
+        optimizer: Any = None,
+        pipeline_execution_with_tensor_core: bool = False,
+        sparse_core_embedding_config: Any = None,
+    ):
+        raise _refuse("TPUEmbeddingV2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from typing import Any
 
 from talweg.api.export import export, look_up
@@ -27,10 +27,15 @@ def export_description(name: str) -> Callable[[Any], Any]:
 class HardwareFeature:
     """What a TPU can do.
 
+    tpu_hardware_feature_proto: how TensorFlow describes a TPU.
+
     >>> import talweg as tf
     >>> tf.tpu.experimental.HardwareFeature.EmbeddingFeature.V1.value
     'V1'
     """
+
+    def __init__(self, tpu_hardware_feature_proto: Any):
+        self.tpu_hardware_feature_proto = tpu_hardware_feature_proto
 
     class EmbeddingFeature(enum.Enum):
         """How embeddings are computed."""
@@ -55,110 +60,95 @@ class QuantizationConfig:
     upper: float
 
 
-@dataclass(eq=False)
 class TableOptimizer:
-    """How a table is trained: the settings that all ways have; ValueError for some pairs."""
+    """How a table is trained; ValueError for clipping without accumulation of gradients."""
 
-    learning_rate: Any = 0.001
-    use_gradient_accumulation: bool = field(default=True, kw_only=True)
-    clip_weight_min: float | None = field(default=None, kw_only=True)
-    clip_weight_max: float | None = field(default=None, kw_only=True)
-    weight_decay_factor: float | None = field(default=None, kw_only=True)
-    multiply_weight_decay_factor_by_learning_rate: bool | None = field(default=None, kw_only=True)
-    slot_variable_creation_fn: Callable | None = field(default=None, kw_only=True)
-    clipvalue: Any = field(default=None, kw_only=True)
-    low_dimensional_packing_status: bool = field(default=False, kw_only=True)
+    clipvalue: Any
+    use_gradient_accumulation: bool
 
     def __post_init__(self) -> None:
-        if self.clipvalue is not None and not self.use_gradient_accumulation:
+        given = self.clipvalue
+        if given is not None and not self.use_gradient_accumulation:
             raise value_error(
                 "TW104",
                 "When `use_gradient_accumulation` is False, gradient clipping cannot be used and "
-                f"`clipvalue` should be left as None, but got {self.clipvalue!r}",
+                f"`clipvalue` should be left as None, but got {given!r}",
             )
-        bounds = self.clipvalue if isinstance(self.clipvalue, tuple) else (None, self.clipvalue)
-        if not isinstance(self.clipvalue, tuple) and self.clipvalue is not None:
-            bounds = (-self.clipvalue, self.clipvalue)
+        bounds = given if isinstance(given, tuple) else (given and -given, given)
         self.clip_gradient_min, self.clip_gradient_max = bounds
 
 
-@export_description("SGD")
-@dataclass(eq=False)
-class SGD(TableOptimizer):
-    """A table trained by stochastic gradient descent.
+COMMON = dict.fromkeys(
+    (
+        *("use_gradient_accumulation", "clip_weight_min", "clip_weight_max"),
+        *("weight_decay_factor", "multiply_weight_decay_factor_by_learning_rate"),
+        *("slot_variable_creation_fn", "clipvalue"),
+    )
+)
+COMMON["use_gradient_accumulation"] = True  # type: ignore[assignment]
 
-    >>> import talweg as tf
-    >>> tf.tpu.experimental.embedding.SGD(0.1).learning_rate
-    0.1
+
+def table_optimizer(name: str, text: str, example: str, /, **own: Any) -> Any:
+    """A class of table optimizers: settings of its own, in their order, among those that all have.
+
+    `text` says how a table is trained; `example` is an expression and what it gives.
     """
-
-    learning_rate: Any = 0.01
-
-
-@export_description("Adagrad")
-@dataclass(eq=False)
-class Adagrad(TableOptimizer):
-    """A table trained by Adagrad.
-
-    >>> import talweg as tf
-    >>> tf.tpu.experimental.embedding.Adagrad().initial_accumulator_value
-    0.1
-    """
-
-    initial_accumulator_value: float = 0.1
+    last = {key: own.pop(key) for key in list(own) if key in LAST}
+    settings = {"learning_rate": 0.001, **own, **COMMON, **last}
+    if name == "SGD":
+        del settings["slot_variable_creation_fn"]
+    settings["low_dimensional_packing_status"] = False
+    members = [(key, Any, field(default=default)) for key, default in settings.items()]
+    made = make_dataclass(name, members, bases=(TableOptimizer,), eq=False)
+    expression, result = example.split(" -> ")
+    lines = [">>> import talweg as tf", f">>> tf.{EMBEDDING}.{name}{expression}", result]
+    made.__module__ = __name__
+    made.__doc__ = "\n    ".join([f"A table trained by {text}.\n", *lines]) + "\n"
+    return export_description(name)(made)
 
 
-@export_description("AdagradMomentum")
-@dataclass(eq=False)
-class AdagradMomentum(TableOptimizer):
-    """A table trained by Adagrad with momentum.
-
-    >>> import talweg as tf
-    >>> tf.tpu.experimental.embedding.AdagradMomentum(momentum=0.9).momentum
-    0.9
-    """
-
-    momentum: float = 0.0
-    use_nesterov: bool = False
-    exponent: float = 2
-    beta2: float = 1
-    epsilon: float = 1e-10
-
-
-@export_description("Adam")
-@dataclass(eq=False)
-class Adam(TableOptimizer):
-    """A table trained by Adam.
-
-    >>> import talweg as tf
-    >>> tf.tpu.experimental.embedding.Adam().beta_1
-    0.9
-    """
-
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-07
-    lazy_adam: bool = True
-    sum_inside_sqrt: bool = True
-
-
-@export_description("FTRL")
-@dataclass(eq=False)
-class FTRL(TableOptimizer):
-    """A table trained by FTRL.
-
-    >>> import talweg as tf
-    >>> tf.tpu.experimental.embedding.FTRL().learning_rate_power
-    -0.5
-    """
-
-    learning_rate_power: float = -0.5
-    l1_regularization_strength: float = 0.0
-    l2_regularization_strength: float = 0.0
-    beta: float = 0.0
-    initial_accumulator_value: float = 0.1
-    multiply_linear_by_learning_rate: bool = field(default=False, kw_only=True)
-    allow_zero_accumulator: bool = field(default=False, kw_only=True)
+LAST = ("multiply_linear_by_learning_rate", "allow_zero_accumulator")  # of FTRL
+SGD = table_optimizer(
+    "SGD", "stochastic gradient descent", "(0.1).learning_rate -> 0.1", learning_rate=0.01
+)
+Adagrad = table_optimizer(
+    "Adagrad",
+    "Adagrad",
+    "().initial_accumulator_value -> 0.1",
+    initial_accumulator_value=0.1,
+)
+AdagradMomentum = table_optimizer(
+    "AdagradMomentum",
+    "Adagrad with momentum",
+    "(momentum=0.9).momentum -> 0.9",
+    momentum=0.0,
+    use_nesterov=False,
+    exponent=2,
+    beta2=1,
+    epsilon=1e-10,
+)
+Adam = table_optimizer(
+    "Adam",
+    "Adam",
+    "().beta_1 -> 0.9",
+    beta_1=0.9,
+    beta_2=0.999,
+    epsilon=1e-07,
+    lazy_adam=True,
+    sum_inside_sqrt=True,
+)
+FTRL = table_optimizer(
+    "FTRL",
+    "FTRL",
+    "().learning_rate_power -> -0.5",
+    learning_rate_power=-0.5,
+    l1_regularization_strength=0.0,
+    l2_regularization_strength=0.0,
+    beta=0.0,
+    initial_accumulator_value=0.1,
+    multiply_linear_by_learning_rate=False,
+    allow_zero_accumulator=False,
+)
 
 
 @export_description("TableConfig")
@@ -178,7 +168,7 @@ class TableConfig:
         vocabulary_size: int,
         dim: int,
         initializer: Callable | None = None,
-        optimizer: TableOptimizer | None = None,
+        optimizer: Any = None,
         combiner: str = "mean",
         name: str | None = None,
         quantization_config: QuantizationConfig | None = None,
