@@ -2,7 +2,7 @@
 
     python tools/libraries.py --oracle PYTHON [--folder FOLDER] [NAME ...]
 
-Wheels are installed into FOLDER on demand, without dependencies, and both sides use the same ones.
+Wheels are installed into FOLDER on demand, as the list names them; both sides use the same ones.
 A job (`tools/library_jobs`) passes if it gives TensorFlow's numbers to 3 digits; a library's own
 test counts if it passes on TensorFlow.  Without names all libraries run, and the page is written.
 """
@@ -112,8 +112,18 @@ def install(library: Library, folder: Path, python: str) -> None:
     """Put a library's wheels into the folder, unless they are there."""
     target = folder / library.name
     if not target.exists():
-        pip = [python, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
-        subprocess.run([*pip, *library.packages], check=True)
+        alone = library.packages[:1] != ["with-dependencies"]
+        pip = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            *["--no-deps"] * alone,
+            "--target",
+            str(target),
+        ]
+        subprocess.run([*pip, *library.packages[not alone :]], check=True)
 
 
 def agree(a: object, b: object) -> bool:
@@ -169,6 +179,12 @@ Probability and GPflow want it.
 Samplers for which TensorFlow Probability has one algorithm for CPUs and one for all else (gamma,
 Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here, as
 under XLA: other numbers of the same distribution.
+
+A library with operations in C++ (tensorflow-text, tensorflow-io, tensorflow-addons,
+tensorflow-decision-forests ...) raises ImportError when it is imported, with what to use instead.
+
+`pip install 'talweg[tensorflow]'` makes `import tensorflow` talweg in a whole environment, without
+`talweg run`, and packages that require tensorflow find it (`distributions/talweg-as-tensorflow`).
 
 What a library takes from TensorFlow's private modules is in `talweg/private/`; a name that is
 not there raises ImportError with its name, and warns, since some libraries catch that error and go

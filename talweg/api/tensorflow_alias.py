@@ -47,6 +47,8 @@ class TensorFlowFinder:
         Not None for those: the next finder would look into talweg's own folder for it.
         """
         if fullname != self.alias and not fullname.startswith(self.alias + "."):
+            if self is FINDER and fullname.startswith("tensorflow_"):
+                hooks.refuse_library(fullname)
             return None
         if not exists(self.name(fullname)):
             hooks.note_absent_module(f"tensorflow.{self.name(fullname)}")

@@ -410,6 +410,11 @@ class Hooks:
             """Warn, once, of a private name that is not there.  `private.modules`"""
             ...
 
+        @staticmethod
+        def refuse_library(name: str) -> None:
+            """ImportError if an installed library cannot work on talweg.  `private.refused`"""
+            ...
+
         # -- diagnosis -------------------------------------------------------------------
 
         @staticmethod

@@ -35,7 +35,7 @@ def main() -> None:
     tensorflow = importlib.import_module("tensorflow")
     importlib.import_module("keras")  # some libraries load it late; its import is not timed
     module = importlib.import_module(f"library_jobs.{sys.argv[1]}")
-    for name, job in vars(module).items():
+    for name, job in list(vars(module).items()):
         if not name.startswith("job_"):
             continue
         tensorflow.keras.utils.set_random_seed(1)
