@@ -88,6 +88,9 @@ def name_of(program: LoopProgram) -> str:
 def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = None) -> Any:
     """One operation as machine code; False if its NumPy kernel would be called from it.
 
+    Where it does not hold for all values (`requires`), the last of its outputs, which has no place
+    in the operation's, says whether it did (`guarded`): if not, the NumPy kernel says why.
+
     SpecializationError where it has no compiled form.
 
     threads: on how many it runs; as many as usual where it is not given.
@@ -102,11 +105,13 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
     with part("lower"):
         lowered = build(straight, prim.name, threads or wanted(), vector_bytes())
         straight.forget()
-    if lowered.guard or any(isinstance(block, Host) for block in lowered.program.blocks):
+    if any(isinstance(block, Host) for block in lowered.program.blocks):
         return False
     with part("machine code"):
         key = name_of(lowered.program)
-        return Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+        made = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+    made.guarded = lowered.guard
+    return made
 
 
 def show_loops(stages: Stages, lowered: Lowered) -> None:

@@ -70,9 +70,12 @@ class HeavyKernels:
                 found = self._compile(key, prim, arrays, params, times)
         if found:
             results = found(arrays, [])
-            return results if prim.multiple else results[0]
+            if not found.guarded or results.pop():
+                return results if prim.multiple else results[0]
         start = time.perf_counter()
         result = kernel(prim.numpy, *arrays, **params)
+        if found:  # not for such values, of which there may be more
+            self.compiled[key] = False
         if found is None:
             seconds = time.perf_counter() - start
             if key not in self.spent and len(self.spent) >= KEPT:

@@ -101,3 +101,32 @@ def test_the_public_switch():
     assert not tf.config.experimental.enable_op_determinism()
     assert settings.deterministic.get()
     settings.deterministic.set(False)
+
+
+ROWS = np.repeat(np.arange(128, dtype=np.int32), 2)
+
+
+def test_what_holds_for_some_values_only(monkeypatch):
+    """Sums of rows with ids: machine code where these are in range, else the kernel's error."""
+    timed(monkeypatch, -1.0)
+    x = tf.constant(LARGE)
+    first, *later = (tf.math.unsorted_segment_sum(x, ROWS, 128).numpy() for _ in range(4))
+    assert [made.guarded for made in heavy.compiled.values()] == [True]
+    for result in later:
+        np.testing.assert_allclose(result, first, rtol=2e-6, atol=1e-6)
+    wrong = ROWS.copy()
+    wrong[7] = 128
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"segment_ids\[7\] = 128"):
+            tf.math.unsorted_segment_sum(x, wrong, 128)
+    again = tf.math.unsorted_segment_sum(x, ROWS, 128).numpy()
+    np.testing.assert_allclose(again, first, rtol=2e-6, atol=1e-6)
+
+
+def test_rows_put_into_a_tensor(monkeypatch):
+    timed(monkeypatch, -1.0)
+    x, places = tf.constant(LARGE), np.arange(256, dtype=np.int32)[::-1, None].copy()
+    results = [tf.tensor_scatter_nd_add(x, places, x).numpy() for _ in range(3)]
+    assert any(heavy.compiled.values())
+    for result in results:
+        np.testing.assert_allclose(result, LARGE + LARGE[::-1], rtol=2e-6)

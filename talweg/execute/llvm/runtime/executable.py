@@ -98,6 +98,7 @@ class Executable:
         self.known = known or found_out(program, threads)
         self.routines, self.releases, self.threads, self.waits, self.plan = self.known
         self.key = key
+        self.guarded = False  # whether the last output says if the others are right
         self.code = compiled(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
         self.layout.set("release", int(self.releases))
