@@ -19,7 +19,9 @@ def transposed(x):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_agreement(shape, dtype):
     x = np.random.default_rng(0).normal(size=(*shape[:-2], shape[-1], shape[-2])).astype(dtype)
-    function = tf.function(lambda x: (transposed(x), tf.linalg.matrix_transpose(x) + x[..., :1, :1]))
+    function = tf.function(
+        lambda x: (transposed(x), tf.linalg.matrix_transpose(x) + x[..., :1, :1])
+    )
     for given in (x, np.swapaxes(x, -1, -2).copy()):
         for threads in (1, 2):
             with settings.executor("llvm"), settings.threads(threads):
