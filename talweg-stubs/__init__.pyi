@@ -327,5 +327,6 @@ from talweg import train as train
 from talweg import types as types
 from talweg import version as version
 from talweg import xla as xla
+from talweg import doctor as doctor
 __version__: str
 __talweg_version__: str

@@ -104,6 +104,7 @@ def texts() -> dict[Path, str]:
         here = f"talweg.{space}" if space else "talweg"
         lines += [f"from {here} import {child} as {child}" for child in children]
         if not space:
+            lines += ["from talweg import doctor as doctor"]
             lines += ["__version__: str", "__talweg_version__: str"]
         typing = "from typing import Any"
         if "Any: Any" in lines:  # an operation of raw_ops, after which `Any` is no type

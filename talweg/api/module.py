@@ -71,22 +71,22 @@ class Module(AutoTrackable):
         return name_scope(f"{self._scope_name}/")
 
     @property
-    def variables(self) -> tuple:
+    def variables(self) -> tuple[Variable, ...]:
         """All variables of the module and its submodules, each once."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
-    def trainable_variables(self) -> tuple:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         """The variables that tapes watch."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
 
     @property
-    def non_trainable_variables(self) -> tuple:
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
         """The other variables."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
 
     @property
-    def submodules(self) -> tuple:
+    def submodules(self) -> tuple[Module, ...]:
         """All modules inside, at any depth."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 

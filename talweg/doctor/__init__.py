@@ -13,7 +13,21 @@ What it offers under its own name is looked up when it is first used:
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talweg.doctor.absent.explanation import Explanation as Explanation
+    from talweg.doctor.absent.explanation import Explanations as Explanations
+    from talweg.doctor.findings import Finding as Finding
+    from talweg.doctor.findings import Place as Place
+    from talweg.doctor.findings import Report as Report
+    from talweg.doctor.fit import watch_fit as watch_fit
+    from talweg.doctor.gradient_check.check import GradientCheck as GradientCheck
+    from talweg.doctor.nonfinite.report import NumericsExplanation as NumericsExplanation
+    from talweg.doctor.pages import codes_with_pages as codes_with_pages
+    from talweg.doctor.pages import page as page
+    from talweg.doctor.waste.examine import examine as examine
+    from talweg.doctor.watch import WatchReport as WatchReport
 
 _HOMES = {
     "examine": "waste.examine",

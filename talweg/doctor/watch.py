@@ -8,6 +8,7 @@ step, compiled or not.  Nothing is changed by it.
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from talweg.graph.function_graph import FunctionGraph
 from talweg.trace.host import later
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from talweg.core.annotations import PathLike
 
 FEW = 3  # steps without which nothing is said of dead units or trends
 VANISHING = 1e-3  # of the largest gradient (per element) of the variables
@@ -314,16 +315,19 @@ class GradientWatch:
         steps = max((s.steps for s in self.series), default=0)
         return WatchReport(verdict, rows, steps, picture(self.series, rows))
 
-    def plot(self, path: Path | None = None) -> str:
+    def plot(self, path: PathLike | None = None) -> str:
         """The norms and the ratios of updates over steps, as SVG, written to `path` if given.
 
         A path that does not end in .svg is drawn by matplotlib, which has to be there.
         """
         report = self.report()
-        if path is not None and not str(path).endswith(".svg"):
-            figure(self.series, report.rows, path)
-        elif path is not None:
-            with open(path, "w", encoding="utf-8") as file:
+        if path is None:
+            return report.svg
+        name = os.fsdecode(path)
+        if not name.endswith(".svg"):
+            figure(self.series, report.rows, name)
+        else:
+            with open(name, "w", encoding="utf-8") as file:
                 file.write(report.svg)
         return report.svg
 

@@ -9,7 +9,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from talweg.doctor.watch import Series
 
@@ -147,7 +146,7 @@ def _legend(places: list[int], rows: tuple) -> str:
     return "".join(parts)
 
 
-def figure(series: list, rows: tuple, path: Path) -> None:
+def figure(series: list, rows: tuple, path: str) -> None:
     """The same picture by matplotlib, in whatever format the path asks for."""
     from matplotlib.figure import Figure
 

@@ -49,6 +49,19 @@ def loss_of(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(tf.square(layer.apply(x) - y))
 
 
+def watched(path: str) -> str:
+    """The gradients of the layer over a few steps, as a picture; why one is as it is."""
+    with tf.watch_gradients(layer.trainable_variables) as watch, tf.GradientTape() as tape:
+        loss = loss_of(x, tf.ones([4, 2]))
+        tape.gradient(loss, layer.trainable_variables)
+    assert_type(layer.trainable_variables, tuple[tf.Variable, ...])
+    return watch.plot(path)
+
+
+callback = tf.doctor.watch_fit(every=5)
+assert_type(tf.doctor.page("TW324"), str)
+
+
 def train(rate: float = 0.1) -> float:
     """A few steps; the last loss."""
     data = tf.data.Dataset.from_tensor_slices((np.ones([8, 3], "f4"), np.ones([8, 2], "f4")))

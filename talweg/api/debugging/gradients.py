@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
@@ -50,7 +50,7 @@ def check_gradients(
 
 @export("watch_gradients", "compat.v1.watch_gradients")
 @as_it_is
-def watch_gradients(variables: TensorLike, every: int = 1) -> GradientWatch:
+def watch_gradients(variables: Iterable[Any], every: int = 1) -> GradientWatch:
     """A watch over the gradients of variables, step by step, with a verdict and a picture.
 
     Inside `with watch:` it sees what tapes give, also in functions traced meanwhile; elsewhere it

@@ -222,7 +222,7 @@ class Explanation:
         place = self.lines[0] if self.lines else None
         return "" if place is None else f"line {place.line}: {place.source}"
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file (SVG)."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg())
