@@ -31,7 +31,7 @@ SUFFIX = ".object"
 TEMPORARY = ".writing"
 STALE = 3600.0  # seconds after which somebody's unfinished file is litter
 KEPT = 0.75  # how much of the bound is left by an eviction
-RECOUNT = 64  # entries written between counts of what is there: other processes write, too
+RECOUNT = 64  # entries written between counts of what is there, at least: others write, too
 _DIGEST = 32
 
 _lock = threading.Lock()
@@ -51,6 +51,7 @@ class CompilationCache:
         self.readable = _trusted(folder)
         self.writable = True  # until the first failure
         self.total = self.written = 0  # bytes of all entries, about; how many we wrote
+        self.recount = os.getpid() % RECOUNT  # at so many written; not every process at its first
 
     def path(self, key: bytes) -> str:
         """The file of an entry."""
@@ -110,10 +111,16 @@ class CompilationCache:
             raise
 
     def _account(self, written: int) -> None:
-        """Count what was written; make room if there is too much."""
+        """Count what was written; make room if there is too much.
+
+        What is there is counted anew after a part of it was written, so that a write costs the
+        same however much there is.
+        """
         self.total += written
-        if self.written % RECOUNT == os.getpid() % RECOUNT:  # not every process at its first
-            self.total = sum(size for _, size, _ in self.entries())
+        if self.written >= self.recount:
+            entries = self.entries()
+            self.total = sum(size for _, size, _ in entries)
+            self.recount = self.written + max(RECOUNT, len(entries) // 4)
         self.written += 1
         if self.total > self.limit:
             self.total = self._evict()

@@ -67,6 +67,16 @@ def test_those_used_longest_ago_go(tmp_path):
     assert kept.get(b"1") is None
 
 
+def test_a_write_takes_as_long_however_much_is_there(tmp_path, monkeypatch):
+    kept, looked = CompilationCache(str(tmp_path), 1 << 30), []
+    entries = kept.entries
+    monkeypatch.setattr(kept, "entries", lambda: looked.append(0) or entries())
+    for i in range(2000):
+        kept.put(b"%d" % i, b"")
+    assert 5 < len(looked) < 20
+    assert kept.total >= 2000 * 40
+
+
 def test_other_files_stay_and_litter_goes(tmp_path):
     kept = CompilationCache(str(tmp_path), 1000)
     (tmp_path / "mine.txt").write_text("text")

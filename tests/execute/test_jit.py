@@ -249,3 +249,9 @@ def test_without_threads_the_caller_does_it_all(cores, monkeypatch):
     wanted = jit.compile_texts(texts)
     monkeypatch.setattr(threading.Thread, "start", start)
     assert jit.compile_texts(texts) == wanted
+
+
+def test_a_builder_of_passes_is_not_used_for_ever():
+    """LLVM's keeps something of each run, which makes the next one longer."""
+    used = [jit.target().passes() for _ in range(3 * jit.RUNS)]
+    assert max(map(used.count, used)) <= jit.RUNS

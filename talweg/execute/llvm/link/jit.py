@@ -30,6 +30,7 @@ from talweg.execute.llvm.runtime import thread_pool
 
 LIBRARIES_FOR_EACH_LINKER = 64
 MOST_THREADS = 8  # that compile at the same time
+RUNS = 64  # of passes with one builder
 HELPER = "talweg compiles"  # the name of such a thread
 
 lock = threading.RLock()  # held while LLVM works: llvmlite's own would stay taken in a child
@@ -50,6 +51,7 @@ class _Target:
         self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
         self.helpers: list[llvm.TargetMachine] = []  # for modules beside the first
+        self._passes, self._runs = None, 0
 
     def make(self, opt: int = 2) -> llvm.TargetMachine:
         """A target machine."""
@@ -63,10 +65,19 @@ class _Target:
             self.helpers.append(self.make())
         return [self.machine, *self.helpers[: count - 1]]
 
-    @functools.cached_property
     def passes(self) -> llvm.PassBuilder:
-        """What runs passes; each one leaks 1.5 kB."""
-        return llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
+        """What runs passes: another one after `RUNS` of them.
+
+        Each run leaves its callbacks in the builder, so that the next takes 2 microseconds longer,
+        and each builder leaks 1.5 kB.
+        """
+        builder = self._passes
+        if builder is None or self._runs >= RUNS:
+            options = llvm.create_pipeline_tuning_options()
+            builder = self._passes = llvm.create_pass_builder(self.machine, options)
+            self._runs = 0
+        self._runs += 1
+        return builder
 
 
 _targets: dict[str, _Target] = {}
@@ -108,7 +119,7 @@ def optimize(module: llvm.ModuleRef, made_for: _Target | None = None) -> None:
     try:
         for name in PASSES:
             getattr(passes, f"add_{name}_pass")()
-        passes.run(module, (made_for or target()).passes)
+        passes.run(module, (made_for or target()).passes())
     finally:  # llvmlite 0.50 leaves it to nobody: its class inherits the wrong `_dispose`
         llvm.NewPassManager._dispose(passes)
         passes.detach()
