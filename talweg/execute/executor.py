@@ -31,7 +31,7 @@ from talweg.execute.background import background
 from talweg.execute.interpret import MISSING, onlooker
 from talweg.kernels.variants import kind_of
 from talweg.passes import faults
-from talweg.passes.functionalize import Program
+from talweg.passes.functionalize import Program, inlined_steps
 from talweg.passes.specialize.program import SpecializationError, demands
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps))
+        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
     mode = chosen.value
     if mode == "xla":
         outputs = run_on_device(program, arguments, state, watch)
@@ -88,7 +88,7 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps))
+        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
         return interpret.run(program, fetched(arguments), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
@@ -121,15 +121,15 @@ class Tier:
         "xla",
     )
 
-    def __init__(self, steps: int):
+    def __init__(self, steps: int, inlined: int = 0):
         self.versions: dict[tuple, Any] = {}
         self.refused: set[tuple] = set()  # shapes for which it is not compiled
         self.last: Any = None  # the version that ran last
         self.spent: dict[tuple, tuple[int, float]] = {}  # shapes -> calls, seconds interpreted
         self.made = 0  # how often it was compiled
         self.asks = steps >= LONG  # whether the disk is asked at the first call
-        self.worth = WORTH * (SECONDS + SECONDS_A_STEP * steps)
-        self.aside = steps >= ASIDE
+        self.worth = WORTH * (SECONDS + SECONDS_A_STEP * inlined)
+        self.aside = inlined >= ASIDE
         self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
         self.checked: Any = None  # how it is run while results must be finite

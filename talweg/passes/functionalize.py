@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from talweg.graph.handle import Handle
 
 
+IN_PLACE = ("call", "again")  # primitives whose body runs once, as if it stood there
+
+
 class Step:
     """One kernel call: arguments from slots, the result (or results) into a slot."""
 
@@ -69,6 +72,7 @@ class Program:
         "changes",
         "constants",
         "gives_way",
+        "inlined",
         "inputs",
         "name",
         "needs",
@@ -99,6 +103,7 @@ class Program:
         self.calls_python = False  # whether it may call functions of the user, or wait for threads
         self.gives_way = False  # whether others waited in vain for what it held while in Python
         self.changes: tuple = ()  # the variables among what it writes
+        self.inlined: int | None = None  # how many steps it is with its calls put in place
 
 
 class UnfedError(Exception):
@@ -131,6 +136,35 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
         found.name = body.name or "body"
         found = body.programs.setdefault(key, found)  # another thread may have made it, too
     return found
+
+
+def called_program(step: Step) -> tuple[Program, tuple]:
+    """The program of the body that a step runs in its place (`IN_PLACE`).
+
+    That of a call gives what is asked for of its inner values, too, which are the second result.
+    """
+    body, inner = step.params["body"], ()
+    if step.prim.name == "call" and (step.remembers or step.everything):
+        inner = body.everything() if step.everything else body.requested()
+    return program_of(body, inner, step.everything), inner
+
+
+def inlined_steps(program: Program) -> int:
+    """How many steps a program is with its calls put in place.
+
+    A function that calls another twice, which calls another twice, ..., is exponentially many.
+    """
+    pending = [program]
+    while pending:
+        top = pending[-1]
+        called = [called_program(step)[0] for step in top.steps if step.prim.name in IN_PLACE]
+        missing = [each for each in called if each.inlined is None]
+        if missing and top.inlined is None:
+            pending += missing
+            continue
+        pending.pop()
+        top.inlined = len(top.steps) + sum([each.inlined or 0 for each in called])
+    return program.inlined or 0
 
 
 class _ProgramBuilder:

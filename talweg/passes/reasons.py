@@ -35,6 +35,8 @@ class Reason(Enum):
     # Steps that the interpreter runs in the middle of a compiled program
     HOSTED_RANDOM = "random numbers are drawn by what is not compiled"
     HOSTED_LIST = "a list or a history that the interpreter has otherwise"
+    # Calls
+    CALLS_LONG = "the function that is called has, with all that it calls, more than {} steps"
     # Loops
     LOOP_SHAPE = "the shape of a loop variable changes"
     LOOP_KIND = "a loop variable that is now this, now that"

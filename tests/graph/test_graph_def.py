@@ -340,6 +340,18 @@ def test_functions_that_use_functions_twice_are_built_once():
     assert counts[2] - counts[1] <= counts[1] - counts[0] + 8 and counts[2] < 5000
 
 
+def test_gradients_of_functions_that_use_functions_twice_are_linear():
+    """What is made and written of them grows with what is written."""
+    sizes = []
+    for depth in (15, 30):
+        with talweg.Graph().as_default() as graph:
+            talweg.compat.v1.import_graph_def(twice_deep(depth), name="")
+            y, x = graph.get_tensor_by_name("y:0"), graph.get_tensor_by_name("x:0")
+            talweg.gradients(y, x)
+        sizes.append(graph.as_graph_def().ByteSize())
+    assert sizes[1] < 3 * sizes[0] < 6_000_000
+
+
 def test_functions_that_are_called_compute_what_they_do_in_place(monkeypatch):
     """Values and gradients are the same."""
     slopes = []

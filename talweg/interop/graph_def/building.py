@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from talweg.core.dtypes import DType
 
 INLINED = 1_000_000  # nodes of functions that one import may build
-SHORT = 500  # nodes of a function that is built wherever it is used
+SHORT = 60  # nodes of a function that is built wherever it is used
 NESTED = 100  # functions inside one another
 
 

@@ -25,7 +25,7 @@ from talweg.passes.fallback.host_steps import HostFallback, HostRequiredError, H
 from talweg.passes.fallback.profitability import saved
 from talweg.passes.fallback.regions import add_regions
 from talweg.passes.fallback.selection import is_kept_as_state, places_kept_aside, run_step, settled
-from talweg.passes.functionalize import Program, Step, program_of
+from talweg.passes.functionalize import Program, Step, called_program, inlined_steps
 from talweg.passes.optimize.dead_code import prune_all
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.branches import branch
@@ -51,6 +51,7 @@ from talweg.passes.specialize.trees import ListRange, Sparse, Stack
 from talweg.prims import arithmetic
 from talweg.prims.random import streams
 
+MOST_INLINED = 20_000  # steps of a function that is called, with all that it calls
 ATTEMPTS = 12  # at finding what has to be left to the interpreter
 
 
@@ -356,11 +357,9 @@ class _Specializer:
             self.values[step.out] = way(self, step, params)
             return
         body = params["body"]
-        inner = ()
-        if step.prim.name == "call":
-            inner = body.everything() if step.everything else body.requested()
-            inner = inner if step.remembers or step.everything else ()
-        program = program_of(body, inner, step.everything)
+        program, inner = called_program(step)
+        if inlined_steps(program) > MOST_INLINED:
+            raise SpecializationError(Reason.CALLS_LONG, MOST_INLINED)
         part = _Specializer(self.straight, program)
         for slot, source in zip(program.inputs, step.inputs):
             part.values[slot] = self.values[source]
