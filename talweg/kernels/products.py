@@ -10,12 +10,15 @@ from talweg.kernels.numpy_blas import dot
 
 EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
+AT_ONCE = 1 << 34  # multiplications of float32 in one call: Python's signals wait for its end
 
 
 def plain_product(x: np.ndarray, y: np.ndarray) -> Any:
     """x y for two matrices of 4 bytes or more; TypeError for other ranks (NumPy takes vectors)."""
     if x.ndim != 2 or y.ndim != 2:
         raise TypeError("not two matrices")
+    if x.size * y.shape[1] * x.itemsize // 4 > AT_ONCE:
+        return _in_parts(x, y)
     return dot(x, y)
 
 
@@ -30,6 +33,8 @@ def matrix_product(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _product(x: np.ndarray, y: np.ndarray) -> Any:
+    if max(x.size * y.shape[-1], x.shape[-2] * y.size) * x.itemsize // 4 > AT_ONCE:
+        return _in_parts(x, y)
     if x.ndim == 2 == y.ndim:
         return dot(x, y)  # less overhead than matmul
     if y.ndim == 2 and x.ndim > 2:  # one large product instead of one for each leading index
@@ -38,6 +43,32 @@ def _product(x: np.ndarray, y: np.ndarray) -> Any:
             found = dot(x.reshape(rows, x.shape[-1]), y)
             return found.reshape(*x.shape[:-1], y.shape[-1])
     return np.matmul(_readable(x), _readable(y))
+
+
+def _in_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x y, where that takes long: in calls between which handlers of signals can run."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    x, y = _readable(x), _readable(y)
+    z = np.empty((*batch, x.shape[-2], y.shape[-1]), np.result_type(x, y))
+    x, y = [np.broadcast_to(each, (*batch, *each.shape[-2:])) for each in (x, y)]
+    _fill(z, x, y)
+    return z
+
+
+def _fill(z: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """z = x y with equal leading axes: by halves of z until they are short."""
+    if z.size * x.shape[-1] * z.itemsize // 4 <= AT_ONCE or z.size == 1:
+        np.matmul(x, y, out=z)
+    elif z.ndim > 2 and len(z) == 1:
+        _fill(z[0], x[0], y[0])
+    elif z.ndim == 2 and z.shape[0] < z.shape[1]:
+        half = z.shape[1] // 2
+        _fill(z[:, :half], x, y[:, :half])
+        _fill(z[:, half:], x, y[:, half:])
+    else:
+        half = len(z) // 2
+        _fill(z[:half], x[:half], y[:half] if z.ndim > 2 else y)
+        _fill(z[half:], x[half:], y[half:] if z.ndim > 2 else y)
 
 
 def _readable(x: np.ndarray) -> Any:

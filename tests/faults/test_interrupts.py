@@ -146,6 +146,25 @@ def test_a_compiled_step_ends_soon_and_changes_nothing(name, threads):
         assert (v.numpy() == after).all()
 
 
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+def test_one_large_product_ends_before_it_is_done(executor):
+    n = 4600
+    v, a = tf.Variable(tf.ones([n, n])), tf.ones([n, n])
+
+    def f(x):
+        v.assign(x @ a)
+
+    with settings.executor("interpret" if executor == "eager" else executor), settings.threads(1):
+        f = f if executor == "eager" else tf.function(f)
+        if executor == "llvm":
+            f(a * 0.0)  # compiled
+        before = v.numpy()
+        with interrupted(0.01) as times, pytest.raises(Interrupt):
+            f(a)
+        assert times
+        assert (v.numpy() == before).all()
+
+
 def test_handlers_run_while_a_step_goes_on():
     seen = []
     with settings.executor("llvm"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from talweg.lower.fusion.loop_nests import nested, wrapped
 from talweg.lower.fusion.views import is_product
 from talweg.lower.ir.index import Axis, Index, unflatten
-from talweg.lower.ir.loops import Call, Kernel, Pointer, const, load
+from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
 from talweg.lower.ir.rewrite import merged_axes, substitute
 from talweg.lower.matmul.operands import Product
 from talweg.lower.matmul.register_tiles import TiledProduct
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+AT_ONCE = 1 << 34  # multiplications of one call of BLAS: signals wait for its end
 BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
 LARGEST = 7 << 20  # bytes of y in products by loops
 CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
@@ -47,21 +48,32 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
     z, left, right = builder.memory_of(value), x.buffer, y.buffer
     by_row, _ = x.strides
     turned = [Index(int(operand.view.turned)) for operand in (x, y)]
-    arguments = [
-        *turned,
-        Index(height),
-        Index(n),
-        Index(k),
-        const(1.0, value.dtype),
-        Pointer(left, x.start(batch) + row * by_row),
-        Index(x.view.stride),
-        Pointer(right, y.start(batch)),
-        Index(y.view.stride),
-        const(0.0, value.dtype),
-        Pointer(z, target),
-        Index(n),
-    ]
-    body: list = [Call("gemm", arguments, (left, right), (z,))]
+
+    def call(first: Index, count: int) -> Call:
+        """Some of the rows of a part."""
+        arguments = [
+            *turned,
+            Index(count),
+            Index(n),
+            Index(k),
+            const(1.0, value.dtype),
+            Pointer(left, x.start(batch) + (row + first) * by_row),
+            Index(x.view.stride),
+            Pointer(right, y.start(batch)),
+            Index(y.view.stride),
+            const(0.0, value.dtype),
+            Pointer(z, target + first * n),
+            Index(n),
+        ]
+        return Call("gemm", arguments, (left, right), (z,))
+
+    piece = _piece(height, n * k * value.dtype.size // 4)
+    body: list = [call(Index(0), piece)]
+    if piece < height:
+        q = Axis("q", height // piece)
+        body = [For(q, [call(Index.of(q) * piece, piece)])]
+        if height % piece:
+            body.append(call(Index(height - height % piece), height % piece))
     i, j = Axis("i", height), Axis("j", n)
     place = target + Index.of(i) * n + j
     stores = builder.results(value, unflatten(place, value.dims), load(z, place))
@@ -96,6 +108,12 @@ def is_direct(product: Product) -> bool:
     """
     small = product.k * product.n * product.value.dtype.size <= LARGEST
     return small and product.rows > 1 and product.n >= 8
+
+
+def _piece(rows: int, work: int) -> int:
+    """How many rows of so much work each are one call: all of them, if that does not take long."""
+    pieces = -(-rows * work // AT_ONCE)
+    return rows if pieces <= 1 else max(1, -(-rows // pieces))
 
 
 def _parts(rows: int, row_bytes: int, threads: int) -> int:

@@ -207,7 +207,8 @@ class KernelEmitter:
                 self.run(statement.body)
             return
 
-        each = interrupts.each_turn(self, statement) if len(self.code.scopes) == 1 else 0.0
+        outside = len(self.code.scopes) == 1 or any(type(one) is Call for one in statement.body)
+        each = interrupts.each_turn(self, statement) if outside else 0.0
 
         def body(counter: IRValue) -> None:
             axes[axis] = Along(counter)
