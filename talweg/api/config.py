@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.export import export
 from talweg.core import settings as flags
 from talweg.core.errors import type_error, value_error
+from talweg.core.machine import machine
 from talweg.core.precision import precision
 from talweg.trace.options import options
 
@@ -139,6 +140,7 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]
         if one.memory_limit is not None:
             raise value_error("TW207", "Setting memory limit on CPU virtual devices is not there")
     settings.logical = list(logical_devices)
+    machine.cpus = max(len(settings.logical), 1)
 
 
 @export("config.experimental.set_memory_growth")

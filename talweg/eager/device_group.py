@@ -114,7 +114,7 @@ def group_of(variables: list) -> DeviceGroup:
 
     Groups that share variables become one, so that programs need not take them from each other.
     """
-    _let_groups_keep()
+    let_groups_keep()
     groups = list(dict.fromkeys([v._group[0] for v in variables if v._group is not None]))
     if len(groups) == 1 and not groups[0].replaced:
         found = groups[0]
@@ -148,7 +148,7 @@ def _keep_for_itself(self: Any, tensor: Any) -> None:
         group.touched.append(number)
 
 
-def _let_groups_keep() -> None:
+def let_groups_keep() -> None:
     """Let variables have no value of their own."""
     if not hasattr(ReplaceableValue, "_tensor"):
         ReplaceableValue._tensor = property(_own_or_group, _keep_for_itself)  # type: ignore

@@ -21,6 +21,7 @@ class Contexts(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, Any]] = []
+        self.traced: Any = None  # the context of the replica that is traced for all of them
         self.default: Any = None  # set by experimental_set_strategy
 
 

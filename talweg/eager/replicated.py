@@ -25,6 +25,7 @@ class ReplicaPlace(threading.local):
 
     index: int | None = None  # None: it runs once for all replicas
     updating: bool = False  # whether it changes the part of one replica, for all of them
+    traced: bool = False  # whether one replica is traced that stands for all of them
 
 
 place = ReplicaPlace()
@@ -74,6 +75,10 @@ class Several(DistributedValues):
     def _primary(self) -> Any:
         return self.values[0]
 
+    def part(self, index: int) -> Any:
+        """The value of one replica."""
+        return self.values[index]
+
     @property
     def _type_spec(self) -> PerReplicaSpec:
         return PerReplicaSpec(*[_spec_of(value) for value in self.values])
@@ -93,7 +98,7 @@ class Several(DistributedValues):
                 "code inside a replica",
                 "strategy.run(function, args=(values,)), or strategy.reduce of them",
             )
-        return convert_to_tensor(self.values[place.index], dtype)
+        return convert_to_tensor(self.part(place.index), dtype)
 
 
 class PerReplica(Several):
@@ -196,7 +201,7 @@ def _alike(first: Any, other: Any) -> bool:
 def part_of(index: int, value: object) -> Any:
     """What replica `index` sees of a nest: its own value of each `PerReplica`."""
     if isinstance(value, Several):
-        return value.values[index]
+        return value.part(index)
     if structure.is_nested(value):
         parts = [part_of(index, child) for child in structure.children(value)]
         return structure.rebuild(value, parts)

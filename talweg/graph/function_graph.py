@@ -59,6 +59,7 @@ class FunctionGraph(Graph):
         self.pending_writes: dict[Any, None] = {}  # variables that the next operation writes
         self.inside: frozenset = frozenset()  # variables that must be read here
         self.waited: set[Node] = set()  # what is captured because something waits for it
+        self.elsewhere: dict = {}  # variables that Python writes when the graph runs: how to read
         self.closed = False
 
     @property
@@ -255,6 +256,8 @@ class FunctionGraph(Graph):
     def read_variable(self, handle: Handle) -> Symbol:
         """A variable's value: read outside and captured, unless it is written in here."""
         key = handle
+        if key in self.elsewhere:
+            return self.elsewhere[key](key)
         written = self.writes.get(key)
         if written is None and key not in self.inside:
             return self._start_of(handle)

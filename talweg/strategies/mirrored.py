@@ -8,15 +8,18 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from talweg.api.config import list_logical_devices
 from talweg.api.device import full_device
 from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import compose, value_error
 from talweg.eager.replica_contexts import check_alone, contexts
-from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, placed, regroup
+from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, place, placed, regroup
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
+from talweg.strategies import on_devices
 from talweg.strategies.datasets import check_options, from_function, shared
 from talweg.strategies.extended import StrategyExtended
 from talweg.strategies.reduction import gathered, reduced_leaf, reduced_nest
@@ -32,6 +35,7 @@ from talweg.strategies.variables import (
 )
 from talweg.trace.autograph.convert import handed_over
 from talweg.trace.function import Function
+from talweg.trace.host_calls import Outside
 from talweg.trace.methods import BoundFunction
 from talweg.trace.options import options
 
@@ -51,11 +55,25 @@ class MirroredExtended(StrategyExtended):
         super().__init__(strategy, devices[0])
         self._devices = tuple(devices)
         self._together: Any = weakref.WeakKeyDictionary()  # functions, with what runs all replicas
+        self.on_devices: Any = weakref.WeakKeyDictionary()  # functions, each traced once for all
+        self.mesh: Any = None  # what runs them, if there is a device for each replica
+        self._numbers: Any = None
 
     @property
     def placements(self) -> tuple:
         """The devices as threads note them: None is the first of all."""
         return tuple([None if device == DEVICE else device for device in self._devices])
+
+    @property
+    def numbers(self) -> Any:
+        """A variable of which each replica's part is its number."""
+        if self._numbers is None:
+            with Outside():
+                options = {"initial_value": np.int32(0), "trainable": False, "name": "replica_id"}
+                self._numbers = make_variable(self.container_strategy, (), options)
+                for index, part in enumerate(self._numbers.values):
+                    part.assign(np.int32(index))
+        return self._numbers
 
     @property
     def worker_devices(self) -> tuple:
@@ -125,13 +143,16 @@ class MirroredExtended(StrategyExtended):
         strategy = self.container_strategy
         strategy.need_all("run")
         own: Any = fn.__wrapped__ if type(fn) is BoundFunction else fn
+        if place.traced:
+            return contexts.traced.run(handed_over(fn), tuple(args), dict(kwargs or {}))
+        if not options.run_eagerly:
+            found = on_devices.run(self, own, args, kwargs or {})
+            if found is not NotImplemented:
+                return found
         eager = dispatch.context.base is None and not options.run_eagerly
         if eager and type(own) is Function:
-            found = self._together.get(own)
-            if found is None:
-                found = self._together[own] = self._traced_together(own)
             with strategy.scope():
-                return found(*args, **(kwargs or {}))
+                return self.traced_together(own)(*args, **(kwargs or {}))
         with strategy.scope():
             return self._run(handed_over(fn), args, kwargs or {})
 
@@ -141,8 +162,11 @@ class MirroredExtended(StrategyExtended):
         replicas = [TeamContext(strategy, index, made) for index in range(len(self._devices))]
         return run_replicas(replicas, fn, args, kwargs)
 
-    def _traced_together(self, own: Function) -> Function:
+    def traced_together(self, own: Function) -> Function:
         """A function that runs a traced one in all replicas, in one graph."""
+        found = self._together.get(own)
+        if found is not None:
+            return found
         python_function = own.python_function
 
         def run_all(*args: object, **kwargs: object) -> Any:
@@ -150,6 +174,7 @@ class MirroredExtended(StrategyExtended):
 
         found = Function(run_all, **{**own._options(), "input_signature": None})
         found._replicas = None
+        self._together[own] = found
         return found
 
     def variable_created_in_scope(self, v: TensorLike) -> bool:

@@ -11,6 +11,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.replicated import DistributedValues, Mirrored
 from talweg.graph import structure
 from talweg.strategies.contexts import ReduceOp, reduce_op
+from talweg.strategies.local_values import LocalValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,9 @@ def _reduced_slices(how: ReduceOp, values: list) -> IndexedSlices:
 def reduced_leaf(how: object, value: object) -> Any:
     """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none."""
     operation = reduce_op(how)
+    if isinstance(value, LocalValue) and not isinstance(value.local, IndexedSlices):
+        total = value.sum()
+        return total / value.count if operation is ReduceOp.MEAN else total
     if isinstance(value, DistributedValues) and not is_same_everywhere(value):
         return reduced(operation, value.values)
     if operation is ReduceOp.MEAN:

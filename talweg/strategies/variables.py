@@ -16,9 +16,11 @@ from talweg.core import dispatch, locking
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.eager.placed import PlacedVariable
+from talweg.eager.replica_contexts import contexts
 from talweg.eager.replicated import DistributedValues, part_of, place
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.strategies.contexts import ReduceOp
+from talweg.strategies.local_values import first_of
 from talweg.strategies.reduction import reduced, reduced_leaf
 
 if TYPE_CHECKING:
@@ -93,6 +95,10 @@ class DistributedVariable(DistributedValues, Variable):
         """The part that the present code sees: the first one where code runs for all replicas."""
         return self.values[place.index or 0]
 
+    def _parts(self) -> tuple:
+        """The parts that code changes which runs once for all replicas."""
+        return self.values[:1] if place.traced else self.values
+
     _tensor = property(lambda self: self._own()._tensor)
     _dtype = property(lambda self: self.values[0]._dtype)  # type: ignore[assignment]
     _shape = property(lambda self: self.values[0]._shape)
@@ -141,8 +147,9 @@ class DistributedVariable(DistributedValues, Variable):
         return False
 
     def _change_all(self, method: str, value: object, args: tuple, kwargs: dict) -> Any:
-        with locking.holding(*self.values):  # threads change the parts in one order
-            for index, part in enumerate(self.values):
+        parts = self._parts()
+        with locking.holding(*parts):  # threads change the parts in one order
+            for index, part in enumerate(parts):
                 getattr(part, method)(part_of(index, value), *args, **kwargs)
         return self
 
@@ -151,7 +158,7 @@ class DistributedVariable(DistributedValues, Variable):
 
         def merge(strategy: MirroredStrategy, given: PerReplica) -> None:
             if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
-                found = part_of(0, given)
+                found = first_of(given)
             else:
                 how = ReduceOp.from_variable_aggregation(self._aggregation)
                 found = reduced_leaf(how, given)
@@ -166,7 +173,7 @@ class DistributedVariable(DistributedValues, Variable):
         if place.index is None and hasattr(found, "assign"):
 
             def assign(value: float, name: str | None = None) -> DistributedVariable:
-                for part in self.values:
+                for part in self._parts():
                     part[key].assign(value, name)
                 return self
 
@@ -219,11 +226,15 @@ class SyncOnReadVariable(DistributedVariable):
     def value(self) -> Any:
         if place.index is not None:
             return self._own().value()
-        parts = [part.value() for part in self.values]
+        parts = [part.value() for part in self._parts()]
         if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
-            return parts[0]
+            return contexts.traced.first(parts[0]) if place.traced else parts[0]
         how = ReduceOp.from_variable_aggregation(self._aggregation)
-        return look_up("cast")(reduced(how, parts), self._dtype)
+        if place.traced:
+            found = contexts.traced.all_reduce(how, parts[0])
+        else:
+            found = reduced(how, parts)
+        return look_up("cast")(found, self._dtype)
 
     read_value = handle_read = value
 
@@ -316,5 +327,5 @@ def updated(strategy: Any, variable: Any, function: Callable, args: tuple, kwarg
         )
     return [
         function(part, *part_of(i, args), **part_of(i, kwargs))
-        for i, part in enumerate(variable.values)
+        for i, part in enumerate(variable._parts())
     ]

@@ -32,6 +32,8 @@ class Emitter:
     `host`: what is done with an equation without a form within a loop or branch.
     """
 
+    replicas: str | None = None  # the axis of devices along which replicas are, if there are any
+
     def __init__(self, capacity: int, host: Callback, axes: dict | None = None):
         self.capacity, self.host = capacity, host
         self.known: dict[Value, Any] = {}
@@ -96,6 +98,7 @@ class Emitter:
 
     def _inside(self, inner: Any, outside: Iterable, axes: dict) -> Emitter:
         emitter = Emitter(self.capacity, self.host, axes)
+        emitter.replicas = self.replicas
         emitter.known.update(zip(inner.inputs, outside))
         return emitter
 
@@ -119,6 +122,9 @@ class Emitter:
 
         said = _Said()
         start = (jnp.bool_(False), jnp.bool_(False), *starts)
+        meet = self.replicas is not None and body.flag is not None and _meets(inner.equations)
+        if meet:  # nobody waits in a trip that others do not make
+            start, trip = self._together(start, trip, 2 + body.carried.index(body.flag), said)
         if body.flag is None:
             full, failed, *found = lax.fori_loop(0, trips, trip, start)
         else:
@@ -136,6 +142,16 @@ class Emitter:
         said.tell(self, full, failed)
         return tuple(found)
 
+    def _together(self, start: tuple, trip: Any, place: int, said: _Said) -> tuple:
+        """A loop that goes on where it does in all replicas; it fails where they differ."""
+        said.failed = True
+
+        def agreed(state: tuple) -> tuple:
+            least, differ = _least(state[place], self.replicas)
+            return (state[0], state[1] | differ, *state[2:place], least, *state[place + 1 :])
+
+        return agreed(start), lambda number, carried: agreed(trip(number, carried))
+
     def choose(self, equation: Equation) -> tuple:
         """A branch."""
         choice = equation.params["body"]
@@ -147,6 +163,9 @@ class Emitter:
         number = first.reshape(()).astype(jnp.int32)
         last = len(ways) - 1
         number = jnp.where((number < 0) | (number > last), last, number)
+        if self.replicas is not None and any([_meets(body.equations) for body in choice.bodies]):
+            number, differ = _least(number, self.replicas)
+            self.require(~differ)
         full, failed, *found = lax.switch(number, ways, 0)
         said.tell(self, full, failed)
         return tuple(found)
@@ -190,6 +209,24 @@ class _Said:
             emitter.note_full(full)
         if self.failed:
             emitter.require(~failed)
+
+
+def _meets(equations: Iterable[Equation]) -> bool:
+    """Whether replicas meet in one of these equations, or in a body."""
+    for equation in equations:
+        body = equation.params.get("body") if equation.prim.effect is None else None
+        bodies = getattr(body, "bodies", None) or [getattr(body, "straight", None)]
+        inner = [x.equations for x in bodies if x is not None]
+        if equation.prim.name == "all_reduce" or any(map(_meets, inner)):
+            return True
+    return False
+
+
+def _least(value: Any, replicas: Any) -> tuple[Any, Any]:
+    """The least value of all replicas, and whether they have different ones."""
+    wide = value.astype(jnp.int32)
+    least, most = lax.pmin(wide, replicas), lax.pmax(wide, replicas)
+    return least.astype(value.dtype), jnp.any(least != most)
 
 
 def _blank(equation: Equation) -> Any:

@@ -14,7 +14,10 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from talweg.core.errors import FailedPreconditionError, compose
+from talweg.core.machine import machine
 from talweg.execute import cache
 
 LEAST, BELOW = (0, 10), (0, 12)  # versions of JAX: pyproject.toml says the same
@@ -44,6 +47,16 @@ def _imported(name: str) -> Any:
 
 jax = _imported("jax")
 check_version(jax.__version__)
+
+
+def ask_for_devices() -> None:
+    """Let JAX divide the CPU as the program has, if JAX has not begun yet."""
+    with contextlib.suppress(RuntimeError):
+        if machine.cpus > 1:
+            jax.config.update("jax_num_cpu_devices", machine.cpus)
+
+
+ask_for_devices()
 lax, numpy = _imported("jax.lax"), _imported("jax.numpy")
 io_callback = _imported("jax.experimental").io_callback
 serialize_executable = _imported("jax.experimental.serialize_executable")
@@ -78,7 +91,10 @@ def compiled(lowered: Any) -> Any:
     kept = None if key is None else cache.get(key)
     if kept is not None:
         try:
-            return serialize_executable.deserialize_and_load(*pickle.loads(kept))
+            there = jax.devices()[:1]  # one of them: all would each want a part of every array
+            return serialize_executable.deserialize_and_load(
+                *pickle.loads(kept), execution_devices=there
+            )
         except Exception:  # noqa: BLE001 -- of another machine, or damaged: it is made anew
             pass
     executable = lowered.compile()
@@ -124,3 +140,70 @@ def called_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
             return executable(donated, given)
 
     return call
+
+
+# -- several devices
+
+REPLICAS = "replica"  # the axis of devices on which replicas are
+
+
+def devices(kind: str) -> list:
+    """JAX's devices of a kind ("CPU", "GPU", "TPU") in this process; none where there are none."""
+    ask_for_devices()
+    try:
+        return jax.local_devices(backend=kind.lower())
+    except RuntimeError:
+        return []
+
+
+class ReplicaMesh:
+    """Devices with a replica on each.
+
+    A value of which each has its own is one array: that of replica i is row i.
+    """
+
+    def __init__(self, chosen: list):
+        self.count, self.devices = len(chosen), chosen
+        self.mesh = jax.sharding.Mesh(np.array(chosen), (REPLICAS,))
+        spec = jax.sharding.PartitionSpec
+        self.apart, self.same = spec(REPLICAS), spec()
+        self._rows = jax.sharding.NamedSharding(self.mesh, self.apart)
+        self._everywhere = jax.sharding.NamedSharding(self.mesh, self.same)
+
+    def kind(self, dims: tuple, dtype: Any, apart: bool) -> Any:
+        """What is known of an array: one for all, or rows."""
+        if apart:
+            return jax.ShapeDtypeStruct((self.count, *dims), dtype, sharding=self._rows)
+        return jax.ShapeDtypeStruct(dims, dtype, sharding=self._everywhere)
+
+    def put(self, rows: list) -> Any:
+        """NumPy's arrays, one for each replica, on their devices."""
+        with wide():
+            stacked = np.stack(rows)
+            return jax.device_put(stacked, self._rows)
+
+    def rows_of(self, array: Any) -> list:
+        """Each replica's own, where it is."""
+        found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
+        return [shard.data for shard in found]
+
+    def part(self, array: Any, replica: int) -> Any:
+        """The array of one replica, as one of NumPy."""
+        return np.asarray(self.rows_of(array)[replica])[0]
+
+    def spread(self, function: Callable[..., Any], given: Any, gives: Any) -> Callable[..., Any]:
+        """A function of what one replica has as one of all of them; specs like their nests."""
+        return jax.shard_map(
+            function, mesh=self.mesh, in_specs=given, out_specs=gives, check_vma=False
+        )
+
+
+def jitted(function: Callable[..., Any], arguments: tuple) -> tuple[Callable[..., Any], Any]:
+    """A function of several devices, and the same lowered.
+
+    The memory of its first argument is given away.  (What JAX compiles ahead of time does not bring
+    constants to several devices.)
+    """
+    places = jax.tree.map(lambda kind: kind.sharding, arguments)
+    found = jax.jit(function, donate_argnums=(0,), in_shardings=places)
+    return found, found.lower(*arguments)

@@ -286,6 +286,7 @@ class PartsExecutable:
         for guard in self.ending.guards:
             emitter.require(emitter.value(guard))
         after = [(emitter.value(b), emitter.value(a)) for b, a in self.ending.states]
+        self._end(emitter)
         holds = ok = None if emitter.failed is None else ~emitter.failed
         if emitter.full is not None:
             holds = ~emitter.full if ok is None else ok & ~emitter.full
@@ -295,6 +296,9 @@ class PartsExecutable:
             kept = tuple([jnp.where(holds, a, b) for b, a in after])
         outputs = tuple(map(emitter.value, self.ending.outputs))
         return emitter.full, (ok, outputs, kept)
+
+    def _end(self, emitter: Emitter) -> None:
+        """Agree with others that run the program on what failed: there are none."""
 
     # -- host steps
 

@@ -20,7 +20,7 @@ from talweg.graph.node import Node
 from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part
 from talweg.passes.functionalize import Program
-from talweg.passes.specialize.program import DeclinedError
+from talweg.passes.specialize.program import DeclinedError, StaticProgram
 
 
 class XlaLowered(NamedTuple):
@@ -52,7 +52,7 @@ class XlaProgram(Compiled):
                 program, avals, state, self._same, stages, without=("split",)
             )
             with part("XLA"):
-                executable = PartsExecutable(straight, stages)
+                executable = self._executable_of(straight, stages)
         states = [
             (variable, None, after is not before) for variable, before, after in straight.states
         ]
@@ -64,6 +64,10 @@ class XlaProgram(Compiled):
             straight.exports,
             straight.hosts,
         )
+
+    def _executable_of(self, straight: StaticProgram, stages: Stages) -> PartsExecutable:
+        """What runs a static program."""
+        return PartsExecutable(straight, stages)
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
         super().__init__(program, arguments, nearest(state), stages)

@@ -44,8 +44,12 @@ class JaxHandler:
 
     numpy, lax, linalg = jnp, lax, jnp.linalg
 
-    def __init__(self, require: Callable[[Any], None]):
-        self.require = require
+    def __init__(self, require: Callable[[Any], None], replicas: str | None = None):
+        self.require, self._replicas = require, replicas
+
+    def all_reduce(self, x: Any, count: int) -> Any:
+        """The sum over all replicas; of one program that stands for them, `count` times x."""
+        return x * count if self._replicas is None else lax.psum(x, self._replicas)
 
     def checked(self, function: Callable[..., Any], *operands: Any) -> Any:
         """A function of linear algebra, which gives NaN where the kernel refuses its operands.
@@ -63,6 +67,7 @@ class NoEmitter:
     """Where it is only asked whether a rule serves."""
 
     axes: dict = {}
+    replicas: str | None = None
 
     def require(self, condition: Any) -> None:
         """Nothing."""
@@ -110,7 +115,7 @@ def _tried(rule: Rule, equation: Equation, arrays: list) -> Any:
 def _direct(emitter: Any, equation: Equation, arrays: list) -> Any:
     rule, params = equation.prim.lowering["xla"], equation.params
     if callable(rule):
-        return rule(JaxHandler(emitter.require), *arrays, **params)
+        return rule(JaxHandler(emitter.require, emitter.replicas), *arrays, **params)
     found = WAYS.get(rule) or engine.named(rule)
     return found(*arrays, **params)
 

@@ -1,0 +1,151 @@
+"""A program of several replicas: each device of a mesh runs it, on values of its own.
+
+What a replica has of its own (variables, batches, random streams, results) is an array with a row
+for each; the program itself is that of one replica.  Replicas meet in `all_reduce` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from talweg.execute.drawing import Drawing
+from talweg.execute.stage_dump import Stages
+from talweg.execute.xla import engine
+from talweg.execute.xla.emitter import Emitter
+from talweg.execute.xla.engine import REPLICAS, ReplicaMesh, lax
+from talweg.execute.xla.engine import numpy as jnp
+from talweg.execute.xla.parts import PartsExecutable
+from talweg.execute.xla.program import XlaProgram
+from talweg.passes.functionalize import Program
+from talweg.passes.specialize.program import Equation, StaticProgram, Value
+
+APART = 1 << 44  # blocks of a random stream between two replicas
+
+
+class NotReplicatedError(Exception):
+    """A program does something that one replica cannot do for itself on its device."""
+
+
+class ReplicatedExecutable(PartsExecutable):
+    """The only part of a program, for all devices; `apart`: inputs of which each has its own."""
+
+    def __init__(self, straight: StaticProgram, stages: Stages, mesh: ReplicaMesh, apart: list):
+        self.mesh = mesh
+        self.own = {x for x, own in zip(straight.inputs, apart) if own}
+        self.own |= {before for _, before, _ in straight.states}
+        self.refused = ""  # why not
+        super().__init__(straight, stages)
+
+    def _prepare(self) -> None:
+        """Compile the only part."""
+        if len(self.parts) > 1 or self.hosts:
+            names = ", ".join(dict.fromkeys([step.prim.name for step in self.hosts]))
+            self.refused = f"{names}, which is done in Python"
+        else:
+            super()._prepare()
+
+    def _called(self, equation: Equation, arrays: list) -> Any:
+        self.refused = f"{equation.prim.name}, which is done in Python"
+        found = [jnp.zeros(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
+        return tuple(found) if equation.prim.multiple else found[0]
+
+    def _emitter(self) -> Emitter:
+        emitter = super()._emitter()
+        emitter.replicas = REPLICAS
+        return emitter
+
+    def _kinds(self, values: Sequence[Value]) -> tuple:
+        kinds = [(x.dims, x.dtype.numpy_dtype, x in self.own) for x in values]
+        return tuple([self.mesh.kind(*kind) for kind in kinds])
+
+    def _executable(self, number: int, arguments: tuple) -> Any:
+        found = self.compiled.get((number, self.capacity))
+        if found is None:
+            arguments = (self._kinds(self.befores), self._kinds(self.rest))
+            found, lowered = engine.jitted(self._everywhere(), arguments)
+            self._show("hlo", lowered.as_text)
+            self._show("optimized_hlo", lambda: lowered.compile().as_text())
+            self.compiled[number, self.capacity] = found
+            if self.direct is not None:
+                self.direct.let_call(found)
+        return found
+
+    def _everywhere(self) -> Any:
+        """The last part as a function of all replicas."""
+        mesh = self.mesh
+        specs = tuple([mesh.apart if x in self.own else mesh.same for x in self.rest])
+
+        def of_replica(donated: tuple, given: tuple) -> tuple:
+            own = [x[0] if value in self.own else x for value, x in zip(self.rest, given)]
+            full, (ok, outputs, after) = self._last(tuple([x[0] for x in donated]), tuple(own))
+            return full, (ok, tuple([x[None] for x in outputs]), tuple([x[None] for x in after]))
+
+        gives = (mesh.same, (mesh.same, mesh.apart, mesh.apart))
+        return mesh.spread(of_replica, (mesh.apart, specs), gives)
+
+    def _end(self, emitter: Emitter) -> None:
+        """What failed in one replica has failed in all."""
+        if emitter.failed is not None:
+            emitter.failed = lax.pmax(emitter.failed.astype(jnp.int32), REPLICAS) > 0
+        if emitter.full is not None:
+            emitter.full = lax.pmax(emitter.full.astype(jnp.int32), REPLICAS) > 0
+
+
+class ReplicatedProgram(XlaProgram):
+    """A program compiled for the replicas of a mesh.
+
+    It is made for the first replica's values; `apart` says which arguments each has of its own.
+    """
+
+    def __init__(
+        self, program: Program, arguments: list, state: Any, mesh: ReplicaMesh, apart: list[bool]
+    ):
+        self.mesh, self._apart = mesh, apart
+        super().__init__(program, arguments, state)
+        refused = self.executable.refused
+        if refused or self._exports is not None or self._forms or self._others:
+            raise NotReplicatedError(refused or "values that are no arrays")
+
+    def _executable_of(self, straight: StaticProgram, stages: Stages) -> ReplicatedExecutable:
+        given = [own for place, own in enumerate(self._apart) if place not in self._same]
+        given += [True] * (len(straight.inputs) - len(given))  # random streams
+        return ReplicatedExecutable(straight, stages, self.mesh, given)
+
+    @property
+    def written(self) -> list:
+        """The variables that the program writes."""
+        return self._written
+
+    @property
+    def kept(self) -> list[int]:
+        """The places of the arguments that are passed, beside what variables have."""
+        return self._kept
+
+    def run(self, inputs: list, states: list, state: Any) -> tuple[bool, list, list]:
+        """Whether it succeeded, the outputs, what variables that are written have then.
+
+        All that replicas have of their own is an array with rows; memory of `states` is given away.
+        """
+        drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
+        if drawing is not None:
+            inputs = inputs + [self._streams_of(array) for array in drawing.begin()]
+        done = False
+        try:
+            done, outputs, after = self.executable(inputs, states)
+        finally:
+            if drawing is not None and not done:
+                drawing.undo()
+        if drawing is not None and done:
+            blocks = [outputs.pop() for _ in self._drawn]
+            drawing.end([max(map(int, np.asarray(rows))) for rows in blocks[::-1]])
+        return done, outputs, after
+
+    def _streams_of(self, array: np.ndarray) -> Any:
+        """The states of the random streams of all replicas, the first of which is this one."""
+        rows = [array.copy() for _ in range(self.mesh.count)]
+        for number, row in enumerate(rows):
+            row[0] += np.uint64(number * APART)
+        return self.mesh.put(rows)
