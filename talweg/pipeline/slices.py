@@ -19,6 +19,7 @@ from talweg.eager.extension import ExtensionType
 from talweg.eager.extension_spec import ExtensionTypeSpec, not_batchable
 from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.tensor import EagerTensor, wrap
+from talweg.graph import structure
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
@@ -196,7 +197,12 @@ def _as_content(part: object) -> Any:
 def _encoding(value: Any) -> list:
     """The tensors and composites that stand for a value with rows."""
     spec = value._type_spec
-    return encoder_of(spec).encode(spec, value, 1)
+    return structure.flatten(encoder_of(spec).encode(spec, value, 1))
+
+
+def _decoded(encoder: Any, spec: Any, parts: list) -> Any:
+    """The value of a spec of which an encoder made these; what it made may be any nest."""
+    return encoder.decode(spec, structure.pack(encoder.encoding_specs(spec), parts))
 
 
 def _extension_rows(content: Any) -> Callable[[int], Any]:
@@ -204,17 +210,18 @@ def _extension_rows(content: Any) -> Callable[[int], Any]:
     encoder = encoder_of(spec)
     inner = encoder.unbatch(spec)
     parts = [row_of(_as_content(part)) for part in _encoding(content)]
-    return lambda place: encoder.decode(inner, [_plain(part(place)) for part in parts])
+    return lambda place: _decoded(encoder, inner, [_plain(part(place)) for part in parts])
 
 
 def _stacked_extensions(items: list, spec: object) -> Any:
     encoder = encoder_of(spec)
-    columns = zip(*[encoder.encode(spec, item) for item in items])
+    columns = zip(*[structure.flatten(encoder.encode(spec, item)) for item in items])
+    specs = structure.flatten(encoder.encoding_specs(spec))
     stacks = [
         _plain(stacked([_as_content(part) for part in column], own, place))
-        for place, (column, own) in enumerate(zip(columns, encoder.encoding_specs(spec)))
+        for place, (column, own) in enumerate(zip(columns, specs))
     ]
-    return encoder.decode(encoder.batch(spec, len(items)), stacks)
+    return _decoded(encoder, encoder.batch(spec, len(items)), stacks)
 
 
 def _splits(lengths: np.ndarray, dtype: Any) -> np.ndarray:

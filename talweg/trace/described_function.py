@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
-from talweg.core.spec import TensorSpec
+from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.graph import structure
 from talweg.graph.handle import Handle
+from talweg.graph.symbol import Symbol
 from talweg.graph.text import to_text
 from talweg.trace.function_type import (
     FunctionType,
@@ -146,29 +148,61 @@ class DescribedFunction:
         return self
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """Arguments, results and captures, a line each."""
-        lines = [f"{self.name}({', '.join(self._argument_names)})", "  Args:"]
-        for name, _, value in self.parameters:
-            lines.append(f"    {name}: {_text(value) if hasattr(value, 'dtype') else repr(value)}")
-        lines.append("  Returns:")
-        lines += [f"    {_text(spec)}" for spec in structure.flatten(self.output_specs)]
-        if self._captured():
-            lines.append("  Captures:")
-            for value in self._captured():
-                lines.append(f"    {value if type(value) is Handle else _text(value)}")
-        return "\n".join(lines)
+        """Parameters, results and captures, a line each; on one line if not `verbose`."""
+        found = self.function_type
+        plain = is_plain_nest(self._template)
+        output = type_text(self.output_specs if plain else self.structured_outputs)
+        if not verbose:
+            return f"({', '.join(_listed(self.parameters))}) -> {output}"
+        lines = ["Input Parameters:"]
+        for name, kind, value in self.parameters:
+            lines.append(f"  {name} ({kind.name}): {type_text(value)}")
+        if not self.parameters:
+            lines.append("  None")
+        lines += ["Output Type:", f"  {output}", "Captures:"]
+        captured = [f"  {number}: {spec!r}" for number, spec in found.captures.items()]
+        return "\n".join([*lines, *(captured or ["  None"])])
 
     def to_text(self) -> str:
         """The graph as text, which `talweg.graph.text.parse` reads back if it calls no Python."""
         return to_text(self.body, self.name, to_parse=False)
 
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)} at {id(self):#x}>"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
 
 
-def _text(spec: TensorSpec) -> str:
-    if spec is None:
-        return "None"
-    return f"{spec.dtype.name} Tensor, shape={spec.shape}"
+def type_text(value: Any) -> str:
+    """The type of an argument or a result as text: specs, Python values, what holds them."""
+    if isinstance(value, TypeSpec):
+        return repr(value)
+    if isinstance(value, Symbol):
+        return repr(output_spec(value))
+    if isinstance(getattr(value, "_type_spec", None), TypeSpec):
+        return repr(value._type_spec)
+    if isinstance(value, Mapping):
+        rows = [f"[{key!r}, {type_text(part)}]" for key, part in value.items()]
+        return f"Dict[{', '.join(rows)}]"
+    if isinstance(value, (list, tuple)):
+        names = getattr(value, "_fields", None)
+        parts = [type_text(part) for part in value]
+        if names is not None:
+            rows = [f"[{name!r}, {part}]" for name, part in zip(names, parts)]
+            return f"{type(value).__name__}[{', '.join(rows)}]"
+        return f"{'List' if isinstance(value, list) else 'Tuple'}[{', '.join(parts)}]"
+    return f"Literal[{value!r}]"
+
+
+def _listed(parameters: list[tuple]) -> list[str]:
+    """Parameters as in a definition, with the marks of those by position and by keyword alone."""
+    found: list[str] = []
+    kinds = [kind for _, kind, _ in parameters]
+    for place, (name, kind, value) in enumerate(parameters):
+        if kind is kind.KEYWORD_ONLY and kind not in kinds[:place]:
+            found.append("*")
+        found.append(f"{name}: {type_text(value)}")
+        if kind is kind.POSITIONAL_ONLY and kind not in kinds[place + 1 :]:
+            found.append("/")
+    return found

@@ -140,7 +140,8 @@ class Function(FunctionAttributes):
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures of all traces, as text."""
-        return "\n\n".join([t.pretty_printed_signature(verbose) for t in self.all_traces()])
+        texts = [trace.pretty_printed_signature(verbose) for trace in self.all_traces()]
+        return ("\n\n" if verbose else "\n").join(texts)
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
         traces = [] if save_type == "checkpoint" else self.all_traces()

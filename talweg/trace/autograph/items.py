@@ -14,11 +14,11 @@ from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
+from talweg.graph.symbol import Symbol
 from talweg.trace.autograph.values import Undefined, can_be_tensor
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
-    from talweg.graph.symbol import Symbol
 
 _OPERATORS = {
     "Add": operator.iadd,
@@ -184,8 +184,13 @@ class Appended:
     def _flat_components(self) -> list:
         return [self.array]
 
-    def _with_components(self, parts: list) -> Appended:
-        return Appended(parts[0])
+    def _with_components(self, parts: list) -> Any:
+        """The list itself, where its size is known: a caller in eager mode gets a list."""
+        array = parts[0]
+        size = array.size()
+        if isinstance(size, Symbol):
+            return Appended(array)
+        return [array.read(place) for place in range(int(size))]
 
 
 def own(value: Any) -> Any:

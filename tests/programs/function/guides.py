@@ -17,8 +17,11 @@ def texts_of_signatures(tf, np):
     concrete = f.get_concrete_function(tf.TensorSpec([None]), 2)
     inference = concrete.inference_fn
     return [
-        "x" in text and "n" in text,
-        len(text.split("\n\n")),
+        text,
+        f.pretty_printed_concrete_signatures(verbose=False),
+        tf.function(lambda *xs, k=None: {"a": [xs[0], k]})
+        .get_concrete_function(tf.TensorSpec([]), {"q": 1}, k="s")
+        .pretty_printed_signature(),
         [hasattr(inference, name) for name in ("name", "graph", "function_type")],
     ]
 
