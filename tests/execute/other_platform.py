@@ -55,8 +55,53 @@ def pretend(kind: str) -> None:
         return opening(path, *args, **kwargs)
 
     ctypes.CDLL, builtins.open, sys.platform = Library, opened, kind
+    if kind == "win32":
+        pretend_files()
     system = "Windows" if kind == "win32" else "Darwin"
     platform.system, platform.machine = lambda: system, lambda: "x86_64"
+
+
+def pretend_files() -> None:
+    """Windows neither replaces nor deletes a file that is open, and opens no folder."""
+    fds = "/proc/self/fd"
+
+    def is_open(path):
+        found = []
+        for handle in os.listdir(fds):
+            try:
+                found.append(os.path.samefile(f"{fds}/{handle}", path))
+            except OSError:
+                continue
+        return any(found)
+
+    def refusing(function, count):
+        def called(*paths, **kwargs):
+            for path in paths[:count]:
+                if os.path.isfile(path) and is_open(path):
+                    raise PermissionError(13, "The process cannot access the file", str(path))
+            return function(*paths, **kwargs)
+
+        return called
+
+    for name, count in (("replace", 2), ("rename", 2), ("unlink", 1), ("remove", 1)):
+        setattr(os, name, refusing(getattr(os, name), count))
+    opening = os.open
+
+    def opened(path, *args, **kwargs):
+        if isinstance(path, (str, bytes)) and os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opening(path, *args, **kwargs)
+
+    os.open = opened
+
+
+class Windows:
+    """`os` as talweg's files see it there."""
+
+    name = "nt"
+
+    def __getattr__(self, name):
+        return getattr(os, name)
 
 
 def main() -> None:
@@ -67,7 +112,14 @@ def main() -> None:
     import talweg as tf
     from talweg.execute.llvm.link import elf
     from talweg.execute.llvm.runtime import interrupts
+    from talweg.formats import files
 
+    if sys.argv[1] == "win32":
+        from talweg.api.io import gfile
+
+        files.os = gfile.os = Windows()  # type: ignore[assignment]
+        assert gfile.path_of("file:///C:/data/a.txt") == "C:/data/a.txt"
+        assert gfile.path_of("C:\\data") == "C:\\data"
     declared = "declare i64 @GetTickCount64()"  # Windows' clock, which is not here: one that stands
     made = "define private i64 @GetTickCount64() {\n  ret i64 1\n}"
     interrupts.WINDOWS = interrupts.WINDOWS.replace(declared, made)
@@ -100,8 +152,25 @@ def main() -> None:
     assert [record.numpy() for record in records] == [b"abc"]
     data = tf.data.Dataset.range(10).map(lambda n: n * 2, num_parallel_calls=2).prefetch(2)
     assert [int(n) for n in data] == list(range(0, 20, 2))
-    tf.saved_model.save(tf.Module(), os.path.join(folder, "model"))
-    tf.saved_model.load(os.path.join(folder, "model"))
+    for _ in range(2):  # the second replaces the first
+        tf.saved_model.save(tf.Module(), os.path.join(folder, "model"))
+        tf.saved_model.load(os.path.join(folder, "model"))
+        data.save(os.path.join(folder, "data"))
+        assert len(list(tf.data.Dataset.load(os.path.join(folder, "data")))) == 10
+        tf.io.write_file(os.path.join(folder, "text"), "abc")
+        assert tf.io.read_file(os.path.join(folder, "text")).numpy() == b"abc"
+        with tf.summary.create_file_writer(os.path.join(folder, "events")).as_default():
+            tf.summary.scalar("loss", 1.0, step=0)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(w=w), folder + "/many", max_to_keep=1)
+    for _ in range(3):
+        manager.save()
+    assert len(manager.checkpoints) == 1
+    odd = os.path.join(folder, "C:\\Users\\me\\data.txt")  # a name like any other here
+    with tf.io.gfile.GFile(odd, "w") as file:
+        file.write("abc")
+    assert tf.io.gfile.exists(odd) and len(tf.io.gfile.glob(os.path.join(folder, "C:*"))) == 1
+    tf.io.gfile.rename(odd, odd + "2", overwrite=True)
+    tf.io.gfile.remove(odd + "2")
     print("llvm" if "talweg.execute.llvm.link.jit" in sys.modules else "from disk")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob as globbing
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from talweg.core.annotations import PathLike, TensorLike
 
 
+DRIVE = re.compile(r"/[A-Za-z]:")
+
+
 def path_of(path: Any) -> str:
     """A path as text."""
     text = os.fspath(path) if hasattr(path, "__fspath__") else path
-    return os.fsdecode(text).removeprefix("file://")
+    path = os.fsdecode(text)
+    if path.startswith("file://"):
+        path = path.removeprefix("file://")
+        if os.name == "nt" and DRIVE.match(path):  # file:///C:/folder
+            path = path[1:]
+    return path
 
 
 def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
