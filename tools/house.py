@@ -3,8 +3,9 @@
     python tools/house.py [--root DIR] [--json]
 
 The figures: files and lines of each package, the largest folder, functions over 70 lines, class
-names that stand for two or more classes, look-ups of functions by a string, the share of parameters
-without a type (`Any` or none), `# fmt: skip` comments.  Types themselves are pyright's to check.
+names that stand for two or more classes, look-ups of functions by a string, comparisons with the
+name of a primitive outside of declarations, the share of parameters without a type (`Any` or none),
+`# fmt: skip` comments.  Types themselves are pyright's to check.
 """
 
 from __future__ import annotations
@@ -42,6 +43,14 @@ def is_rule(path: Path, in_class: bool) -> bool:
     return path.parts[1] == "prims" and in_class
 
 
+def compares_name(node: ast.AST) -> bool:
+    """Whether a node compares the name of a primitive, which its declaration should say."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [side for side in (node.left, *node.comparators) if isinstance(side, ast.Attribute)]
+    return any(s.attr == "name" and ast.unparse(s.value).endswith("prim") for s in sides)
+
+
 def measure(root: Path) -> dict:
     """All figures of the package `talweg` below `root`."""
     files = sorted((root / "talweg").rglob("*.py"))
@@ -49,7 +58,7 @@ def measure(root: Path) -> dict:
     folders: Counter[str] = Counter()
     classes: dict[str, set[str]] = defaultdict(set)
     look_ups: Counter[str] = Counter()
-    long, total, untyped, bare, skips = [], 0, 0, 0, 0
+    long, total, untyped, bare, skips, compared = [], 0, 0, 0, 0, 0
     for path in files:
         name, text = path.relative_to(root), path.read_text("utf-8")
         package = name.parts[1] if len(name.parts) > 2 else "."
@@ -62,6 +71,7 @@ def measure(root: Path) -> dict:
         tree = ast.parse(text)
         in_class = {id(f) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body}
         for node in ast.walk(tree):
+            compared += package != "prims" and compares_name(node)
             if isinstance(node, ast.ClassDef):
                 classes[node.name].add(str(name))
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -86,6 +96,7 @@ def measure(root: Path) -> dict:
         f"functions over {LONG} lines": long,
         "doubled class names": doubled,
         "look-ups by string": dict(look_ups),
+        "comparisons with prim.name": compared,
         "parameters": total,
         "parameters annotated Any": untyped,
         "parameters bare": bare,

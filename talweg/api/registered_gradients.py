@@ -9,6 +9,7 @@ from talweg.api.arguments import tensor
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.roles import Role
 from talweg.core.value import IndexedSlices
 from talweg.eager.tape import GradientTape
 from talweg.graph.node import Node
@@ -117,7 +118,11 @@ def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: 
     """The results of an operation just made, under the derivative its type has for now."""
     single = type(results) is Symbol
     first = results if single else results[0]
-    node = first.node.inputs[0] if first.node.prim.name in ("item", "after") else first.node
+    node = (
+        first.node.inputs[0]
+        if first.node.prim.role in (Role.PROJECTION, Role.ORDER)
+        else first.node
+    )
     if node.prim is with_rule or not node.operands:
         return results
     name = overrides.get(Operation(node, graph).type)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.errors import type_error
+from talweg.core.roles import Role
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import Variable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @contextmanager
 def _variable(ref: object, function: str) -> Iterator[Any]:
     """The variable to change; for the result of a change, its variable, after that change."""
-    if type(ref) is Symbol and ref.node.prim.name == "update_variable":
+    if type(ref) is Symbol and ref.node.prim.role is Role.WRITE:
         with ref.graph.control_dependencies([ref]):
             yield ref.node.params["variable"].variable
         return

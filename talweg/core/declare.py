@@ -25,6 +25,7 @@ other, since the product alone may be out of range.
     memory     how it touches memory, one of `core.primitive.MEMORY`
     scalar, loops, fold, expand, requires, call, ...   how it is compiled: LOWERINGS below
     samples, rejects, domain, singular, avoid, kinks, accepts, effect
+    role       what it is for in graphs, if it is more than an operation (`core/roles.py`)
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
     tf_name    the name TensorFlow gives such operations, where it is not the type
@@ -42,6 +43,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, bool_
 from talweg.core.errors import invalid
 from talweg.core.primitive import MEMORY, REGISTRY, NoGradient, Primitive
+from talweg.core.roles import Role
 from talweg.core.shapes import broadcast_dims
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ _PLAIN_FIELDS = (
     "kinks",
     "accepts",
     "effect",
+    "role",
     "tf_type",
     "tf_name",
 )
@@ -118,7 +121,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
     prim = Primitive()
     prim.name, prim.doc = name, inspect.cleandoc(doc)
     prim.accepts, prim.effect, prim.domain, prim.singular = None, None, {}, ""
-    prim.avoid = ""
+    prim.avoid, prim.role = "", Role.OPERATION
     prim.kinks, prim.samples, prim.rejects, prim.lowering = {}, (), (), {}
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None

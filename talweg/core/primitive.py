@@ -12,6 +12,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, float32
+from talweg.core.roles import Role
 
 
 class Registry(dict[str, "Primitive"]):
@@ -106,6 +107,7 @@ class Primitive:
         "operands",
         "partials",
         "rejects",
+        "role",
         "samples",
         "singular",
         "tf_name",
@@ -142,6 +144,7 @@ class Primitive:
     memory: str
     lowering: Mapping[str, Any]
     effect: str | None
+    role: Role  # what it is for in a graph, if it is no operation alone
     domain: Mapping[str, tuple[float, float]]
     singular: str
     avoid: str  # what to write to keep away from where it is not finite

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core import dispatch
+from talweg.core.roles import Role
 from talweg.doctor.absent.explanation import Explanation, PathStep
 from talweg.doctor.nonfinite.explain import of_trail
 from talweg.doctor.nonfinite.gradients import (
@@ -55,7 +56,7 @@ def with_values(
     if has_bad(target):
         told = of_trail(own, target, "the target")
         return [_judged(one, told, None) if i in places else one for i, one in enumerate(found)]
-    if any(entry.prim.name == "with_rule" for entry in own.entries):
+    if any(entry.prim.role is Role.CUSTOM_RULE for entry in own.entries):
         return found  # a custom gradient inside a trace, where nothing can be followed
     with dispatch.eagerly():
         seed = ones_of(sweep.tensor(target))

@@ -18,6 +18,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, uint64
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -433,7 +434,7 @@ def guarded(graph: Any, tensor: Any) -> Any:
     """
     order: dict[Node, None] = {}
     postorder([tensor.node], order, lambda node: node.inputs)
-    if not any(node.prim.name == "read_variable" for node in order):
+    if not any(node.prim.role is Role.READ for node in order):
         return tensor
     found: dict[Node, Any] = {}  # tensors, since what nobody holds leaves the graph
     for node in order:
@@ -442,7 +443,7 @@ def guarded(graph: Any, tensor: Any) -> Any:
 
 
 def _guarded_node(graph: Any, node: Node, found: dict[Node, Any]) -> Any:
-    if node.prim.name == "read_variable" and not node.inputs:
+    if node.prim.role is Role.READ and not node.inputs:
         owner = node.params["variable"].owner()
         return owner.initialized_value() if isinstance(owner, GraphVariable) else graph.symbol(node)
     if node.serial is not None or all(found[source].node is source for source in node.inputs):

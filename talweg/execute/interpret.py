@@ -23,6 +23,7 @@ from talweg.core.errors import (
     compose,
 )
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.execute.call import check, sort_out
 from talweg.execute.donation import UNSHARED, OwnedValues, exclusive, to_write
 from talweg.graph.node import Node
@@ -225,7 +226,7 @@ def _keep_writes(program: Program, values: list, state: dict) -> None:
 def _present(step: Step, values: list) -> list:
     """The operands of a read or write, the variable's present value first."""
     first, *rest = step.inputs
-    if step.prim.name == "is_initialized":
+    if step.prim.role is Role.INITIALIZED:
         return [values[first] is not MISSING]
     present = None if first < 0 else values[first]
     return [None if present is MISSING else present, *[values[slot] for slot in rest]]
@@ -406,7 +407,7 @@ def _run_body(step: Step, values: list, params: dict, outer: object) -> None:
     for slot in step.free:
         values[slot] = None
     runner = BodyRunner(step, state)
-    if step.prim.name == "branch" and any([array is MISSING for array in arrays]):
+    if step.prim.role is Role.BRANCH and any([array is MISSING for array in arrays]):
         runner = LenientRunner(step, state)
     try:
         result = step.prim.numpy(runner, arrays, **params)

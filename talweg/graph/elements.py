@@ -10,6 +10,7 @@ from typing import Any
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -150,7 +151,7 @@ class GraphElements:
 
     def _maker(self, element: Any) -> Node:
         node = element.node
-        return node.inputs[0] if node.prim.name == "item" else node
+        return node.inputs[0] if node.prim.role is Role.PROJECTION else node
 
     # -- devices, which are noted and change nothing
 

@@ -23,6 +23,7 @@ from talweg.core.errors import (
 )
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.graph.contents import element
 from talweg.graph.graph import Graph, variable_dims
@@ -110,11 +111,11 @@ class FunctionGraph(Graph):
             raise self.leak()
         if type(value) is Symbol:
             self._check_scope(value)
-            if value.node.prim.name == "constant":
+            if value.node.prim.role is Role.CONSTANT:
                 content = value.node.params["value"]
                 if not content.captured and not content.given:
                     return self.constant(content.array)
-            if value.node.prim.name == "require" and value.node.params.get("where_used"):
+            if value.node.prim.role is Role.REQUIREMENT and value.node.params.get("where_used"):
                 parts = [self.bring_in(value.graph.symbol(part)) for part in value.node.operands]
                 nodes = tuple([part.node for part in parts])
                 return self.apply(value.node.prim, value.node.key[1], nodes)

@@ -20,6 +20,7 @@ from talweg.core.errors import (
 )
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.graph.collections import Collections
 from talweg.graph.elements import GraphElements
@@ -131,7 +132,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             node = self._after_controls(node)
         if self.device_scopes:
             self.note_device(node)
-        if prim.name == "inner_value":
+        if prim.role is Role.INNER_VALUE:
             inner = node.params["inner"]
             with asking:
                 inner.table.requested[node] = inner
@@ -160,7 +161,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     def _after_controls(self, node: Node) -> Node:
         """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
         prim = node.prim
-        if prim.name in _FREE or prim.multiple:
+        if prim.role in _FREE or prim.multiple:
             self._tie(node)
             return node
         if prim.effect is not None:
@@ -456,7 +457,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         asked = [
             (count, node)
             for node, count in self.table.asked.items()
-            if node.operands and node.prim.name != "item"
+            if node.operands and node.prim.role is not Role.PROJECTION
         ]
         asked.sort(key=lambda pair: -pair[0])
         return [
@@ -478,7 +479,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         table = self.table
         live = len(table.nodes)
         contents = [
-            node.params["value"] for node in table.nodes.values() if node.prim.name == "constant"
+            node.params["value"] for node in table.nodes.values() if node.prim.role is Role.CONSTANT
         ]
         return {
             "live": live,
@@ -491,7 +492,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         }
 
 
-_FREE = frozenset(("constant", "placeholder", "item", "read_variable", "after"))
+_FREE = frozenset((Role.CONSTANT, Role.PLACEHOLDER, Role.PROJECTION, Role.READ, Role.ORDER))
 
 
 def variable_dims(variable: Handle) -> tuple | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.roles import Role
 from talweg.graph.node import Node, NodeTable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NAMED_AT_ONCE = 100_000  # nodes in front of a node that are named with it
 _OPERATION = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
-HIDDEN = frozenset(("item", "size_value"))  # parts of other operations
+HIDDEN = frozenset((Role.PROJECTION, Role.SIZE))  # parts of other operations
 
 
 class Derivatives:
@@ -92,7 +93,7 @@ def _node_of(results: Symbol | tuple[Symbol, ...]) -> Node | None:
     """The node of a result or of several; None for what is no tensor of a graph."""
     first = results[0] if type(results) is tuple else results
     node = getattr(first, "node", None)
-    return node.inputs[0] if node is not None and node.prim.name == "item" else node
+    return node.inputs[0] if node is not None and node.prim.role is Role.PROJECTION else node
 
 
 class Names:
@@ -250,7 +251,7 @@ class Names:
 
     def operation_name(self, node: Node) -> str:
         """The (first) name of a node, made up now if it has none."""
-        if node.prim.name == "item":
+        if node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         names = self.table.labels.get(node)
         if not names:
@@ -278,7 +279,7 @@ class Names:
                 continue
             if other in self._numbered or len(found) > NAMED_AT_ONCE:
                 break
-            if other.prim.name == "after":
+            if other.prim.role is Role.ORDER:
                 inner.add(other.inputs[0])
             if other not in inner and other not in self.table.labels and is_operation(other):
                 found.append(other)
@@ -287,14 +288,14 @@ class Names:
     def name_all(self) -> None:
         """Give every operation a name, in the order in which they were made, however many."""
         nodes = list(self.table.nodes.values())
-        inner = {node.inputs[0] for node in nodes if node.prim.name == "after"}
+        inner = {node.inputs[0] for node in nodes if node.prim.role is Role.ORDER}
         for node in nodes:
             if node not in inner and node not in self.table.labels and is_operation(node):
                 self._give_default(node)
 
     def tensor_name(self, node: Node) -> str:
         """``name:index`` of a result."""
-        index = node.params["index"] if node.prim.name == "item" else 0
+        index = node.params["index"] if node.prim.role is Role.PROJECTION else 0
         return f"{self.operation_name(node)}:{index}"
 
     def names_of(self, node: Node) -> list[str]:
@@ -318,23 +319,23 @@ class Names:
 
 def is_operation(node: Node) -> bool:
     """Whether TensorFlow would show an operation for this node."""
-    name = node.prim.name
-    if name == "constant":
+    role = node.prim.role
+    if role is Role.CONSTANT:
         return node.params["value"].given
-    return name not in HIDDEN
+    return role not in HIDDEN
 
 
 def type_of(node: Node) -> str:
     """TensorFlow's type of operation for a node (`AddV2`)."""
-    if node.prim.name == "item":
+    if node.prim.role is Role.PROJECTION:
         node = node.inputs[0]
-    if node.prim.name == "after":
+    if node.prim.role is Role.ORDER:
         return type_of(node.inputs[0])
     return node.prim.type_of([source.aval for source in node.operands], node.params)
 
 
 def default_name(node: Node) -> str:
     """The name of an operation that was given none, before it is numbered."""
-    if node.prim.name == "after":
+    if node.prim.role is Role.ORDER:
         return default_name(node.inputs[0])
     return node.prim.tf_name or type_of(node)

@@ -8,11 +8,12 @@ from typing import Any
 from talweg.core.errors import type_error
 from talweg.core.hooks import hooks
 from talweg.core.provenance import line_of
+from talweg.core.roles import Role
 from talweg.graph.names import HIDDEN, type_of
 from talweg.graph.node import Node
 
-_WITHOUT_RESULT = frozenset(("group", "act"))
-_WAITING = frozenset(("group", "read_variable", "is_initialized"))  # their inputs are controls
+_WITHOUT_RESULT = frozenset((Role.GROUP, Role.ACT))
+_WAITING = frozenset((Role.GROUP, Role.READ, Role.INITIALIZED))  # their inputs are controls
 
 
 class Operation:
@@ -33,7 +34,7 @@ class Operation:
     @property
     def _inner(self) -> Node:
         """The node itself, without what only makes it wait."""
-        return self.node.inputs[0] if self.node.prim.name == "after" else self.node
+        return self.node.inputs[0] if self.node.prim.role is Role.ORDER else self.node
 
     @property
     def control_node(self) -> Node:
@@ -59,7 +60,7 @@ class Operation:
     def inputs(self) -> tuple:
         """The tensors it takes."""
         inner = self._inner
-        if inner.prim.name in _WAITING:
+        if inner.prim.role in _WAITING:
             return ()
         return tuple([self.graph.symbol(node) for node in inner.operands])
 
@@ -67,8 +68,8 @@ class Operation:
     def control_inputs(self) -> list:
         """The operations it waits for."""
         node = self.node
-        waiting = node.inputs[1:] if node.prim.name == "after" else ()
-        if node.prim.name in _WAITING:
+        waiting = node.inputs[1:] if node.prim.role is Role.ORDER else ()
+        if node.prim.role in _WAITING:
             waiting = node.inputs
         tied = node.table.controls.get(node, ())
         found = [self.graph.operation_of(source) for source in (*waiting, *tied)]
@@ -78,7 +79,7 @@ class Operation:
     def outputs(self) -> list:
         """Its results."""
         node, graph = self.node, self.graph
-        if node.prim.name in _WITHOUT_RESULT:
+        if node.prim.role in _WITHOUT_RESULT:
             return []
         if node.prim.multiple:
             return graph.results_of(node)
@@ -152,7 +153,7 @@ class OperationTable:
 
     def operation_of(self, node: Node) -> Operation:
         """The operation that makes a node's result."""
-        if node.prim.name == "item":
+        if node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         found = self._operations.get(node)
         if found is None:
@@ -163,8 +164,8 @@ class OperationTable:
         """The live operations that take a node's result."""
         found = []
         for other in self._shown():
-            inner = other.inputs[0] if other.prim.name == "after" else other
-            if node in inner.operands and inner.prim.name not in _WAITING:
+            inner = other.inputs[0] if other.prim.role is Role.ORDER else other
+            if node in inner.operands and inner.prim.role not in _WAITING:
                 found.append(self.operation_of(other))
         return found
 
@@ -175,8 +176,8 @@ class OperationTable:
     def _shown(self) -> list[Node]:
         """The nodes that are operations; what only waits stands for what it waits with."""
         nodes = list(self.table.nodes.values())
-        hidden = {node.inputs[0] for node in nodes if node.prim.name == "after"}
-        return [node for node in nodes if node not in hidden and node.prim.name not in HIDDEN]
+        hidden = {node.inputs[0] for node in nodes if node.prim.role is Role.ORDER}
+        return [node for node in nodes if node not in hidden and node.prim.role not in HIDDEN]
 
 
 def place_of(origin: Any) -> tuple:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core.dims import Dim
 from talweg.core.hooks import hooks
 from talweg.core.locking import new_lock
+from talweg.core.roles import Role
 from talweg.graph.node import READ, Node
 from talweg.graph.walk import schedule
 
@@ -25,7 +26,7 @@ _serials = itertools.count()
 _tangents: Any = weakref.WeakKeyDictionary()  # table -> those kept by a body over it
 asking = new_lock()  # held while it is looked up or noted who asks for inner nodes
 
-_NO_VALUE = frozenset(("constant", "group", "read_variable"))  # nothing to keep
+_NO_VALUE = frozenset((Role.CONSTANT, Role.GROUP, Role.READ))  # nothing to keep
 
 
 def items_of(node: Node) -> list[Node]:
@@ -120,7 +121,7 @@ class Body:
         self.nodes: list[Node] = schedule((*effects, *inputs, *outputs))
         self.items: dict[tuple, Node] = {}  # (operation with several results, place) -> its node
         for node in self.nodes_with(asked):
-            if node.prim.name == "item":
+            if node.prim.role is Role.PROJECTION:
                 self.items[node.inputs[0], node.params["index"]] = node
         self.programs: dict[Any, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
@@ -169,7 +170,7 @@ class Body:
             for node in self.nodes_with(self.asked):
                 if node.prim.multiple:
                     nodes.update(dict.fromkeys(self.results_of(node)))
-                elif node.prim.name not in _NO_VALUE:
+                elif node.prim.role not in _NO_VALUE:
                     nodes[node] = None
             found = self.programs["everything"] = tuple(nodes)
         return found

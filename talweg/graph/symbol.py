@@ -22,6 +22,7 @@ from talweg.core.errors import (
 )
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.core.shapes import TensorShape, as_shape, static
 from talweg.core.value import Tensor
 from talweg.graph.node import Node
@@ -121,7 +122,7 @@ class Symbol(Tensor):
     @property
     def value_index(self) -> int:
         """Which of its operation's results it is."""
-        return self.node.params["index"] if self.node.prim.name == "item" else 0
+        return self.node.params["index"] if self.node.prim.role is Role.PROJECTION else 0
 
     @property
     def device(self) -> str:
@@ -244,4 +245,4 @@ def _compact(shape: TensorShape) -> str:
 
 def constant_of(node: Node) -> Any:
     """The content of a constant node; None for any other."""
-    return node.params["value"] if node.prim.name == "constant" else None
+    return node.params["value"] if node.prim.role is Role.CONSTANT else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.dtypes import DType, bool_, int32
+from talweg.core.roles import Role
 from talweg.lower.blocks.registry import BLOCKS
 from talweg.lower.blocks.stacks import kind_of
 from talweg.lower.fusion.early_stores import copied_first, write_early
@@ -340,7 +341,7 @@ def _results_reshaped(function: Callable, shapes: list, *arrays: object) -> Any:
 def is_scattered(straight: StaticProgram, before: Value, after: Value) -> bool:
     """Whether a variable's new value is the old one with rows combined, and is for nothing else."""
     maker = after.maker
-    if maker is None or maker.prim.name != "update_variable" or not is_plain(after.dtype):
+    if maker is None or maker.prim.role is not Role.WRITE or not is_plain(after.dtype):
         return False
     if maker.inputs[0] is not before or maker.params["rule"] not in ROW_RULES:
         return False

@@ -21,11 +21,13 @@ from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import Atom, Dim, same_dims
 from talweg.core.errors import invalid
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 from talweg.kernels.variable_updates import FETCHING
 from talweg.passes.optimize.factor_products import Factored, factored
+from talweg.prims.random import streams
 
 if TYPE_CHECKING:
     from talweg.graph.handle import Handle
@@ -226,7 +228,10 @@ class _ProgramBuilder:
         else:
             order = needed
         for node in order:
-            if node.prim.name == "item" and node.params["index"] == len(node.inputs[0].aval) - 1:
+            if (
+                node.prim.role is Role.PROJECTION
+                and node.params["index"] == len(node.inputs[0].aval) - 1
+            ):
                 self.remembered.add(node.inputs[0])
         self.factored = factored(list(order), {*outputs, *effects, *self.slots})
         skipped = {part for match in self.factored.values() for part in match.total.operands}
@@ -261,17 +266,17 @@ class _ProgramBuilder:
             self._read(node)
         elif effect == WRITE:
             self._write(node)
-        elif prim.name == "constant":
+        elif prim.role is Role.CONSTANT:
             self._constant(node)
-        elif prim.name == "placeholder":
+        elif prim.role is Role.PLACEHOLDER:
             raise UnfedError(node)
-        elif prim.name == "after":
+        elif prim.role is Role.ORDER:
             self.slots[node] = self.slots[node.inputs[0]]
-        elif prim.name == "group":
+        elif prim.role is Role.GROUP:
             self._step(node, (), "plain")
         elif effect == BODY:
             self._bodies(node)
-        elif prim.name == "reserve_stream":
+        elif prim is streams.reserve_stream:
             self._stream(node)
         else:
             checked = prim.checked and effect != GRAPH and _has_unknown(node)
@@ -334,11 +339,11 @@ class _ProgramBuilder:
     def _read(self, node: Node) -> None:
         variable = node.params["variable"]
         start = self.start_of(variable)
-        if node.prim.name == "is_initialized":
+        if node.prim.role is Role.INITIALIZED:
             slot = self.now[variable] if node.inputs else start
             self._step(node, (slot,), "state")
             return
-        if node.prim.name == "read_or_initial":
+        if node.prim.role is Role.READ_OR_INITIAL:
             first, *controls = node.operands
             slot = self.now[variable] if controls else start
             self._step(node, (slot, self.slots[first]), "state")
@@ -416,7 +421,7 @@ def demanded(program: Program) -> set[int]:
         if step.kind == "state":  # the variable itself is asked for by `_write`
             used.update(step.inputs[1:])
         else:
-            used.update(step.inputs[:1] if step.prim.name == "branch" else step.inputs)
+            used.update(step.inputs[:1] if step.prim.role is Role.BRANCH else step.inputs)
     return used
 
 

@@ -21,6 +21,7 @@ from talweg.core.errors import (
     type_error,
     value_error,
 )
+from talweg.core.roles import Role
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from talweg.graph.node import Node
 
 _numbers = itertools.count()
-FIXED = frozenset(("placeholder", "placeholder_with_default"))
+FIXED = frozenset((Role.PLACEHOLDER, Role.DEFAULTED))
 
 
 def session_state() -> dict:
@@ -276,7 +277,7 @@ def one_shot(dataset: Any) -> Any:
                 f"Cannot capture a stateful node (name:{name}) by value.",
                 hint="tf.compat.v1.data.make_initializable_iterator",
             )
-        if leaf.node.prim.name in FIXED or constant_of(leaf.node) is None and _is_fed(leaf.node):
+        if leaf.node.prim.role in FIXED or constant_of(leaf.node) is None and _is_fed(leaf.node):
             raise value_error(
                 "TW501",
                 f"Cannot capture a placeholder (name:{name}) by value.",
@@ -292,7 +293,7 @@ def _is_fed(node: Node) -> bool:
     """Whether a value depends on a placeholder."""
     nodes: dict = {}
     _add_sources(node, nodes)
-    return any([other.prim.name in FIXED for other in nodes])
+    return any([other.prim.role in FIXED for other in nodes])
 
 
 def _add_sources(node: Node, nodes: dict) -> None:

@@ -9,6 +9,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import primitive
 from talweg.core.dtypes import variant
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.control import avals_outside
 from talweg.prims.rows import in_front
@@ -19,6 +20,7 @@ class call:
     """z, history = body(operands)."""
 
     operands = "*operands"
+    role = Role.CALL
     multiple = True
     effect = BODY
     memory = "none"
@@ -50,6 +52,7 @@ class with_rule:
     """
 
     operands = "*operands"
+    role = Role.CUSTOM_RULE
     multiple = True
     effect = GRAPH
     memory = "view"

@@ -29,6 +29,7 @@ from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, later
+from talweg.core.roles import Role
 from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
 from talweg.prims.rows import UNEVEN, Kinds, element_dims, in_front
@@ -77,6 +78,7 @@ class branch:
     """z, history = bodies[index](operands)."""
 
     operands = "index *operands"
+    role = Role.BRANCH
     tf_type = "If"
     tf_name = "cond"
     multiple = True
@@ -109,6 +111,7 @@ class loop:
     """z, history = the variables after the last iteration."""
 
     operands = "*operands"
+    role = Role.LOOP
     tf_type = "While"
     tf_name = "while"
     multiple = True
@@ -152,6 +155,7 @@ class again:
     """z, history = body(operands), run once more for derivatives instead of being remembered."""
 
     operands = "*operands"
+    role = Role.AGAIN
     tf_type = "PartitionedCall"
     multiple = True
     effect = BODY
@@ -181,6 +185,7 @@ class inner_value:
     """
 
     operands = "history"
+    role = Role.INNER_VALUE
     effect = GRAPH
     memory = "view"
 
@@ -388,6 +393,7 @@ class require:
     """
 
     operands = "x holds"
+    role = Role.REQUIREMENT
     tf_type = "Assert"
     effect = GRAPH
     memory = "view"

@@ -14,6 +14,7 @@ from talweg.core.dtypes import bool_
 from talweg.core.hooks import hooks
 from talweg.core.locking import call_python
 from talweg.core.primitive import NoGradient
+from talweg.core.roles import Role
 
 HOST = "host"
 
@@ -23,6 +24,7 @@ class act:
     """Nothing, after call(operands), which acts on the world or raises an error."""
 
     operands = "*operands"
+    role = Role.ACT
     effect = HOST
     no_gradient = NoGradient("an action has no value")
     batch = LOOP

@@ -16,6 +16,7 @@ from talweg.core.dtypes import as_dtype, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.roles import Role
 from talweg.graph.node import GRAPH, INPUT, READ, WRITE
 from talweg.kernels.variable_updates import KINDS, ND_KINDS, UPDATES, write_slice
 
@@ -31,6 +32,7 @@ class constant:
     """y = an array that is part of the graph."""
 
     operands = ""
+    role = Role.CONSTANT
     tf_type = "Const"
     effect = GRAPH
     no_gradient = NoGradient("a constant depends on nothing")
@@ -49,6 +51,7 @@ class placeholder:
     """y = a value that is given when the graph runs."""
 
     operands = ""
+    role = Role.PLACEHOLDER
     effect = INPUT
     no_gradient = NoGradient("an input depends on nothing")
     batch = LOOP
@@ -66,6 +69,7 @@ class placeholder_with_default:
     """y = x, unless another value is given when the graph runs."""
 
     operands = "x"
+    role = Role.DEFAULTED
     effect = INPUT
     memory = "view"
 
@@ -87,6 +91,7 @@ class item:
     """y = result number `index` of an operation with several results."""
 
     operands = "x"
+    role = Role.PROJECTION
     effect = GRAPH
     no_gradient = NoGradient("part of its operation")
     batch = LOOP
@@ -104,6 +109,7 @@ class after:
     """y = x, computed after the other operands."""
 
     operands = "x *controls"
+    role = Role.ORDER
     tf_type = "Identity"
     effect = GRAPH
     memory = "view"
@@ -132,6 +138,7 @@ class group:
     """Nothing, after all operands (`tf.group`, `tf.no_op`)."""
 
     operands = "*controls"
+    role = Role.GROUP
     tf_type = "NoOp"
     tf_name = "group_deps"
     effect = GRAPH
@@ -170,6 +177,7 @@ class size_value:
     """y = a size (a polynomial of sizes) as a scalar."""
 
     operands = ""
+    role = Role.SIZE
     effect = GRAPH
     no_gradient = NoGradient("a size is an integer")
     batch = LOOP
@@ -229,6 +237,7 @@ class read_variable:
     """y = the value of a variable: the one at the start, or after `controls`."""
 
     operands = "*controls"
+    role = Role.READ
     tf_type = "ReadVariableOp"
     effect = READ
     no_gradient = ORDER
@@ -272,6 +281,7 @@ class is_initialized:
     """y = whether a variable has a value."""
 
     operands = "*controls"
+    role = Role.INITIALIZED
     tf_type = "VarIsInitializedOp"
     effect = READ
     no_gradient = ORDER
@@ -290,6 +300,7 @@ class read_or_initial:
     """y = the value of a variable if it has one, else `initial`."""
 
     operands = "initial *controls"
+    role = Role.READ_OR_INITIAL
     effect = READ
     no_gradient = ORDER
     batch = LOOP
@@ -323,6 +334,7 @@ class update_variable:
     """
 
     operands = "*values"
+    role = Role.WRITE
 
     def tf_type(*values, variable, rule, strict=True, place=None):
         return UPDATE_TYPES[rule]

@@ -18,6 +18,7 @@ from talweg.core.dims import Atom, Dim, of_atom, same_dims
 from talweg.core.dtypes import int32, variant
 from talweg.core.errors import InvalidArgumentError, NeedsStaticError, UnevenSlicesError
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.contents import element
 from talweg.graph.node import Node
@@ -118,10 +119,10 @@ class Batching:
 
     def _make(self, node: Node) -> None:
         prim, graph = node.prim, self.graph
-        if prim.name == "constant":
+        if prim.role is Role.CONSTANT:
             self.values[node] = graph.constant(node.params["value"].array), 0
             return
-        if prim.name == "item":
+        if prim.role is Role.PROJECTION:
             found, kinds = self.values[node.inputs[0]]
             place = node.params["index"]
             self.values[node] = found[place], kinds[place]  # type: ignore[index]
@@ -134,7 +135,7 @@ class Batching:
             found = prim(*operands, **params)
             own = (0,) * len(found) if prim.multiple else 0
         else:
-            if prim.name == "with_rule":  # the rule knows the tensors of one slice
+            if prim.role is Role.CUSTOM_RULE:  # the rule knows the tensors of one slice
                 raise NoBatchedBodyError
             found, own = with_kinds(prim, self.size, kinds, operands, params)
             own = own if prim.multiple else own[0]
@@ -200,7 +201,7 @@ class Batching:
         body = self.body
         outside = set(body.inputs[self.carried :])
         for node in body.nodes_with(body.asked):
-            if node in outside or node.prim.name in ("constant", "item"):
+            if node in outside or node.prim.role in (Role.CONSTANT, Role.PROJECTION):
                 continue
             value, kind = self.values[node]
             if node.prim.multiple:

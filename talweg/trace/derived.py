@@ -14,6 +14,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom, same_dims
+from talweg.core.roles import Role
 from talweg.graph.contents import element
 from talweg.graph.graph import Graph
 from talweg.graph.node import Node
@@ -77,7 +78,7 @@ class InnerValues:
         records = []
         for node in self.nodes:
             prim = node.prim
-            if prim.name == "item" or not node.key[2:] or node in self.position:
+            if prim.role is Role.PROJECTION or not node.key[2:] or node in self.position:
                 continue
             operands = tuple([self.handle(source) for source in node.operands])
             if prim.multiple:
@@ -143,7 +144,7 @@ class View:
         place = inner.position.get(node)
         if place is not None and place >= inner.carried:
             return self.claim(node, graph.own(inner.operands[place]))
-        if node.prim.name == "constant":
+        if node.prim.role is Role.CONSTANT:
             return graph.constant(node.params["value"].array)
         if node.prim.name in CHEAP and not node.table.extra.get(node):
             return node.prim(*map(self, node.operands), **self._params(node.params))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import variant
+from talweg.core.roles import Role
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
 from talweg.graph.subgraph import items_of
@@ -66,7 +67,7 @@ class GraphSweep:
                 operands = (self._symbol(captures[node]),)
                 record = identity, operands, self._symbol(node), {}, node.origin
                 self.records.append(record)
-            elif node.prim.name != "item":
+            elif node.prim.role is not Role.PROJECTION:
                 self.records.append(self._record(node, own_operands))
         self.parts = [[self._symbol(node) for node in nodes] for nodes in groups]
 
@@ -158,7 +159,7 @@ class GraphSweep:
         order: dict[Node, None] = {}
         postorder([target.node for target in self.targets], order)
         handles = [
-            dict(node.key[1]).get("variable") for node in order if node.prim.name == "read_variable"
+            dict(node.key[1]).get("variable") for node in order if node.prim.role is Role.READ
         ]
         handles += [
             outside
@@ -180,7 +181,7 @@ def _inputs(node: Node) -> tuple:
 
 def reads_variable(node: Node, handle: Handle) -> bool:
     """Whether a node gives a value of the variable."""
-    return node.prim.name == "read_variable" and ("variable", handle) in node.key[1]
+    return node.prim.role is Role.READ and ("variable", handle) in node.key[1]
 
 
 def captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:

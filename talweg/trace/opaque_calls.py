@@ -17,6 +17,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.errors import NO_VALUE, InvalidArgumentError, NeedsStaticError
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor
@@ -337,9 +338,9 @@ def label(result: Any, name: str) -> None:
     ]
     if leaves:
         node = leaves[0].node
-        node = node.inputs[0] if node.prim.name == "item" else node
+        node = node.inputs[0] if node.prim.role is Role.PROJECTION else node
         graph = leaves[0].graph
-        if node.table is graph.table and node.prim.name not in ("placeholder", "read_variable"):
+        if node.table is graph.table and node.prim.role not in (Role.PLACEHOLDER, Role.READ):
             graph.label(node, name)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
+from talweg.core.roles import Role
 from talweg.graph.function_graph import FunctionGraph
 from talweg.graph.node import BODY, WRITE, Node
 from talweg.graph.symbol import Symbol
@@ -44,7 +45,7 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
 
 def _is_early(value: Symbol, base: Graph) -> bool:
     """Whether a tensor is a variable's value at the start of the run, and it is ever written."""
-    if type(value) is not Symbol or value.node.prim.name != "read_variable":
+    if type(value) is not Symbol or value.node.prim.role is not Role.READ:
         return False
     node = value.node
     return not node.inputs and node.table is base.table and node.params["variable"].updated

@@ -33,6 +33,7 @@ from talweg.core.errors import (
     without_value,
 )
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.core.shapes import TensorShape, static
 from talweg.core.value import Tensor
 from talweg.graph.node import BODY
@@ -129,7 +130,7 @@ class BatchInterpreter:
         """Apply `prim` to all slices at once."""
         kinds = tuple([x.kind if self.owns(x) else 0 for x in operands])
         inner = [x.inner if kind else x for x, kind in zip(operands, kinds)]
-        if prim.name == "with_rule":
+        if prim.role is Role.CUSTOM_RULE:
             params = {**params, "rule": BatchedRule(params["rule"], self, kinds, params["count"])}
         results, found = with_kinds(prim, self.size, kinds, inner, params)
         if prim.multiple:

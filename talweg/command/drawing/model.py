@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.provenance import Derived, describe
+from talweg.core.roles import Role
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name, type_of
 from talweg.graph.node import READ, Content, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.text import type_text
 from talweg.graph.walk import schedule
+from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
     from talweg.eager.variable import Variable
@@ -27,7 +29,8 @@ MANY = 20_000  # items of a picture
 LONGEST = 30  # letters of a label
 CROWD = 30  # items outside of scopes that are grouped by the lines that made them
 ALIKE = 8  # items of one line that make a group
-PASSED_ON = frozenset(("item", "after", "size_value"))  # nodes that are no operations of their own
+# nodes that are no operations of their own
+PASSED_ON = frozenset((Role.PROJECTION, Role.ORDER, Role.SIZE))
 DIFFERENTLY_SHOWN = frozenset(("variable", "value", "seeds"))  # parameters
 
 
@@ -250,11 +253,11 @@ class _ModelMaker:
     def nodes(self, nodes: list[Node], group: Group) -> None:
         """Nodes in order, sources first."""
         for node in nodes:
-            if node in self.found or (node.prim.name in PASSED_ON and node.inputs):
+            if node in self.found or (node.prim.role in PASSED_ON and node.inputs):
                 continue
             if len(self.picture.items) >= MANY:
                 self.picture.left_out += 1
-            elif node.prim.name == "constant" and is_small(node):
+            elif node.prim.role is Role.CONSTANT and is_small(node):
                 continue
             elif bodies_of(node):
                 self.with_bodies(node, group)
@@ -321,7 +324,7 @@ class _ModelMaker:
         return item
 
     def _edges(self, node: Node, item: DrawnItem) -> None:
-        waits = node.prim.effect == READ or node.prim.name in ("group", "act")
+        waits = node.prim.effect == READ or node.prim.role in (Role.GROUP, Role.ACT)
         for operand in node.operands:
             self._edge(operand, item, "control" if waits else "")
         self._controls(node, item)
@@ -333,8 +336,8 @@ class _ModelMaker:
     def _edge(self, operand: Node, item: DrawnItem, text: str = "") -> None:
         """The edge from an operand, and the edges from what it waits for."""
         node = operand
-        while node.prim.name in PASSED_ON and node.inputs:
-            for control in node.inputs[1:] if node.prim.name == "after" else ():
+        while node.prim.role in PASSED_ON and node.inputs:
+            for control in node.inputs[1:] if node.prim.role is Role.ORDER else ():
                 self._edge(control, item, "control")
             node = node.inputs[0]
         source = self.found.get(node)
@@ -343,7 +346,7 @@ class _ModelMaker:
 
     def item_of(self, node: Node) -> DrawnItem | None:
         """The item that shows a node's result; None if it is written into its users."""
-        while node.prim.name in PASSED_ON and node.inputs:
+        while node.prim.role in PASSED_ON and node.inputs:
             node = node.inputs[0]
         return self.found.get(node)
 
@@ -379,7 +382,7 @@ def bodies_of(node: Node) -> list[tuple[str, Body]]:
 def is_question(node: Node) -> bool:
     """Whether a branch is a `tf.cond`: its index is 0 where the answer is yes."""
     index = node.operands[0]
-    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
+    return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 
 def is_small(node: Node) -> bool:
@@ -403,9 +406,9 @@ def label_of(node: Node) -> str:
     if isinstance(variable, Handle):
         name = variable.name.split(":")[0]
         return name if node.prim.effect == READ else f"{kind} {name}"
-    if node.prim.name == "constant":
+    if node.prim.role is Role.CONSTANT:
         return "constant"
-    if node.prim.name == "placeholder":
+    if node.prim.role is Role.PLACEHOLDER:
         return name_of(node).rpartition("/")[2]
     operands = node.operands
     texts = [_literal(operand) for operand in operands]
@@ -415,9 +418,9 @@ def label_of(node: Node) -> str:
 
 
 def _literal(node: Node) -> str:
-    while node.prim.name == "after":
+    while node.prim.role is Role.ORDER:
         node = node.inputs[0]
-    if node.prim.name != "constant" or not is_small(node):
+    if node.prim.role is not Role.CONSTANT or not is_small(node):
         return ""
     array = node.params["value"].array
     text = repr(array.tolist()) if array.dtype == object else f"{array.tolist()}"
@@ -449,7 +452,7 @@ def details_of(node: Node) -> str:
         and not isinstance(value, (Body, Content))
         and not (type(value) is tuple and value and isinstance(value[0], Body))
     ]
-    if node.prim.name == "constant":
+    if node.prim.role is Role.CONSTANT:
         rows.append(repr(node.params["value"]))
     origin = node.origin
     if type(origin) is Derived:

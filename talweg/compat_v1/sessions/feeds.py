@@ -11,6 +11,7 @@ from talweg.compat_v1.values import RaggedTensorValue
 from talweg.core.dims import Dim
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.provenance import describe
+from talweg.core.roles import Role
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import to_array
@@ -57,7 +58,10 @@ def check_alone(symbol: Symbol) -> None:
     """
     if symbol.node.prim.effect == READ:  # a variable is fed wherever it is read
         return
-    if symbol.node.prim.name == "item" and symbol.node.inputs[0] not in symbol.node.table.shared:
+    if (
+        symbol.node.prim.role is Role.PROJECTION
+        and symbol.node.inputs[0] not in symbol.node.table.shared
+    ):
         return  # a result of one operation, of which somebody asked for its results again
     raise value_error(
         "TW504",

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.roles import Role
+from talweg.prims import arithmetic
+
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
     from talweg.graph.node import Node
@@ -219,7 +222,7 @@ class Walker:
                 reason = refusal
         if through < SMOOTH:
             whole = len(refusals) >= len(names)
-            kind = "stopped" if prim.name == "stop_gradient" else "rule"
+            kind = "stopped" if prim is arithmetic.stop_gradient else "rule"
             found = None if reason is None else (kind, reason, whole, ())
             return [PLAIN] * len(keys), dict.fromkeys(range(len(keys)), found)
         levels, found_at = [], {}
@@ -309,13 +312,13 @@ class Walker:
 
 def is_easy(prim: Primitive) -> bool:
     """Whether a result of the primitive is reached as well as its best operand."""
-    special = prim.name in ("update_variable", "with_rule")
+    special = prim.role in (Role.WRITE, Role.CUSTOM_RULE)
     return not (special or prim.no_gradient or getattr(prim, "returned_none", None) is not None)
 
 
 def key_of(node: Node) -> Any:
     """The key of a node: the result of the operation it is."""
-    if node.prim.name == "item":
+    if node.prim.role is Role.PROJECTION:
         return id(node.operands[0]), node.params["index"]
     return id(node)
 
@@ -324,7 +327,7 @@ def operations_of(nodes: Iterable[Any]) -> list[Operation]:
     """The nodes of a graph, in order, as operations."""
     found = []
     for node in nodes:
-        if node.prim.name == "item":
+        if node.prim.role is Role.PROJECTION:
             continue
         operands = [key_of(operand) for operand in node.operands]
         if node.prim.multiple:

@@ -17,6 +17,7 @@ import numpy as np
 
 from talweg.core.primitive import REGISTRY
 from talweg.core.provenance import Origin
+from talweg.core.roles import Role
 from talweg.doctor.findings import Place
 from talweg.doctor.gradient_check.differences import (
     Problem,
@@ -38,6 +39,7 @@ from talweg.doctor.gradient_check.kinks import (
 from talweg.doctor.nonfinite.ledger import has_bad
 from talweg.doctor.nonfinite.report import wrapped
 from talweg.eager.custom import CustomRule
+from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
@@ -401,11 +403,11 @@ class _Check:
         """The custom gradient that took part, if one did: its function, and where it was called."""
         ledger = run(self.problem, self.problem.start)
         for entry in ledger.entries:
-            rule = entry.params.get("rule") if entry.prim.name == "with_rule" else entry.prim
+            rule = entry.params.get("rule") if entry.prim.role is Role.CUSTOM_RULE else entry.prim
             if isinstance(rule, CustomRule):
                 return rule.name, _place(entry.origin)
         for entry in ledger.entries:
-            if entry.prim.name == "stop_gradient":
+            if entry.prim is arithmetic.stop_gradient:
                 return "tf.stop_gradient", _place(entry.origin)
         return "", None
 

@@ -17,6 +17,8 @@ import numpy as np
 from talweg.core.provenance import Origin
 from talweg.doctor.nonfinite.ledger import Ledger, LedgerEntry, Link, element_of, has_bad, is_float
 from talweg.eager.custom import CustomRule
+from talweg.prims import arithmetic, reduce, transcendental
+from talweg.prims.nn import activations
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
@@ -88,7 +90,7 @@ def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
         shown = ", ".join(f"{name} = {value}" for name, value in values.items())
         return _masked(entry.prim, shown, masked)
     cause = in_the_program(entry, first)
-    if cause.code == "TW340" and entry.prim.name == "log" and is_probability(ledger, entry):
+    if cause.code == "TW340" and entry.prim is transcendental.log and is_probability(ledger, entry):
         return replace(cause, cure=OF_PROBABILITIES)
     return multiplied_by_zero(trail, cause)
 
@@ -98,11 +100,11 @@ def is_probability(ledger: Ledger, entry: LedgerEntry) -> bool:
     array = entry.operands[0]
     for _ in range(4):  # reshapes between them
         maker = ledger.maker.get(id(array))
-        if maker is None or maker.prim.name in ("softmax", "sigmoid"):
+        if maker is None or maker.prim in (activations.softmax, transcendental.sigmoid):
             return maker is not None
-        if maker.prim.memory != "view" and maker.prim.name != "sub":  # 1 - p is one, too
+        if maker.prim.memory != "view" and maker.prim is not arithmetic.sub:  # 1 - p is one, too
             return False
-        array = maker.operands[-1 if maker.prim.name == "sub" else 0]
+        array = maker.operands[-1 if maker.prim is arithmetic.sub else 0]
     return False
 
 
@@ -128,7 +130,7 @@ def multiplied_by_zero(trail: list[Link], cause: Cause) -> Cause:
     """`cause`, saying so where an infinity met a factor 0, which does not hide it."""
     for link, after in zip(trail, trail[1:]):
         entry = after.entry
-        if entry is None or entry.rule_of is not None or entry.prim.name != "mul":
+        if entry is None or entry.rule_of is not None or entry.prim is not arithmetic.mul:
             continue
         if not np.isinf(link.value) or not np.isnan(after.value):
             continue
@@ -303,14 +305,14 @@ def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
 
 def summed_in_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
     """The sum or mean that a forward operation is the square root of; "" if of none."""
-    if prim.name not in ("sqrt", "pow", "rsqrt") or not operands:
+    if prim not in (arithmetic.sqrt, arithmetic.pow_, arithmetic.rsqrt) or not operands:
         return ""
     array = operands[0]
     for _ in range(4):  # reshapes between the sum and the root
         maker = ledger.maker.get(id(array))
         if maker is None:
             return ""
-        if maker.prim.name in ("reduce_sum", "reduce_mean"):
+        if maker.prim in (reduce.reduce_sum, reduce.reduce_mean):
             return maker.prim.name
         if maker.prim.memory != "view":
             return ""

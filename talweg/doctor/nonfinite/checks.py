@@ -15,6 +15,7 @@ from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, OpError, compose
 from talweg.core.observer import Observer
 from talweg.core.provenance import describe, user_origin
+from talweg.core.roles import Role
 from talweg.doctor.nonfinite.causes import Cause, cause_of, shown_operands
 from talweg.doctor.nonfinite.ledger import (
     Ledger,
@@ -126,7 +127,7 @@ def is_meant(entry: LedgerEntry) -> bool:
     if node is None or len(node.operands) != len(entry.operands):
         return False
     pairs = zip(node.operands, entry.operands)
-    return any([source.prim.name == "constant" and has_bad(x) for source, x in pairs])
+    return any([source.prim.role is Role.CONSTANT and has_bad(x) for source, x in pairs])
 
 
 def not_finite(entry: LedgerEntry) -> OpError:

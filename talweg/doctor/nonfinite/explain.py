@@ -19,6 +19,7 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.core.provenance import Origin
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite.causes import cause_of, custom_name, forward_operands, shown_operands
@@ -212,7 +213,7 @@ def ledger_of(records: Any) -> Ledger:
             if any([content(part) is x for x in inputs]):
                 arrays[id(part)] = np.asarray(content(part)).view()
         outputs = tuple([array_of(x) for x in parts])
-        if prim.name == "call":
+        if prim.role is Role.CALL:
             _run_again(ledger, params["body"], inputs, outputs)
         entry = LedgerEntry(prim, inputs, outputs, params, origin)
         entry.several = type(results) is tuple
@@ -341,7 +342,9 @@ def of_gradients(
         if all(map(is_healthy, found)):
             return _fine(tuple([source_norm(n, g, 1.0) for n, g in zip(names, found)]))
     sweep = CotangentSweep(ledger())
-    traced = whole is not None and any(e.prim.name == "with_rule" for e in sweep.ledger.entries)
+    traced = whole is not None and any(
+        e.prim.role is Role.CUSTOM_RULE for e in sweep.ledger.entries
+    )
     if traced and whole is not None:
         with keeping(sweep.ledger):
             found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]

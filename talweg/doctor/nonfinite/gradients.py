@@ -15,6 +15,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import NeedsStaticError
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite.causes import Cause, shown_operands
@@ -33,6 +34,7 @@ from talweg.eager.structured import as_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.call import quiet
 from talweg.graph.node import BODY
+from talweg.prims import arithmetic
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import densify
 
@@ -134,7 +136,11 @@ class CotangentSweep:
 
 def _counts(entry: LedgerEntry) -> bool:
     """Whether an entry is an operation on arrays by itself: not a body's, not a part taken out."""
-    return entry.prim.effect != BODY and entry.prim.name != "item" and bool(entry.operands)
+    return (
+        entry.prim.effect != BODY
+        and entry.prim.role is not Role.PROJECTION
+        and bool(entry.operands)
+    )
 
 
 def is_array(value: object) -> bool:
@@ -278,7 +284,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
     if prim.elementwise:
         name = prim.operands[min(position, len(prim.operands) - 1)]
         partial = _partial(prim.partials.get(name), results, operands)
-        if prim.name == "select":
+        if prim is arithmetic.select:
             return Cause(
                 "TW352",
                 "tf.where takes its other branch everywhere, and what is not taken gets "

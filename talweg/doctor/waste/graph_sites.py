@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.provenance import ROOT
+from talweg.core.roles import Role
 from talweg.doctor.waste.sites import InnerFiles, Spot, span_at, together, user_frames, within
 from talweg.graph.walk import postorder
 from talweg.passes.optimize.factor_products import factored
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from talweg.graph.node import NodeTable
     from talweg.graph.subgraph import Body
 
-TRIVIAL = frozenset(("read_variable", "item", "after"))
+TRIVIAL = frozenset((Role.READ, Role.PROJECTION, Role.ORDER))
 # What public functions are called through.
 AUTOGRAPH = f"{os.sep}malt{os.sep}"  # the library whose converted code calls the user's functions
 BETWEEN = (
@@ -175,13 +176,13 @@ class GraphWatch:
 
     def _count(self, record: GraphRecord, spot: GraphSpot, node: Any, merged: bool) -> None:
         prim = node.prim
-        if prim.name == "constant":
+        if prim.role is Role.CONSTANT:
             content = node.params["value"]
             if not merged and content.captured:
                 spot.arrays[content.digest] = content.array.nbytes
             if not content.given and not content.array.ndim:
                 return
-        elif prim.name in TRIVIAL:
+        elif prim.role in TRIVIAL:
             return
         if not spot.this_counted:
             spot.this_counted = True
@@ -202,7 +203,7 @@ class GraphWatch:
         for source in node.key[2:]:
             if source.key[0].name == "read_variable":
                 self.note_use(source.params["variable"])
-        if prim.name == "update_variable" and node.params["rule"] != "assign":
+        if prim.role is Role.WRITE and node.params["rule"] != "assign":
             self.note_use(node.params["variable"])
         origin = node.origin
         if origin is not None:
@@ -228,7 +229,7 @@ class GraphWatch:
         record = self.record_of(variable.table)
         for node in (variable._initial, variable._safe_initial):
             origin = node.origin
-            if origin is None or node.prim.name != "constant":
+            if origin is None or node.prim.role is not Role.CONSTANT:
                 continue
             spot = record.spots.get((id(origin[0]), origin[1]))
             if spot is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.provenance import Derived
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Finding, Place, Report, megabytes
 from talweg.doctor.waste.graphs import LARGE, TRACES, UNROLLED, cure_of, large_array, shared_work
@@ -14,6 +15,7 @@ from talweg.graph.node import BODY, Node
 from talweg.graph.walk import postorder
 from talweg.passes.functionalize import bodies_of
 from talweg.passes.optimize.factor_products import factored
+from talweg.prims import arithmetic, state
 from talweg.trace.gradients import GraphSweep
 
 if TYPE_CHECKING:
@@ -108,7 +110,9 @@ def with_bodies(nodes: list[Node]) -> list[Node]:
 
 
 def _described(concrete: ConcreteFunction, nodes: list[Node]) -> str:
-    inner = sum(node.prim.name not in ("constant", "placeholder", "item") for node in nodes)
+    inner = sum(
+        node.prim.role not in (Role.CONSTANT, Role.PLACEHOLDER, Role.PROJECTION) for node in nodes
+    )
     names = ", ".join(f"{spec.dtype.name}{_sizes(spec)}" for spec in concrete.specs)
     return f"({names}): {inner:,} operations"
 
@@ -146,7 +150,7 @@ def _asked_again(graph: Graph) -> Iterator[Finding]:
         for node, count in graph.table.asked.items()
         if count >= ASKED
         and node.operands
-        and node.prim.name not in ("item", "after", "group")
+        and node.prim.role not in (Role.PROJECTION, Role.ORDER, Role.GROUP)
         and type(node.origin) is not Derived
     ]
     if not asked:
@@ -171,7 +175,7 @@ def _arrays(nodes: list[Node], initial: set) -> Iterator[Finding]:
     """TW604."""
     lines: dict[Any, list[Node]] = {}
     for node in nodes:
-        large = node.prim.name == "constant" and node.params["value"].captured
+        large = node.prim.role is Role.CONSTANT and node.params["value"].captured
         if large and node not in initial:
             lines.setdefault(_place(node), []).append(node)
     for group in lines.values():
@@ -227,11 +231,11 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
     used = set()
     for node in nodes:
         for source in node.inputs:
-            if source.prim.name == "read_variable":
+            if source.prim.role is Role.READ:
                 used.add(source.params["variable"])
-        if node.prim.name == "read_variable" and node.table is not nodes[0].table:
+        if node.prim.role is Role.READ and node.table is not nodes[0].table:
             used.add(node.params["variable"])  # a body gives or takes it as it is
-        params = node.params if node.prim.name == "update_variable" else {}
+        params = node.params if node.prim.role is Role.WRITE else {}
         if params and params["rule"] != "assign":
             used.add(params["variable"])
     silent = [v for v in variables if v.handle not in used]
@@ -278,7 +282,7 @@ def _doubles(nodes: list[Node], variables: list) -> Iterator[Finding]:
         node
         for node in nodes
         if node.operands
-        and node.prim.name not in ("cast", "item")
+        and node.prim not in (arithmetic.cast, state.item)
         and type(node.aval) is not tuple
         and node.aval.dtype.name == "float64"
     ]

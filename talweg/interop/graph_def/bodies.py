@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, float32, int32, resource, variant
+from talweg.core.roles import Role
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name, scope_of
 from talweg.graph.node import Node
@@ -14,11 +15,12 @@ from talweg.graph.subgraph import Body
 from talweg.interop.graph_def.messages import NameAttrList
 from talweg.interop.graph_def.tables import table_of
 from talweg.interop.graph_def.writing import Output, WrittenNode, cannot_write
+from talweg.prims import arithmetic, control
 
 if TYPE_CHECKING:
     from talweg.interop.graph_def.exporting import Exporter
 
-WITH_BODIES = ("branch", "loop", "call", "again")
+WITH_BODIES = (Role.BRANCH, Role.LOOP, Role.CALL, Role.AGAIN)
 STREAMS = frozenset(("reserve_stream", "seed_stream", "generator_stream"))  # part of drawing
 _ARGUMENT = re.compile("[a-z][a-z0-9_]*")
 _NOT_IN_NAMES = re.compile(r"\W")
@@ -115,9 +117,9 @@ def element_dtypes(nodes: list[Node]) -> _Classes:
             classes.tell(node, operands[0].aval.dtype)
         elif name in _READERS:
             classes.tell(operands[0], node.aval.dtype)
-        elif name == "item":
+        elif node.prim.role is Role.PROJECTION:
             _join_item(classes, node)
-        if name in WITH_BODIES:
+        if node.prim.role in WITH_BODIES:
             _join_bodies(classes, node)
     return classes
 
@@ -125,21 +127,21 @@ def element_dtypes(nodes: list[Node]) -> _Classes:
 def _join_item(classes: _Classes, node: Node) -> None:
     source, index = node.inputs[0], node.params["index"]
     for body in bodies_in(source):
-        if source.prim.name == "loop" and body is source.params["cond"]:
+        if source.prim.role is Role.LOOP and body is source.params["cond"]:
             continue
         if index < len(body.outputs):
             classes.join(node, body.outputs[index])
-    if source.prim.name == "loop" and index < len(source.operands):
+    if source.prim.role is Role.LOOP and index < len(source.operands):
         classes.join(node, source.operands[index])
 
 
 def _join_bodies(classes: _Classes, node: Node) -> None:
-    operands = node.operands[1:] if node.prim.name == "branch" else node.operands
+    operands = node.operands[1:] if node.prim.role is Role.BRANCH else node.operands
     for body in bodies_in(node):
         for inner, outer in zip(body.inputs, operands):
             if outer.aval.dtype is variant:
                 classes.join(inner, outer)
-        if node.prim.name == "loop" and body is node.params["body"]:
+        if node.prim.role is Role.LOOP and body is node.params["body"]:
             for inner, result in zip(body.inputs, body.outputs):
                 if result.aval.dtype is variant:
                     classes.join(inner, result)
@@ -147,9 +149,9 @@ def _join_bodies(classes: _Classes, node: Node) -> None:
 
 def _is_history(node: Node) -> bool:
     """Whether a node's value is what a branch or loop kept of its inside."""
-    if node.prim.name == "item":
+    if node.prim.role is Role.PROJECTION:
         source = node.inputs[0]
-        return source.prim.name in WITH_BODIES and node.params["index"] == len(source.aval) - 1
+        return source.prim.role in WITH_BODIES and node.params["index"] == len(source.aval) - 1
     return node.prim.name.startswith("history_")
 
 
@@ -172,12 +174,12 @@ class FunctionLibrary:
         found: dict[Node, dict[Node, None]] = {}
         for node in all_nodes(nodes):
             history = node.inputs[0] if node.inputs else None
-            if history is None or history.prim.name != "item":
+            if history is None or history.prim.role is not Role.PROJECTION:
                 continue
             source = history.inputs[0]
-            if node.prim.name == "inner_value":
+            if node.prim.role is Role.INNER_VALUE:
                 found.setdefault(source, {})[node.params["inner"]] = None
-            elif node.prim.name == "trips":
+            elif node.prim is control.trips:
                 self.counted.add(source)
         self.requested = {node: tuple(inner) for node, inner in found.items()}
 
@@ -293,7 +295,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
             users[source] = users.get(source, 0) + 1
     folded, own = {}, set(nodes)
     for node in nodes:
-        if node.prim.name == "after":
+        if node.prim.role is Role.ORDER:
             inner = node.inputs[0]
             if (
                 users[inner] == 1
@@ -309,7 +311,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
         if node not in folded
         and node not in hidden
         and node.prim.name not in LAZY
-        and not (node.prim.name == "constant" and not node.params["value"].given)
+        and not (node.prim.role is Role.CONSTANT and not node.params["value"].given)
     ]
     return left, folded
 
@@ -325,7 +327,7 @@ def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
     """What only makes a number of a body of a truth value, which is written as it is."""
     found: set[Node] = set()
     for node in nodes:
-        index = node.operands[0] if node.prim.name == "branch" else None
+        index = node.operands[0] if node.prim.role is Role.BRANCH else None
         if index is not None and is_negated(index):
             pair = (index, index.operands[0])
             if all(users.get(part) == 1 and part.holders <= 1 for part in pair):
@@ -335,7 +337,7 @@ def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
 
 def is_negated(index: Node) -> bool:
     """Whether the number of a body is what the opposite of a truth value is as a number."""
-    return index.prim.name == "cast" and index.operands[0].prim.name == "logical_not"
+    return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 
 def name_in_body(node: Node) -> str:
@@ -365,7 +367,7 @@ def write_nodes(writer: Exporter, body: Body, before: dict | None = None) -> lis
         if acts:
             last = [name]
             effects.append(name)
-        elif node.prim.name == "read_variable":
+        elif node.prim.role is Role.READ:
             reads.setdefault(node.params["variable"], []).append(name)
     return effects
 

@@ -16,6 +16,7 @@ from talweg.api.lookup.tables import Table
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
+from talweg.core.roles import Role
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
@@ -41,6 +42,7 @@ from talweg.interop.graph_def.writing import (
     static_shape,
 )
 from talweg.interop.graph_def.writing_rules import RULES
+from talweg.prims import indexing, search
 from talweg.raw import operations
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ class Exporter(Writer):
     def operand(self, node: Node, label: str) -> Output:
         """An input of an operation; a number that stands there is named after its place."""
         if (
-            node.prim.name == "constant"
+            node.prim.role is Role.CONSTANT
             and node not in self.values
             and (node not in self.constants)
         ):
@@ -164,17 +166,17 @@ class Exporter(Writer):
     def controls_of(self, node: Node) -> list[str]:
         """The operations that a node waits for."""
         sources = list(node.table.controls.get(node, ()))
-        if node.prim.name in ("read_variable", "group", "is_initialized"):
+        if node.prim.role in (Role.READ, Role.GROUP, Role.INITIALIZED):
             sources += node.inputs
-        if node.prim.name == "after":
+        if node.prim.role is Role.ORDER:
             sources += node.inputs[1:]
         return [name for name in map(self.control, sources) if name]
 
     def control(self, node: Node) -> str | None:
         """The name of the operation to wait for."""
-        while node.prim.name == "item":
+        while node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
-        if node not in self.names and node.prim.name == "constant":
+        if node not in self.names and node.prim.role is Role.CONSTANT:
             return None
         return self.names.get(node)
 
@@ -254,10 +256,10 @@ class Exporter(Writer):
 
     def _note_shapes(self, node: Node, name: str) -> None:
         message = next((m for m in reversed(self.nodes) if m.name == name), None)
-        if message is None or node.prim.name in ("group", "update_variable"):
+        if message is None or node.prim.role in (Role.GROUP, Role.WRITE):
             return
         avals = node.aval if type(node.aval) is tuple else (node.aval,)
-        if node.prim.name in WITH_BODIES:
+        if node.prim.role in WITH_BODIES:
             if "output_shapes" in message.attr:
                 message.attr["_output_shapes"].CopyFrom(message.attr["output_shapes"])
                 return
@@ -351,11 +353,11 @@ def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
             users.setdefault(source, []).append(node)
     found = {}
     for place, takers in users.items():
-        unique = place.inputs[0] if place.prim.name == "item" else None
-        if unique is None or unique.prim.name != "unique" or place.params["index"]:
+        unique = place.inputs[0] if place.prim.role is Role.PROJECTION else None
+        if unique is None or unique.prim is not search.unique or place.params["index"]:
             continue
         taker = takers[0]
-        gathers = len(takers) == 1 and taker.prim.name in ("gather", "gather_rows")
+        gathers = len(takers) == 1 and taker.prim in (indexing.gather, indexing.gather_rows)
         if gathers and taker.operands[0] is unique.operands[0]:
             found[unique] = taker
     return found
@@ -372,7 +374,7 @@ def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
     """A node that passes on what another one gives, under a second name."""
     if name in {handle.node for handle in writer.handles.values()}:
         return
-    if node.prim.name in ("group", "update_variable", "act"):
+    if node.prim.role in (Role.GROUP, Role.WRITE, Role.ACT):
         writer.node("NoOp", name, [], {}, [writer.names[node]])
     elif node.prim.multiple:
         outputs = [x for x in writer.values[node] if x.node]

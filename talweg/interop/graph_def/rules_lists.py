@@ -16,6 +16,7 @@ from talweg.core.shapes import as_shape
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.flows import FORWARD, SUMS
 from talweg.interop.graph_def.values import ArrayHandle, constant, rule, tensor
+from talweg.prims import host
 from talweg.prims.lists import elements, parts
 from talweg.prims.lists.elements import variant_zero
 from talweg.raw import arrays
@@ -205,7 +206,7 @@ def no_value(builder: Any, item: Any, inputs: list) -> list:
 @rule("OptionalHasValue")
 def has_value(builder: Any, item: Any, inputs: list) -> list:
     """Whether an optional has a value."""
-    if inputs[0].node.prim.name == "host_call":  # of an iterator
+    if inputs[0].node.prim is host.host_call:  # of an iterator
         return builder.call(item, inputs)
     return [elements.list_size(inputs[0]) > 0]
 
@@ -213,7 +214,7 @@ def has_value(builder: Any, item: Any, inputs: list) -> list:
 @rule("OptionalGetValue")
 def components(builder: Any, item: Any, inputs: list) -> list:
     """The components of an optional; InvalidArgumentError when there are none."""
-    if inputs[0].node.prim.name == "host_call":
+    if inputs[0].node.prim is host.host_call:
         return builder.call(item, inputs)
     return [
         elements.list_get(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import value_error
+from talweg.core.roles import Role
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.reading import NodeRecord, Reference
@@ -85,13 +86,13 @@ class Namer:
             return outputs
         outputs = [passed_on(x) if any(x is y for y in inputs) else x for x in outputs]
         nodes = [x.node for x in outputs]
-        if len(nodes) == 1 and nodes[0].prim.name != "item":
+        if len(nodes) == 1 and nodes[0].prim.role is not Role.PROJECTION:
             self._label(nodes[0], full)
         elif len(nodes) == 1:
             outputs = [passed_on(outputs[0])]
             self._label(outputs[0].node, full)
         else:
-            sources = {id(node.inputs[0]) for node in nodes if node.prim.name == "item"}
+            sources = {id(node.inputs[0]) for node in nodes if node.prim.role is Role.PROJECTION}
             places = [node.params.get("index") for node in nodes]
             shown = outputs
             if len(sources) != 1 or places != list(range(len(nodes))):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.dtypes import variant
+from talweg.core.roles import Role
 from talweg.graph.node import Node
 from talweg.interop.graph_def.bodies import handles_of, is_negated
 from talweg.interop.graph_def.tables import operation_of, table_of
@@ -273,7 +274,7 @@ def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
 
 
 def _inner_value(writer: Any, node: Node, name: str, controls: list) -> list[Output]:
-    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.role is Role.PROJECTION else None
     found = writer.histories.get(source, {}).get(node.params["inner"])
     if found is None:
         raise cannot_write("a value inside a branch or loop inside another one")
@@ -281,7 +282,7 @@ def _inner_value(writer: Any, node: Node, name: str, controls: list) -> list[Out
 
 
 def _trips(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
-    source = node.inputs[0].inputs[0] if node.inputs[0].prim.name == "item" else None
+    source = node.inputs[0].inputs[0] if node.inputs[0].prim.role is Role.PROJECTION else None
     if source not in writer.trips:
         raise cannot_write("the number of iterations of a loop inside another one")
     return writer.node("Identity", name, [writer.trips[source]], {}, controls)

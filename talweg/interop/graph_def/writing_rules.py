@@ -12,7 +12,9 @@ from talweg.core.dtypes import int64, uint64
 from talweg.graph.node import Node
 from talweg.interop.graph_def.tables import looked_up
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode, cannot_write
-from talweg.prims.random.streams import THREEFRY
+from talweg.prims.nn.pooling import patches
+from talweg.prims.random import distributions
+from talweg.prims.random.streams import THREEFRY, generator_stream, reserve_stream, seed_stream
 
 if TYPE_CHECKING:
     from talweg.interop.graph_def.writing import Output
@@ -187,7 +189,7 @@ def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> 
         raise cannot_write(f"{node.prim.name} with these windows")
     given = {"strides": _per_axis(params["strides"]), "padding": params["padding"]}
     window = _per_axis(params["window"])
-    if node.prim.name == "patches":
+    if node.prim is patches:
         given |= {"ksizes": window, "rates": _per_axis(params["dilation"])}
         return WrittenNode("ExtractImagePatches", tuple(operands), given)
     if any(n != 1 for n in params["dilation"]):
@@ -330,12 +332,12 @@ _STATELESS = {
 def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Numbers of a distribution, from a hidden stream."""
     source = node.operands[0]
-    if source.prim.name != "reserve_stream":
+    if source.prim is not reserve_stream:
         return None
     seeds = source.params["seeds"]
     given = {"seed": int(seeds[0]), "seed2": int(seeds[1])}
     inputs = (writer.integers(params["shape"]), operands[1])
-    if node.prim.name == "random_gamma":
+    if node.prim is distributions.random_gamma:
         return WrittenNode("RandomGamma", inputs, given)
     return WrittenNode("RandomPoissonV2", inputs, {**given, "dtype": params["dtype"]})
 
@@ -373,15 +375,15 @@ def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     else:
         op = _FLOATS.get(params["kind"], "")
         inputs, given = (writer.integers(params["shape"]),), {"dtype": params["dtype"]}
-    if source.prim.name == "reserve_stream":
+    if source.prim is reserve_stream:
         seeds = source.params["seeds"]
         return WrittenNode(op, inputs, {**given, "seed": int(seeds[0]), "seed2": int(seeds[1])})
-    if source.prim.name == "seed_stream" and op in _STATELESS:
+    if source.prim is seed_stream and op in _STATELESS:
         seed = writer.value(source.operands[0])
         return WrittenNode(_STATELESS[op], (inputs[0], seed, *inputs[1:]), given)
-    if op not in _STATELESS or source.prim.name == "seed_stream":
+    if op not in _STATELESS or source.prim is seed_stream:
         return None
-    if source.prim.name == "generator_stream":
+    if source.prim is generator_stream:
         state = writer.value(source.operands[0])
         key = _key_and_counter(state, source.params["algorithm"])
     else:

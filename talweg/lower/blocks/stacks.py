@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int64
+from talweg.core.roles import Role
 from talweg.lower.fusion.inline import Inliner
 from talweg.lower.fusion.loop_nests import plain_loops
 from talweg.lower.handler import s
@@ -60,7 +61,7 @@ class Growth:
 def is_blank(value: Value) -> bool:
     """Whether only such rows of a stack are read as were written."""
     maker = value.maker
-    if maker is None or maker.prim.name != "repeat":
+    if maker is None or maker.prim.role is not Role.LOOP:
         return False
     return maker.params["body"].carried[maker.outputs.index(value)].blank
 

@@ -14,6 +14,7 @@ from talweg.lower.fusion.inline import can_pull, is_plain
 from talweg.lower.fusion.materialize import is_fold
 from talweg.lower.fusion.views import base_of, operands_of
 from talweg.passes.specialize.program import Value
+from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
@@ -121,7 +122,8 @@ def _copies(builder: LoweringBuilder, unit: Nest) -> bool:
     if type(unit) is not Nest or any(value in builder.written for value in unit.loads):
         return False
     names = [
-        value.maker is not None and value.maker.prim.name == "identity" for value in unit.members
+        value.maker is not None and value.maker.prim is arithmetic.identity
+        for value in unit.members
     ]
     return all(names) and unit.loads <= builder.grouping.given and not unit.targets
 

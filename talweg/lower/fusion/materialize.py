@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from talweg.core.roles import Role
 from talweg.lower.fusion.inline import can_pull, is_plain, loops_cost, scalar_cost
 from talweg.lower.fusion.views import SHARED, base_of, operands_of
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
@@ -74,7 +75,7 @@ class Storage:
         Where a variable is written in place they may be computed from what is overwritten.
         """
         prim = equation.prim
-        if prim.lowering.get("call") != "scatter" or prim.name == "update_variable":
+        if prim.lowering.get("call") != "scatter" or prim.role is Role.WRITE:
             return []
         return [
             x

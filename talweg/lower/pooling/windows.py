@@ -19,6 +19,7 @@ from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Tile, Update, When, const, load, within
 from talweg.passes.specialize.program import Equation
+from talweg.prims.nn.pooling import avg_pool
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
@@ -122,7 +123,7 @@ class WindowReduction(PoolingWindows):
         x, value = equation.inputs[0], equation.output
         super().__init__(builder, equation, x.dims[1:-1], value.dims[1:-1])
         self.x = builder.buffer_of(x)
-        self.mean = equation.prim.name == "avg_pool"
+        self.mean = equation.prim is avg_pool
         self.op, self.start = ("add", 0) if self.mean else ("maximum", _lowest(value.dtype))
         self.counts = counts_of(self) if self.mean else None
 

@@ -7,6 +7,7 @@ from typing import Any
 from talweg.passes.fallback.regions import Region
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import ENDLESS
+from talweg.prims import contract
 
 STEP, ELEMENT = 2e-6, 1e-9  # seconds that the interpreter takes for an operation, an element of one
 FLOPS = 1e-10  # for one addition and multiplication in a product
@@ -35,7 +36,7 @@ def _seconds(equation: Equation) -> float:
         return min(body.loop.trips, TRIPS) * saved(body.straight)
     if body is not None and hasattr(body, "bodies"):
         return max([saved(each) for each in body.bodies], default=0.0)
-    if prim.name == "matmul":
+    if prim is contract.matmul:
         x, z = equation.inputs[0], equation.outputs[0]
         return STEP + FLOPS * _size(z) * x.dims[-1]
     heavy = 10.0 if "call" in prim.lowering else 1.0

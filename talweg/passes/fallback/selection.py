@@ -15,6 +15,7 @@ from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.errors import NeedsStaticError, OpError
+from talweg.core.roles import Role
 from talweg.graph.node import Node
 from talweg.passes.fallback.host_steps import (
     HostFallback,
@@ -49,7 +50,8 @@ PASSING = frozenset(
         "history_of",
     )
 )
-OPENING = frozenset(("item", "inner_value"))  # of those: what looks into its first operand
+# of those: what looks into its first operand
+OPENING = frozenset((Role.PROJECTION, Role.INNER_VALUE))
 
 
 def run_step(maker: Any, step: Step) -> None:
@@ -68,7 +70,7 @@ def run_step(maker: Any, step: Step) -> None:
         host(maker, step, "a variable of unknown shape")
         return
     if step.prim.name in PASSING:
-        if step.prim.name in OPENING and type(trees[0]) is HostFallback:
+        if step.prim.role in OPENING and type(trees[0]) is HostFallback:
             host(maker, step)
             return
     elif parts:

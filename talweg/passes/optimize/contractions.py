@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from talweg.core.dtypes import float32, float64
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
-from talweg.prims import contract, layout
+from talweg.prims import arithmetic, contract, layout, reduce
 
 LEAST = 8  # rows, columns and inner elements from which it pays
 BATCH, ROWS, COLUMNS, INNER = range(4)
@@ -86,11 +86,11 @@ class _Product:
 
 
 def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | None:
-    if equation.prim.name != "reduce_sum" or equation.params.get("keepdims"):
+    if equation.prim is not reduce.reduce_sum or equation.params.get("keepdims"):
         return None
     total = equation.inputs[0]
     maker = total.maker
-    if maker is None or maker.prim.name != "mul" or uses.get(total, 0) != 1:
+    if maker is None or maker.prim is not arithmetic.mul or uses.get(total, 0) != 1:
         return None
     if total.dtype not in (float32, float64):
         return None
@@ -117,7 +117,7 @@ def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | N
 
 def _narrow(value: Value) -> Value:
     """What a value is broadcast from."""
-    while value.maker is not None and value.maker.prim.name == "broadcast_to":
+    while value.maker is not None and value.maker.prim is layout.broadcast_to:
         value = value.maker.inputs[0]
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from talweg.core.roles import Role
 from talweg.passes.specialize.body_programs import ACTS
 from talweg.passes.specialize.loop_equation import LoopEquation
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
@@ -20,9 +21,9 @@ def prune(straight: StaticProgram, needed: set[Value]) -> None:
         acts = equation.prim.effect in ACTS
         if not acts and not any(value in needed for value in equation.outputs):
             continue
-        if equation.prim.name == "repeat":
+        if equation.prim.role is Role.LOOP:
             _prune_repeat(equation, needed)
-        elif equation.prim.name == "choose":
+        elif equation.prim.role is Role.BRANCH:
             _prune_choice(equation, needed)
         needed.update(equation.inputs)
         kept.append(equation)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from talweg.core.dims import Dim, same_dims
 from talweg.core.provenance import describe
 from talweg.graph.node import Node
+from talweg.prims import arithmetic
 
 PRODUCT = "matmul"
 
@@ -37,7 +38,7 @@ class Factored:
 
 def factored(order: list[Node], kept: set[Node]) -> dict[Node, Factored]:
     """The additions among the nodes `order` that run factored; `kept` are results themselves."""
-    additions = [node for node in order if node.prim.name == "add" and _products(node)]
+    additions = [node for node in order if node.prim is arithmetic.add and _products(node)]
     if not additions:
         return {}
     uses: dict[Node, int] = {}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from talweg.core.dtypes import int32
+from talweg.core.roles import Role
 from talweg.passes.optimize.dead_code import prune, prune_all
 from talweg.passes.optimize.loop_products import TripRows, TripSum, turned, unshaped, views_of
 from talweg.passes.optimize.simplify import simplify
@@ -29,7 +30,7 @@ from talweg.passes.specialize.stack_primitives import (
     row,
     with_row,
 )
-from talweg.prims import layout
+from talweg.prims import arithmetic, contract, layout, reduce
 
 
 def improve_loops(straight: StaticProgram) -> None:
@@ -45,9 +46,9 @@ def _improve(straight: StaticProgram) -> None:
     for equation in equations:
         equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
         body = equation.params.get("body")
-        if equation.prim.name == "choose":
+        if equation.prim.role is Role.BRANCH:
             _improve_bodies(body)  # type: ignore[arg-type]
-        if equation.prim.name != "repeat":
+        if equation.prim.role is not Role.LOOP:
             straight.equations.append(equation)
             continue
         rounds = LoopSimplifier(straight, equation)
@@ -166,7 +167,7 @@ class LoopSimplifier:
         equations, inner.equations = inner.equations, []
         for equation in equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
-            found = self._taken_out(equation) if equation.prim.name == "matmul" else None
+            found = self._taken_out(equation) if equation.prim is contract.matmul else None
             if found is None:
                 inner.equations.append(equation)
             else:
@@ -254,8 +255,8 @@ class LoopSimplifier:
             return False
         if maker.prim is round_number:
             return maker.params["step"] != 0
-        if maker.prim.name not in ("add", "sub"):
-            return maker.prim.name == "cast" and self._is_of_one_trip(maker.inputs[0])
+        if maker.prim not in (arithmetic.add, arithmetic.sub):
+            return maker.prim is arithmetic.cast and self._is_of_one_trip(maker.inputs[0])
         moving = [x for x in maker.inputs if self.inner.changes(x)]
         return len(moving) == 1 and self._is_of_one_trip(moving[0])
 
@@ -277,7 +278,7 @@ class LoopSimplifier:
         renamed: dict[Value, Value] = {}
         for equation in self.inner.equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
-            if equation.prim.name == "add":
+            if equation.prim is arithmetic.add:
                 x, y = equation.inputs
                 for zero, other in ((x, y), (y, x)):
                     if is_zero(zero) and other.dims == equation.output.dims:
@@ -296,12 +297,12 @@ class LoopSimplifier:
             if added is None:
                 continue
             views, made = views_of(added)
-            if made.maker is not None and made.maker.prim.name == "matmul":
+            if made.maker is not None and made.maker.prim is contract.matmul:
                 total = self._product(place, made, views)
                 if total is not None:
                     self.totals.append(total)
                     dropped.add(place)
-            elif made.maker is not None and made.maker.prim.name == "reduce_sum":
+            elif made.maker is not None and made.maker.prim is reduce.reduce_sum:
                 sums.append((place, made, views))
         for place, made, views in sums:
             stack = self.stacks.get(unshaped(made.maker.inputs[0]))
@@ -321,7 +322,11 @@ class LoopSimplifier:
                 continue
             index, value = writes[0]
             numbers, maker = self.inner.numbers(index), unshaped(value).maker
-            if maker is None or maker.prim.name != "matmul" or not self._fills(carried, writes):
+            if (
+                maker is None
+                or maker.prim is not contract.matmul
+                or not self._fills(carried, writes)
+            ):
                 continue
             x, matrix = maker.inputs
             alone = uses.get(maker.output, 0) == 1 and uses.get(value, 0) == 1
@@ -354,7 +359,7 @@ class LoopSimplifier:
     def _added(self, carried: CarriedValue, uses: dict) -> Value | None:
         """What each trip adds to a carried value that is not used otherwise."""
         maker = carried.after.maker
-        if maker is None or maker.prim.name != "add" or uses.get(carried.after, 0) != 1:
+        if maker is None or maker.prim is not arithmetic.add or uses.get(carried.after, 0) != 1:
             return None
         if uses.get(carried.before, 0) != 1 or carried.before not in maker.inputs:
             return None
@@ -394,7 +399,7 @@ class LoopSimplifier:
 
     def _turned(self, x: Value) -> Value | None:
         """The matrix whose transpose x is, or the sum of two such matrices."""
-        if x.maker is None or x.maker.prim.name != "add":
+        if x.maker is None or x.maker.prim is not arithmetic.add:
             return turned(x)
         parts = [turned(part) for part in x.maker.inputs]
         if None in parts or parts[0].dims != parts[1].dims:  # type: ignore[union-attr]

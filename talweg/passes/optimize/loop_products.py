@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_zero
-from talweg.prims import arithmetic, layout
+from talweg.prims import arithmetic, contract, layout, state
 
 if TYPE_CHECKING:
     from talweg.passes.optimize.loop_invariants import LoopSimplifier
@@ -36,7 +36,7 @@ class TripSum:
             self._block(outer, rounds.merged.get(stack, stack), first, rounds.trips)
             for stack, first in self.operands
         ]
-        if maker.prim.name == "matmul":
+        if maker.prim is contract.matmul:
             (x, g) = maker.inputs
             sizes = (x.dims[1], x.dims[0]), g.dims
             flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
@@ -90,7 +90,7 @@ class TripRows:
 
 def unshaped(value: Value) -> Value:
     """What a value is a reshape of."""
-    while value.maker is not None and value.maker.prim.name in ("reshape", "ensure_dims"):
+    while value.maker is not None and value.maker.prim in (layout.reshape, state.ensure_dims):
         value = value.maker.inputs[0]
     return value
 
@@ -98,7 +98,7 @@ def unshaped(value: Value) -> Value:
 def views_of(value: Value) -> tuple[list[Equation], Value]:
     """The transposes and reshapes on top of a value, the last first, and what is below them."""
     found = []
-    while value.maker is not None and value.maker.prim.name in ("reshape", "transpose"):
+    while value.maker is not None and value.maker.prim in (layout.reshape, layout.transpose):
         found.append(value.maker)
         value = value.maker.inputs[0]
     return found, value
@@ -110,7 +110,7 @@ def turned(value: Value) -> Value | None:
     if maker is None or len(value.dims) != 2 or len(maker.inputs) != 1:
         return None
     (x,) = maker.inputs
-    if maker.prim.name == "transpose" and maker.params["perm"] == (1, 0):
+    if maker.prim is layout.transpose and maker.params["perm"] == (1, 0):
         return x
-    one_line = maker.prim.name == "reshape" and 1 in value.dims
+    one_line = maker.prim is layout.reshape and 1 in value.dims
     return x if one_line and x.dims == value.dims[::-1] else None

@@ -25,13 +25,13 @@ def order_products(straight: StaticProgram) -> None:
     inside = {
         x
         for equation in straight.equations
-        if equation.prim.name == "matmul"
+        if equation.prim is contract.matmul
         for x in equation.inputs
         if uses[x] == 1 and _is_product(x)
     }
 
     def ordered(equation: Equation) -> Value | None:
-        if equation.prim.name != "matmul" or equation.output in inside:
+        if equation.prim is not contract.matmul or equation.output in inside:
             return None
         factors = [part for x in equation.inputs for part in _factors(x, inside)]
         if len(factors) < 3 or not _is_chain(factors):
@@ -47,7 +47,7 @@ def order_products(straight: StaticProgram) -> None:
 
 def _is_product(value: Value) -> bool:
     maker = value.maker
-    return maker is not None and maker.prim.name == "matmul" and value.dtype in (float32, float64)
+    return maker is not None and maker.prim is contract.matmul and value.dtype in (float32, float64)
 
 
 def _factors(value: Value, inside: set[Value]) -> list[Value]:

@@ -24,6 +24,7 @@ import numpy as np
 from talweg.core.primitive import REGISTRY
 from talweg.passes.specialize.program import Equation, StaticProgram, Value, constant
 from talweg.passes.specialize.stack_primitives import Construct
+from talweg.prims import arithmetic, layout, reduce, transcendental
 
 exp_below: Any = Construct("exp_below", {"scalar": "exp_below"})  # exp(x) for x <= 0
 exp_below.infer, exp_below.elementwise, exp_below.numpy = lambda x: x, True, np.exp
@@ -79,14 +80,19 @@ def one(simplifier: Simplifier, equation: Equation) -> Value | None:
 def twice_negated(simplifier: Simplifier, equation: Equation) -> Value | None:
     """-(-x)."""
     x = equation.inputs[0] if equation.inputs else None
-    if equation.prim.name != "neg" or x is None or x.maker is None or x.maker.prim.name != "neg":
+    if (
+        equation.prim is not arithmetic.neg
+        or x is None
+        or x.maker is None
+        or x.maker.prim is not arithmetic.neg
+    ):
         return None
     return x.maker.inputs[0]
 
 
 def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
     """x / c for a power of two."""
-    if equation.prim.name != "div":
+    if equation.prim is not arithmetic.div:
         return None
     x, y = equation.inputs
     number = number_of(y)
@@ -99,15 +105,15 @@ def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
     """exp(x - max x), where the maximum is that of the rows along which it is subtracted."""
-    below = equation.inputs[0].maker if equation.prim.name == "exp" else None
-    if below is None or below.prim.name != "sub":
+    below = equation.inputs[0].maker if equation.prim is transcendental.exp else None
+    if below is None or below.prim is not arithmetic.sub:
         return None
     x, top = below.inputs
     dims = top.dims
-    while top.maker is not None and top.maker.prim.name in ("reshape", "stop_gradient"):
+    while top.maker is not None and top.maker.prim in (layout.reshape, arithmetic.stop_gradient):
         (top,) = top.maker.inputs
     maker = top.maker
-    if maker is None or maker.prim.name != "reduce_max" or maker.inputs[0] is not x:
+    if maker is None or maker.prim is not reduce.reduce_max or maker.inputs[0] is not x:
         return None
     axes = maker.params["axes"]
     if dims != tuple([1 if axis in axes else size for axis, size in enumerate(x.dims)]):
@@ -117,11 +123,11 @@ def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
     """1 + tanh u, where tanh u is used for nothing else."""
-    if equation.prim.name != "add":
+    if equation.prim is not arithmetic.add:
         return None
     for x, y in (equation.inputs, equation.inputs[::-1]):
         tanh = y.maker
-        if number_of(x) != 1.0 or tanh is None or tanh.prim.name != "tanh":
+        if number_of(x) != 1.0 or tanh is None or tanh.prim is not transcendental.tanh:
             continue
         if simplifier.uses.get(y, 0) == 1 and y.dims == equation.output.dims:
             sigmoid = simplifier.apply("sigmoid", simplifier.apply("mul", tanh.inputs[0], 2.0))
@@ -140,7 +146,7 @@ def power_of_two(number: float | None) -> bool:
 def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
     """(x, c) with value = c x, where that is all the value is made for; else (value, 1)."""
     maker = value.maker
-    if maker is None or maker.prim.name != "mul" or simplifier.uses.get(value, 0) != 1:
+    if maker is None or maker.prim is not arithmetic.mul or simplifier.uses.get(value, 0) != 1:
         return value, 1.0
     for x, y in (maker.inputs, maker.inputs[::-1]):
         number = number_of(y)
@@ -151,7 +157,7 @@ def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, 
 
 def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
     """(c x) 2ᵏ is (2ᵏ c) x, and (2ʲ x) (2ᵏ y) is 2ʲ⁺ᵏ (x y): exact but at the ends of the range."""
-    if equation.prim.name != "mul" or not equation.output.dtype.is_floating:
+    if equation.prim is not arithmetic.mul or not equation.output.dtype.is_floating:
         return None
     x, y = equation.inputs
     for one_side, other in ((x, y), (y, x)):

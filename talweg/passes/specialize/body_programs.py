@@ -25,6 +25,7 @@ from talweg.passes.specialize.stack_primitives import (
     row,
     with_row,
 )
+from talweg.prims import arithmetic, indexing
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
@@ -188,13 +189,13 @@ class BodyProgram(StaticProgram):
 
         One gathered row; the sum of x and an array that is zero but for a row: x with another row.
         """
-        if prim.name == "gather":
+        if prim is indexing.gather:
             x, index = inputs
             limits = None if index.dims or len(x.dims) == 0 else self.limits(index)
             if limits is not None and limits[0] >= 0 and limits[1] < x.dims[0]:
                 first = params["axis"] == 0 and params["batch_dims"] == 0
                 return self.apply(row, (x, index), {}, node) if first else None
-        if prim.name != "add":
+        if prim is not arithmetic.add:
             return None
         for x, y in (inputs, inputs[::-1]):
             maker = y.maker

@@ -13,6 +13,7 @@ import numpy as np
 
 from talweg.core.dtypes import bool_, int64
 from talweg.core.primitive import REGISTRY
+from talweg.core.roles import Role
 from talweg.kernels.variants import History, List
 from talweg.passes.fallback.regions import add_regions
 from talweg.passes.functionalize import program_of
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
 SMALL = 24  # equations of a body that is run whether it is chosen or not
 LARGEST = 1 << 14  # elements that it may compute
 
-choose = Construct("choose", {"call": "choose"}, multiple=True)
-acting_choose = Construct("choose", {"call": "choose"}, multiple=True, effect="host")
+choose = Construct("choose", {"call": "choose"}, multiple=True, role=Role.BRANCH)
+acting_choose = Construct(
+    "choose", {"call": "choose"}, multiple=True, effect="host", role=Role.BRANCH
+)
 
 
 class BranchEquation:
@@ -199,7 +202,7 @@ class BranchMaker:
         """Whether the body of this number runs."""
         apply, index = self.lists.apply, self.index
         maker = index.maker
-        if maker is not None and maker.prim.name == "cast" and number in (0, 1):
+        if maker is not None and maker.prim is arithmetic.cast and number in (0, 1):
             (truth,) = maker.inputs
             if truth.dtype is bool_:
                 return truth if number else self._not(truth)
@@ -207,7 +210,7 @@ class BranchMaker:
 
     def _not(self, truth: Value) -> Value:
         maker = truth.maker
-        if maker is not None and maker.prim.name == "logical_not":
+        if maker is not None and maker.prim is arithmetic.logical_not:
             return maker.inputs[0]
         return self.lists.apply(arithmetic.logical_not, truth)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.core.roles import Role
 from talweg.kernels.variants import History, List
 from talweg.passes.fallback.regions import add_regions
 from talweg.passes.fallback.selection import leaving
@@ -40,8 +41,10 @@ WRITTEN_OUT = 2  # trips of a loop that is always written out
 EQUATIONS = 4000  # that a loop may have when it is written out
 GUARDED = 1 << 13  # trips of a loop that ends where the program would fail
 LARGE = 1 << 20  # bytes that a loop keeps, from which on its stacks grow if it may end earlier
-repeat = Construct("repeat", {"call": "repeat"}, multiple=True)
-acting_repeat = Construct("repeat", {"call": "repeat"}, multiple=True, effect="host")
+repeat = Construct("repeat", {"call": "repeat"}, multiple=True, role=Role.LOOP)
+acting_repeat = Construct(
+    "repeat", {"call": "repeat"}, multiple=True, effect="host", role=Role.LOOP
+)
 
 
 class CarriedValue:

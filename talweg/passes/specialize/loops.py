@@ -210,7 +210,7 @@ class LoopMaker:
         pending = list(trial.inner.guards)
         while pending:
             guard = pending.pop()
-            if guard.maker is not None and guard.maker.prim.name == "logical_and":
+            if guard.maker is not None and guard.maker.prim is arithmetic.logical_and:
                 pending += guard.maker.inputs
                 continue
             found = counted(guard, afters, starts, GUARDED)
@@ -228,9 +228,9 @@ class LoopMaker:
         It counts down from there to 0, or up from 0.
         """
         maker, inner = going.maker, trial.inner
-        if maker is None or maker.prim.name not in ("greater", "less"):
+        if maker is None or maker.prim not in (arithmetic.greater, arithmetic.less):
             return None
-        high, low = maker.inputs if maker.prim.name == "greater" else maker.inputs[::-1]
+        high, low = maker.inputs if maker.prim is arithmetic.greater else maker.inputs[::-1]
         limits = inner.limits(high)
         if limits is not None and low in starts and not inner.changes(high):
             if limits[1] > MOST:
@@ -395,13 +395,17 @@ def _most(limits: tuple, value: Value) -> Value:
 def _step(before: Value, after: Unknown | Value) -> int | None:
     """What is added to a variable in each trip, if that is a number."""
     maker = getattr(after, "maker", None)
-    if maker is None or maker.prim.name not in ("add", "sub") or maker.inputs[0] is not before:
+    if (
+        maker is None
+        or maker.prim not in (arithmetic.add, arithmetic.sub)
+        or maker.inputs[0] is not before
+    ):
         return None
     content = maker.inputs[1].content
     if content is None or content.size != 1:
         return None
     step = int(content.reshape(-1)[0])
-    return step if maker.prim.name == "add" else -step
+    return step if maker.prim is arithmetic.add else -step
 
 
 def _grows(before: Value | Stack | None, after: object) -> bool:

@@ -22,7 +22,7 @@ from talweg.core.primitive import REGISTRY, Primitive
 from talweg.passes.faults import fault
 from talweg.passes.reasons import Reason, SpecializationError
 from talweg.passes.specialize.stack_primitives import is_endless
-from talweg.prims import layout
+from talweg.prims import arithmetic, layout, state
 from talweg.prims.sequences import counting
 
 if TYPE_CHECKING:
@@ -162,10 +162,10 @@ class StaticProgram:
         found, maker = self.bounds.get(value), value.maker
         if found is None and maker is not None and maker.prim.name in _KEEP_LIMITS:
             return self.limits(maker.inputs[0])
-        if found is None and maker is not None and maker.prim.name in ("add", "sub"):
+        if found is None and maker is not None and maker.prim in (arithmetic.add, arithmetic.sub):
             first, second = [self.limits(x) for x in maker.inputs]
             if first is not None and second is not None:
-                low, high = second if maker.prim.name == "add" else (-second[1], -second[0])
+                low, high = second if maker.prim is arithmetic.add else (-second[1], -second[0])
                 found = first[0] + low, first[1] + high
         return found
 
@@ -301,7 +301,7 @@ def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
 
 def makes_values(prim: Primitive) -> bool:
     """Whether a primitive can give numbers that it was not given."""
-    return prim.memory not in ("view", "gather", "none") and prim.name != "select"
+    return prim.memory not in ("view", "gather", "none") and prim is not arithmetic.select
 
 
 _KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
@@ -347,7 +347,7 @@ class Expansion:
 
     def require_below(self, x: Value, size: int) -> None:
         """The program fails unless all elements of the integers `x` are in [0, size)."""
-        while x.maker is not None and x.maker.prim.name == "reshape":
+        while x.maker is not None and x.maker.prim is layout.reshape:
             x = x.maker.inputs[0]
         inside = self.greater_equal(x, 0)
         if size <= x.dtype.max:
@@ -371,9 +371,9 @@ def constant(array: np.generic | np.ndarray) -> Value:
 
 def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     """The result if it is small and known."""
-    if prim.name == "shape_of" and not is_endless(inputs[0]):
+    if prim is state.shape_of and not is_endless(inputs[0]):
         return constant(np.array(inputs[0].dims, params["dtype"].numpy_dtype))
-    if prim.name == "zeros_of":
+    if prim is arithmetic.zeros_of:
         (x,) = inputs
         zero = Value(x.dims, x.dtype, np.zeros((), x.dtype.numpy_dtype))
         return zero if x.dtype.is_numeric or x.dtype.is_bool else None

@@ -15,6 +15,8 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOWERINGS, refuse_unknown
 from talweg.core.dtypes import DType
+from talweg.core.roles import Role
+from talweg.prims import arithmetic
 from talweg.prims.random.loop_rules import further_on
 
 ENDLESS = 1 << 40  # trips of a loop of which nothing is known, and the rows of its stacks
@@ -51,14 +53,20 @@ class Construct:
         "multiple",
         "name",
         "numpy",
+        "role",
     )
 
     def __init__(
-        self, name: str, lowering: dict, multiple: bool = False, effect: str | None = None
+        self,
+        name: str,
+        lowering: dict,
+        multiple: bool = False,
+        effect: str | None = None,
+        role: Role = Role.OPERATION,
     ):
         refuse_unknown(name, lowering.keys() - LOWERINGS, LOWERINGS)
         self.name, self.lowering, self.multiple, self.effect = name, lowering, multiple, effect
-        self.memory, self.elementwise = "none", False
+        self.memory, self.elementwise, self.role = "none", False, role
         self.infer: Callable[..., Any] | None = None
         self.numpy: Callable[..., Any] | None = None
 
@@ -146,4 +154,4 @@ def is_one(x: Any) -> bool:
 
 def by_element(prim: Any) -> bool:
     """Whether a primitive acts on each element alone."""
-    return prim.elementwise or prim.name == "cast"
+    return prim.elementwise or prim is arithmetic.cast

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.roles import Role
 from talweg.passes.specialize.stack_primitives import append, is_endless, with_row
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def passed_on(before: Value, after: Value) -> list | None:
     found = []
     while after is not before:
         maker = after.maker
-        if maker is None or maker.prim.name != "repeat":
+        if maker is None or maker.prim.role is not Role.LOOP:
             return None
         found.append(after)
         body = maker.params["body"]
@@ -40,12 +41,12 @@ def are_carried_by_rows(straight: StaticProgram) -> bool:
     """Whether all loops in a program, of which nothing is unused, change their stacks by rows."""
     for equation in straight.equations:
         inners = []
-        if equation.prim.name == "repeat":
+        if equation.prim.role is Role.LOOP:
             body = equation.params["body"]
             if not _changes_rows(body):
                 return False
             inners = [body.straight]
-        elif equation.prim.name == "choose":
+        elif equation.prim.role is Role.BRANCH:
             inners = equation.params["body"].bodies
         if not all(map(are_carried_by_rows, inners)):
             return False

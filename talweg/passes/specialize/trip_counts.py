@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from talweg.passes.specialize.program import Equation, Value
 from talweg.passes.specialize.stack_primitives import by_element
+from talweg.prims import arithmetic
 
 TRIED = (4, 64)  # trips run one by one before it is tried to guess the others
 MOST = 1 << 22  # trips that are looked at, where they can be computed at once
@@ -119,7 +120,7 @@ def counted(
     if found is not None:
         return found
     maker = condition.maker
-    if maker is None or maker.prim.name != "logical_and":
+    if maker is None or maker.prim is not arithmetic.logical_and:
         return None
     parts = [counted(part, afters, starts, most) for part in maker.inputs]
     known = [part for part in parts if part is not None]

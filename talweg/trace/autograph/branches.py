@@ -172,7 +172,7 @@ def given(cond: Symbol, holds: bool) -> Iterator[None]:
     """Take it as known inside the block whether a condition holds."""
     before = facts.known
     facts.known = (*before, (cond, holds))
-    if cond.node.prim.name == "logical_not":
+    if cond.node.prim is arithmetic.logical_not:
         facts.known += ((cond.graph.symbol(cond.node.operands[0]), not holds),)
     try:
         yield
@@ -211,7 +211,7 @@ def what_is_known(cond: Symbol, values: Any) -> list:
     has returned.
     """
     places = {cond.node: True}
-    if cond.node.prim.name == "logical_not":
+    if cond.node.prim is arithmetic.logical_not:
         places[cond.node.operands[0]] = False
     return [places.get(_node_here(x)) if is_symbolic(x) else None for x in values]
 

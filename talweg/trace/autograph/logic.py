@@ -23,7 +23,7 @@ def not_(value: Any) -> Any:
     value = condition_of(value)
     if not is_symbolic(value):
         return not value
-    if value.node.prim.name == "logical_not":
+    if value.node.prim is arithmetic.logical_not:
         return value.graph.symbol(value.node.operands[0])
     return arithmetic.logical_not(_as_bool(value))
 

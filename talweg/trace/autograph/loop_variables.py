@@ -19,6 +19,7 @@ from talweg.core.shapes import as_shape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
+from talweg.prims import arithmetic
 from talweg.trace import control
 from talweg.trace.autograph.dataset_loops import called_with
 from talweg.trace.autograph.first_values import (
@@ -257,7 +258,7 @@ def _shapes_of(value: Symbol, shape: TensorShape) -> list:
 
 def _negated_place(found: Symbol, tensors: list) -> int | None:
     """Which carried tensor a test is the negation of."""
-    if found.node.prim.name != "logical_not":
+    if found.node.prim is not arithmetic.logical_not:
         return None
     operand = found.node.operands[0]
     return next((place for place, x in enumerate(tensors) if x.node is operand), None)

@@ -14,10 +14,11 @@ import numpy as np
 from talweg.core import dispatch, dtypes
 from talweg.core.errors import OperatorNotAllowedInGraphError, compose, type_error
 from talweg.core.hooks import hooks
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph.symbol import Symbol
-from talweg.prims import arithmetic
+from talweg.prims import arithmetic, sequences
 from talweg.prims.lists import elements
 from talweg.prims.rounding import floor_div
 
@@ -83,10 +84,14 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
 
 def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
     """The steps of a loop over `tf.range`: none where it would be negative, which it refuses."""
-    if type(x) is not Symbol or x.node.prim.name != "sequence" or x.dtype not in dtypes.INTEGER:
+    if (
+        type(x) is not Symbol
+        or x.node.prim is not sequences.sequence
+        or x.dtype not in dtypes.INTEGER
+    ):
         return None
     start, limit, delta = [x.graph.symbol(part) for part in x.node.operands]
-    if delta.node.prim.name != "constant" or not delta.node.params["value"].array:
+    if delta.node.prim.role is not Role.CONSTANT or not delta.node.params["value"].array:
         return None
     step = int(delta.node.params["value"].array)
     over = arithmetic.add(arithmetic.sub(limit, start), step - 1 if step > 0 else step + 1)
