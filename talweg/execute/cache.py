@@ -38,7 +38,7 @@ _lock = threading.Lock()
 
 
 def default_folder() -> str:
-    """Where the cache is if the setting does not say."""
+    """The folder of the cache if no setting names one."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "talweg") if os.path.isabs(base) else ""  # no home: "~" stays "~"
 

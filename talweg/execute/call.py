@@ -97,7 +97,7 @@ def check(prim: Primitive, arrays: list, params: dict) -> None:
 
 
 def _infer(prim: Primitive, arrays: list, params: dict) -> Any:
-    """What `infer` says; InvalidArgumentError for results of a negative size."""
+    """The result of a primitive's `infer`; InvalidArgumentError for results of a negative size."""
     found = prim.infer(*avals_of(arrays), **params)
     for aval in found if prim.multiple else (found,):
         for size in aval.dims or ():

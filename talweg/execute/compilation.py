@@ -45,7 +45,7 @@ else:
 
 
 def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Manifest:
-    """What a program becomes for arguments of these kinds; `same` of them are variables' values."""
+    """Compile a program for arguments of these kinds; `same` of them are variables' values."""
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
         straight = straightened(program, avals, state, same, stages)

@@ -143,7 +143,7 @@ class Compiled:
             self._exports.end()
 
     def _call_directly(self, program: Program, arguments: list, state: Any) -> list | None:
-        """A call of what takes, changes and gives arrays only: native code looks at them."""
+        """Call a program that takes, changes and gives arrays only: native code looks at them."""
         inputs = arguments
         if self._same:
             for place, variable in self._same.items():
@@ -193,7 +193,8 @@ class Compiled:
             put_back(self._written)
 
     def _call(self, program: Program, arguments: list, state: Any) -> list | None:
-        """A call with what is no array: random streams, lists, what the interpreter runs."""
+        """Call a program with arguments that are no arrays: random streams, lists, what the
+        interpreter runs."""
         copies = self._copies(state) if self._updates else {}
         if self._is_for_others(arguments, state):
             return None
@@ -258,7 +259,7 @@ class Compiled:
             state[variable] = value
 
     def _inputs(self, arguments: list) -> list:
-        """What is passed of the arguments; stacks among them are kept aside."""
+        """The arrays that are passed of the arguments; stacks among them are kept aside."""
         if not self._forms:
             return [arguments[place] for place in self._kept]
         kept, found = self._exports.now(), []
@@ -286,7 +287,7 @@ class Compiled:
 
 
 def values_of_variables(program: Program, arguments: list, state: Any) -> dict[int, Any]:
-    """Which arguments are the present values of variables: position -> variable."""
+    """The arguments that are present values of variables: position -> variable."""
     variables = {
         id(state.get(variable)): variable
         for variable in program.starts
@@ -300,6 +301,6 @@ def values_of_variables(program: Program, arguments: list, state: Any) -> dict[i
 
 
 def known_of(argument: np.generic | np.ndarray) -> Any:
-    """What is known of an argument when a program is compiled for it."""
+    """The static knowledge of an argument that a program is specialized to."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))

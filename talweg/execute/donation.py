@@ -1,4 +1,5 @@
-"""Whose memory a variable's value is: what nobody else refers to may be written in place.
+"""Donation of buffers, and who owns the memory of a variable's value: what nobody else refers to
+may be written in place.
 
 References are counted.  Whoever asks says how many are known, because they are the asker's own and
 will not be read after the value has changed; one more than that, and the value is copied.

@@ -17,7 +17,7 @@ AHEAD = 1 << 48  # blocks that no run uses up
 
 
 class Drawing:
-    """What one run of a program takes of the streams of its random operations."""
+    """The random numbers that one run of a program draws from its streams."""
 
     __slots__ = ("_after", "_drawn", "_reserved", "_shared", "_state", "_streams")
 
@@ -54,7 +54,8 @@ class Drawing:
 
 
 def streams_of(state: object) -> Any:
-    """Whose random streams the bodies in a program draw from; None if they are passed as values."""
+    """The random streams that the bodies in a program draw from; None if they are passed as
+    values."""
     while type(state) is OwnedValues:
         state = state.outer
     return None if getattr(state, "reserve", None) is None else state

@@ -36,7 +36,7 @@ LARGE = {"window": 0, **dict.fromkeys(("map", "reduce", "scan", "gather", "scatt
 
 
 class KernelTimes:
-    """What the NumPy kernel of an operation has taken so far, and at least, in seconds."""
+    """The seconds that the NumPy kernel of an operation has taken: their sum and their minimum."""
 
     __slots__ = ("least", "total")
 
@@ -44,7 +44,7 @@ class KernelTimes:
         self.total, self.least = 0.0, float("inf")
 
     def add(self, seconds: float) -> None:
-        """One call more."""
+        """Add the time of a call."""
         self.total += seconds
         self.least = min(self.least, seconds)
 
@@ -118,7 +118,7 @@ class HeavyKernels:
 
 
 def _seconds(made: Any, arrays: list) -> float:
-    """What machine code takes at least."""
+    """The least time that machine code takes, in seconds."""
     least = float("inf")
     for _ in range(TRIALS):
         start = time.perf_counter()

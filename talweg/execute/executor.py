@@ -1,4 +1,4 @@
-"""Which executor runs a program: the interpreter at first, the compiler where it pays.
+"""The choice of the executor of a program: the interpreter at first, the compiler where it pays.
 
 A program is compiled for the shapes it is called with.  If another process did that, a long one
 runs as machine code from its first call.  Otherwise the first calls of each run on the interpreter;
@@ -103,7 +103,7 @@ def fetched(arguments: list) -> list:
 
 
 class Tier:
-    """How a program is run, for each combination of shapes."""
+    """The tier a program runs in, for each combination of shapes."""
 
     __slots__ = (
         "__weakref__",
@@ -136,7 +136,7 @@ class Tier:
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
     def checking(self) -> Tier:
-        """How the program is run while results have to be finite: what is compiled differs."""
+        """The executor of the program while results have to be finite: what is compiled differs."""
         if self.checked is None:
             self.checked = Tier(0)
             self.checked.worth, self.checked.asks = self.worth, self.asks
@@ -144,7 +144,7 @@ class Tier:
         return self.checked
 
     def through_xla(self) -> Tier:
-        """How the program is run through XLA."""
+        """The executor of the program through XLA."""
         if self.xla is None:
             self.xla = Tier(0)
             self.xla.xla = self.xla
@@ -383,7 +383,7 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
 
 
 def _aliases(program: Program, arguments: list, state: Any) -> list:
-    """Which arguments are the values of variables."""
+    """The arguments that are the values of variables."""
     if not program.starts:
         return []
     own = {id(state.get(variable)) for variable in program.starts}

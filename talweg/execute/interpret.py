@@ -41,7 +41,7 @@ _END = 1 << 63  # where int64 ends: what is computed of integers wraps, as in co
 
 
 class Missing:
-    """What a variable holds before it has a value."""
+    """The mark that a variable holds before it has a value."""
 
     def __repr__(self) -> str:
         return "<no value>"
@@ -51,7 +51,7 @@ MISSING: Any = Missing()
 
 
 class Onlooker:
-    """Who watches every program in this process, bodies included; for the doctor.
+    """The watch of every program in this process, bodies included; for the doctor.
 
     `watch` (program -> a watch, or None) gives each run its own.  With `step_by_step` nothing runs
     as machine code meanwhile.
@@ -313,7 +313,8 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
 
 
 def _absent(step: Step) -> Any:
-    """What a step gives for a value that nobody computed, of a branch not taken: likewise absent.
+    """The result of a step whose operand was not computed, since its branch was not taken:
+    likewise absent.
 
     Derivatives carry such values along; where they are used, they have been computed.
     """
@@ -332,7 +333,7 @@ def located(error: Exception, node: Node) -> Exception:
 
 
 class Bodies:
-    """How bodies are run: by this interpreter, or by what `execute/executor.py` puts here."""
+    """The runner of bodies: by this interpreter, or by what `execute/executor.py` puts here."""
 
     def __init__(self) -> None:
         self.run: Any = _run
@@ -342,7 +343,7 @@ bodies = Bodies()
 
 
 class BodyRunner:
-    """What a kernel with bodies runs them with: it passes variables in and out.
+    """The runner that a kernel is given for its bodies: it passes variables in and out.
 
     Such a kernel is given its operands as a list, which is its own, and so are those it passes on:
     then a body can change in place what nobody else needs.
@@ -376,7 +377,7 @@ class BodyRunner:
 
 
 class LenientRunner(BodyRunner):
-    """What runs the body of a branch when a variable that the branch takes has no value.
+    """The runner of a branch's body when a variable that the branch takes has no value.
 
     FailedPreconditionError if the body uses it.
     """

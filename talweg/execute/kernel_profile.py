@@ -1,4 +1,4 @@
-"""Where a compiled program spends its time, kernel by kernel, and how far that is from the best.
+"""The profile of a compiled program: the time of each kernel beside the roofline.
 
 The program is compiled once more with a look at the processor's clock after each block.  What a
 kernel could take at best follows from its operations and bytes (`lower/ir/cost.py`) and from what
@@ -41,7 +41,7 @@ class KernelTime(NamedTuple):
 
 
 class Roof(NamedTuple):
-    """What one thread of this machine does at best, a second."""
+    """The roofline of one thread of this machine: the most it does in a second."""
 
     flops: float
     bytes_moved: float

@@ -1,4 +1,4 @@
-"""What running a compiled program takes besides its code, on disk: buffers, places, variables.
+"""Manifests of compiled programs on disk: buffers, places, variables.
 
 A process that finds the outline of a program under the program's text (`passes/fingerprint.py`)
 has its code without lowering it again, or loading what does.  The key tells all that passes and
@@ -44,7 +44,7 @@ _PACKAGES = ("core", "graph", "kernels", "prims", "passes", "lower", "execute", 
 
 
 class Manifest(NamedTuple):
-    """What a program has been made into."""
+    """The result of compiling a program, without its code."""
 
     lowered: Lowered
     executable: Executable
@@ -55,7 +55,7 @@ class Manifest(NamedTuple):
 
 
 def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | None:
-    """What a program is kept under, for arguments of these kinds; None if it is not to be kept."""
+    """The cache key of a program, for arguments of these kinds; None if it is not to be kept."""
     if cache.current() is None or not all([type(aval) is Aval for aval in avals]):
         return None
     try:
@@ -81,7 +81,7 @@ def _fingerprint() -> str:
 
 @functools.cache
 def _versions() -> str:
-    """The versions of what makes programs."""
+    """The versions of the modules and libraries that compile programs."""
     root = os.path.dirname(os.path.dirname(__file__))
     own = [stamps(os.path.join(root, package)) for package in _PACKAGES]
     return f"{sys.version} {np.__version__} {own}"
@@ -164,7 +164,8 @@ DAMAGED = (
 
 
 def found(key: bytes | None, program: Program, avals: list, same: dict) -> Manifest | None:
-    """What a program was made into before; None if that is not known, or its code is gone.
+    """Load the manifest that an earlier compilation made; None if that is not known, or its code
+    is gone.
 
     So it is if what was kept makes no sense: then it is made again.
     """

@@ -57,7 +57,7 @@ class Stages:
             raise
 
     def say(self, text: str) -> None:
-        """What those want to know who look at all."""
+        """Write a line where stages are dumped at all."""
         if self.level >= 1:
             print(f"talweg: {text}", file=sys.stderr)
 

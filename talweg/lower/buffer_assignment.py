@@ -1,4 +1,5 @@
-"""Where temporaries lie: lifetimes over blocks, and places in one arena that are used again.
+"""Buffer assignment of temporaries: lifetimes over blocks, and places in one arena that are used
+again.
 
 A temporary's life is an interval of positions; each kernel or host call has one, depth first.  Two
 whose intervals meet never share memory.  Control flow makes lives longer:
@@ -45,7 +46,7 @@ STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
 
 
 class BufferAssignment(NamedTuple):
-    """What a program needs: bytes of the arena, and the most that lives at any one time.
+    """The buffers of a program: bytes of the arena, and the most that lives at any one time.
 
     `offsets` stay true when somebody plans the same buffers for another number of threads.
     """

@@ -162,7 +162,7 @@ class LoweringBuilder:
         return blocks
 
     def _host_copies(self) -> list:
-        """Copies of what loops have no numbers for."""
+        """Copies that the host makes, of dtypes that loops have no numbers for."""
         found = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
         for variable, before, after in self.straight.states:
             if after is not before and not is_plain(after.dtype):
@@ -269,7 +269,7 @@ class LoweringBuilder:
         return [host, *self.finished(unit)]
 
     def finished(self, unit: Block) -> list:
-        """What is computed from the result of a host call."""
+        """The statements that finish the result of a host call."""
         if len(unit.members) == len(unit.equation.outputs):
             return []
         value = unit.equation.output
@@ -305,7 +305,7 @@ class LoweringBuilder:
         return stores
 
     def memory_of(self, value: Value) -> Buffer:
-        """Where a block puts its raw result: in that of what is made of it, if that is all."""
+        """The buffer of a block's raw result: in that of what is made of it, if that is all."""
         buffer = self.buffers.get(value)
         if buffer is None:
             for member in self.current.members[1:]:
@@ -370,7 +370,7 @@ def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
 
 
 def combined_guards(straight: StaticProgram) -> Value | None:
-    """One truth value of all guards, None if there are none.
+    """The conjunction of all guards, None if there are none.
 
     A constant where the program always fails, which is known only after the passes.
     """

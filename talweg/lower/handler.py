@@ -1,4 +1,4 @@
-"""What the `scalar` and `loops` rules of declarations are written with: `s`.
+"""The handler that `scalar` and `loops` rules of declarations are written with: `s`.
 
 `s.exp(x)`, `s.maximum(x, 0)` and so on apply the functions of `lower/ir/scalars.py` to scalar
 expressions; a Python number beside an expression takes its dtype.  `loops` rules get operands that
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScatterRule(NamedTuple):
-    """What a `scatter` rule gives: updates combined into places that data names.
+    """The result of a `scatter` rule: updates combined into places that data names.
 
     For each index of an array of shape `over`, `at(index)` is (the place in the result, the
     update, the condition under which there is one, or None); indices in a place are axes of the
@@ -38,7 +38,7 @@ class ScatterRule(NamedTuple):
 
 
 class ScanRule(NamedTuple):
-    """What a `scan` rule gives: a number carried along an axis, `start` at first.
+    """The result of a `scan` rule: a number carried along an axis, `start` at first.
 
     `step(carried, number, *elements)` is what is carried on from an element (the axis's `number`th
     from where the scan begins).  Results are what is carried on, or, if `exclusive`, what came.
@@ -52,7 +52,7 @@ class ScanRule(NamedTuple):
 
 
 class RejectionRule(NamedTuple):
-    """What a `redraw` rule gives: random numbers of `dtype`, of which some are drawn again.
+    """The result of a `redraw` rule: random numbers of `dtype`, of which some are drawn again.
 
     Numbers come in groups of `group`, as many as a block of a stream gives.  A group has `blocks`
     blocks of its own, and takes the first numbers `draw(place)` in them for which `keep(number)`
@@ -141,7 +141,7 @@ class ScalarHandler:
         return self.within(Index.of(index), value, value + 1)
 
     def cast(self, x: Expr, dtype: DType) -> Expr:
-        """As another dtype."""
+        """An expression in another dtype."""
         return x if x.dtype is dtype else Expr("cast", (x,), dtype)
 
     def converted(self, x: Expr, dtype: DType) -> Expr:
@@ -176,7 +176,7 @@ class ScalarHandler:
         return found
 
     def place(self, index: tuple, dims: tuple) -> Index:
-        """Where the element at `index` stands in row-major order."""
+        """The row-major offset of the element at `index`."""
         return flat(index, dims)
 
     def bits(self, x: Expr, dtype: DType) -> Expr:

@@ -1,4 +1,4 @@
-"""What a static program has become: a loop program, and which of its buffers are what."""
+"""The result of lowering a static program: a loop program, and which of its buffers are what."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class _FingerprintWriter:
         self.lines.append(f"{program.inputs} -> {program.outputs}, writes {writes}")
 
     def start(self, variable: Handle | Node) -> str:
-        """What has a value before the program: a variable, or a stream."""
+        """The slots that have a value before the program: a variable, or a stream."""
         if isinstance(variable, Handle):
             return f"{variable.dtype.name} {variable.shape}"
         if isinstance(variable, Node):
@@ -71,7 +71,7 @@ class _FingerprintWriter:
         raise UnprintableError(f"{variable!r}")
 
     def step(self, step: Step) -> str:
-        """One line, after those of the bodies in it."""
+        """Write the line of a step, after the lines of its bodies."""
         params = self.params(step.prim, step.params.items())
         states = [(self.starts[variable], *slots) for variable, *slots in step.states]
         flags = (step.kind, step.dynamic, step.remembers, step.everything)
@@ -158,7 +158,7 @@ class _FingerprintWriter:
         return f"body {number}"
 
     def node(self, node: Node, serials: list[int]) -> str:
-        """One operation of a body."""
+        """Write the line of an operation of a body."""
         order = None if node.serial is None else serials.index(node.serial)
         avals = node.aval if isinstance(node.aval, tuple) else (node.aval,)
         kinds = [f"{aval.dtype.name} {self.value(aval.dims)}" for aval in avals]

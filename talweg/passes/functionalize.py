@@ -146,7 +146,7 @@ def called_program(step: Step) -> tuple[Program, tuple]:
     That of a call gives what is asked for of its inner values, too, which are the second result.
     """
     body, inner = step.params["body"], ()
-    if step.prim.name == "call" and (step.remembers or step.everything):
+    if step.prim.role is Role.CALL and (step.remembers or step.everything):
         inner = body.everything() if step.everything else body.requested()
     return program_of(body, inner, step.everything), inner
 
@@ -201,7 +201,8 @@ class _ProgramBuilder:
                     self.program.places.setdefault(atoms[0], (slot, "size", axis))
 
     def before(self, node: Node) -> tuple:
-        """What must be there before `node`: nothing for what is fed; sizes only if not fed."""
+        """The nodes that must come before `node`: nothing for what is fed; sizes only if not
+        fed."""
         if node in self.slots:
             return ()
         sources = sources_of(node)

@@ -80,7 +80,7 @@ class Reason(Enum):
 
     @property
     def code(self) -> str:
-        """What it is called where it is shown."""
+        """The name under which a reason is shown."""
         return self.name.lower().replace("_", "-")
 
 

@@ -1,4 +1,5 @@
-"""For which processor code is made: the one place that decides features and the width of vectors.
+"""The processor that code is made for: the one place that decides features and the width of
+vectors.
 
 `settings.cpu` names a level: `native` is this processor with all it can do; the others are the
 levels of the System V ABI for AMD64 (3.1.1, "Processor architecture"), for code as an older machine
@@ -24,7 +25,7 @@ _DESCRIBED = ("vendor_id", "cpu family", "model", "model name", "stepping", "fla
 
 
 class Level(NamedTuple):
-    """What code may use, under LLVM's names."""
+    """The features that code may use, under LLVM's names."""
 
     cpu: str
     features: tuple[str, ...]  # that a processor must have
@@ -43,7 +44,7 @@ LEVELS = {
 
 
 class Processor(NamedTuple):
-    """What code is made for, as LLVM's target machines are told."""
+    """The processor that code is made for, as LLVM's target machines are told."""
 
     cpu: str
     features: str  # "+avx2,-avx512f,..."
@@ -90,7 +91,7 @@ def width(able: dict[str, bool]) -> int:
 
 
 def described() -> str | None:
-    """What the first processor is and can do, as Linux says; None where that is not known."""
+    """The description of the first processor by Linux; None where that is not known."""
     if not elf.works():
         return None
     try:

@@ -78,7 +78,7 @@ class _Frame:
         self.values: dict[int, NDArray] = {}  # what was computed, by id of the expression
 
     def find(self, table: str, key: Axis | Tile | int) -> tuple[Any, Any]:
-        """What a frame or one around it holds, and the lane of that for each lane; or None."""
+        """The value that a frame or one around it holds, and its lane for each lane; or None."""
         frame: _Frame | None = self
         origin: Any = slice(None)
         while frame is not None:

@@ -58,7 +58,7 @@ class BufferMemory:
         self.bytes[buffer] = self.bytes[whole][buffer.offset : end]
 
     def rows(self, buffer: Buffer) -> int:
-        """How many rows of a stack there is memory for."""
+        """The number of rows of a stack that there is memory for."""
         return len(self.bytes[buffer]) // max(1, buffer.nbytes // buffer.shape[0])
 
     def grow(self, buffer: Buffer, rows: int) -> None:

@@ -190,13 +190,13 @@ class Emitter:
 
 
 class _Said:
-    """What bodies say beside their results: whether a stack was full, whether anything failed."""
+    """The attributes of bodies' results: whether a stack was full, whether anything failed."""
 
     def __init__(self) -> None:
         self.full = self.failed = False  # whether that can be
 
     def of(self, emitter: Emitter, full: Any, failed: Any) -> tuple[Any, Any]:
-        """What a body says, after what was said before."""
+        """The attributes of a body, after those before."""
         if emitter.full is not None:
             self.full, full = True, full | emitter.full
         if emitter.failed is not None:

@@ -65,7 +65,8 @@ for _name in ("jax.scipy.special", "jax.scipy.linalg"):
 
 
 def wide() -> AbstractContextManager:
-    """Where integers and floats of 64 bits are what they are: in this thread, not in the process.
+    """A block in which JAX keeps integers and floats of 64 bits: in this thread, not in the
+    process.
 
     A user's own JAX code goes on as it was configured.
     """
@@ -86,7 +87,7 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
 
 
 def compiled(lowered: Any) -> Any:
-    """The executable of what was lowered; from the disk if it is there."""
+    """Compile a lowered module to an executable; from the disk if it is there."""
     key = None if cache.current() is None else _key(lowered)
     kept = None if key is None else cache.get(key)
     if kept is not None:
@@ -105,7 +106,7 @@ def compiled(lowered: Any) -> Any:
 
 
 def _key(lowered: Any) -> bytes | None:
-    """What an executable is kept under; None if it is of this process only."""
+    """The cache key of an executable; None if it is of this process only."""
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None

@@ -79,7 +79,8 @@ def _in_order(equations: list[Equation]) -> list[Value]:
 
 
 class Ending:
-    """What the last part does beside its equations: it puts guards together and guards variables.
+    """The end of the last part, beside its equations: it puts guards together and guards
+    variables.
 
     `states`: (before, after) of variables that are written.
     """
@@ -147,7 +148,7 @@ class PartsExecutable:
         self._places = self._find_places()
 
     def _find_places(self) -> tuple[list, list] | None:
-        """Where what the only part takes is among states, and among inputs and states.
+        """The places of the only part's operands among states, and among inputs and states.
 
         None for several parts, and for stacks of unknown length.
         """
@@ -212,7 +213,7 @@ class PartsExecutable:
     # -- parts
 
     def _run(self, number: int, donated: tuple, given: list) -> Any:
-        """What a part gives; again with longer stacks if they were too short."""
+        """Run a part; again with longer stacks if they were too short."""
         while True:
             arguments = (donated, tuple(self._with_rows(number, given)))
             executable = self._executable(number, arguments)
@@ -347,7 +348,7 @@ class PartsExecutable:
         return found if equation.prim.multiple else found[0]
 
     def _execute(self, executable: Any, arguments: tuple) -> Any:
-        """What an executable gives.  One that calls Python runs once at a time."""
+        """Run an executable. One that calls Python runs once at a time."""
         if not self.calls_back:
             return executable(*arguments)
         with self._calling:

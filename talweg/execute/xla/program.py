@@ -24,7 +24,8 @@ from talweg.passes.specialize.program import DeclinedError, StaticProgram
 
 
 class XlaLowered(NamedTuple):
-    """What of a lowered program its caller looks at; `states`: (variable, None, written)."""
+    """The part of a lowered program that its caller looks at; `states`: (variable, None,
+    written)."""
 
     states: list
     guard: bool
@@ -193,7 +194,7 @@ class DeviceOutputs:
         self.arrays = arrays
 
     def fetched(self) -> list:
-        """The same as arrays of NumPy."""
+        """The results as arrays of NumPy."""
         return [np.asarray(x) for x in self.arrays]
 
 
@@ -226,7 +227,7 @@ class NumpyState:
         return not any([array is interpret.MISSING for array in arrays])
 
     def give_away(self, variables: list) -> list[bool]:
-        """Which variables may be written where they are: none."""
+        """The variables that may be donated: none."""
         return [False] * len(variables)
 
     def keep(self, variable: Any, array: Any) -> None:
@@ -244,13 +245,14 @@ class DeviceState(NumpyState):
     __slots__ = ()
 
     def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
-        """What a device has of a variable, or the array it holds; the stream of an operation."""
+        """The device's copy of a variable's value, or the array it holds; the stream of an
+        operation."""
         if type(variable) is Node:
             return self._state.get(variable, default)
         return self._state.on_device([variable])[0]
 
     def on_device(self, variables: list) -> list:
-        """What a device has of variables' values, or the arrays where there is nothing."""
+        """The device's copies of variables' values, or the arrays where there are none."""
         return self._state.on_device(variables)
 
     def has_all(self, arrays: list) -> bool:
@@ -258,7 +260,7 @@ class DeviceState(NumpyState):
         return True
 
     def give_away(self, variables: list) -> list[bool]:
-        """Which variables may be written where they are."""
+        """The variables that may be donated."""
         return self._state.give_away(variables)
 
     def keep(self, variable: Any, array: Any) -> None:

@@ -1,4 +1,5 @@
-"""How an equation becomes operations of XLA: by the rules of its primitive's declaration.
+"""Rules by which an equation becomes operations of XLA: by the rules of its primitive's
+declaration.
 
 The first that serves: `xla` (a function of JAX by its dotted name, a way of `ways.py`, or text over
 `j`), `fold`, `scatter`, `scan`, `redraw`, `scalar`, `loops`.  What has none runs as its NumPy
@@ -36,7 +37,8 @@ COMBINED = {"add": "add", "mul": "mul", "maximum": "max", "minimum": "min", None
 
 
 class JaxHandler:
-    """What `xla` rules of declarations are written with: `j.numpy.sort(x)`, `j.lax.rev(x, (0,))`.
+    """The handler that `xla` rules of declarations are written with: `j.numpy.sort(x)`,
+    `j.lax.rev(x, (0,))`.
 
     `require(condition)`: where it does not hold the program fails, and the interpreter, which runs
     the kernel, says why.
@@ -64,7 +66,7 @@ class JaxHandler:
 
 
 class NoEmitter:
-    """Where it is only asked whether a rule serves."""
+    """The emitter for the question whether a rule serves, which emits nothing."""
 
     axes: dict = {}
     replicas: str | None = None
@@ -155,7 +157,7 @@ def _loops(emitter: Any, equation: Equation, arrays: list) -> Any:
 
 
 def _scatter(emitter: Any, equation: Equation, arrays: list) -> Any:
-    """What updates make of a start; places outside of the result take none."""
+    """The result of scattering updates into a start; places outside of the result take none."""
     plan = _plan("scatter", equation, arrays)
     index, counted = axes_of(plan.over)
     at, update, condition = plan.at(index)
@@ -191,7 +193,7 @@ def _start(emitter: Any, start: Any, dims: tuple, dtype: Any) -> Any:
 
 
 def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
-    """What is carried along an axis, one element after the other."""
+    """A scan along an axis: the carried value, one element after the other."""
     plan = _plan("scan", equation, arrays)
     dtype, count = equation.output.dtype, arrays[0].shape[plan.axis]
     rows = [jnp.moveaxis(x, plan.axis, 0).astype(computed(dtype)) for x in arrays]
@@ -213,7 +215,7 @@ def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
 
 
 def _plan(name: str, equation: Equation, arrays: Any) -> Any:
-    """What a rule plans, None where it does not serve; `arrays` are looked at later."""
+    """The plan of a rule, None where it does not serve; `arrays` are looked at later."""
     operands = operands_of(equation.inputs, arrays)
     return equation.prim.lowering[name](s, *operands, **equation.params)
 

@@ -18,7 +18,7 @@ from talweg.prims.nn.convolution import padding_pairs
 
 
 def precision() -> Any:
-    """How float32 products are computed, as `tf.config` says: with all digits, or with fewer."""
+    """The precision of float32 products, as `tf.config` says: with all digits, or with fewer."""
     return lax.Precision.DEFAULT if chosen.tensor_float_32 else lax.Precision.HIGHEST
 
 
@@ -93,7 +93,7 @@ def convolution_filter_gradient(x: Any, g: Any, *, kernel: tuple, **params: Any)
 
 
 def _reduced(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> Any:
-    """What windows hold, combined."""
+    """The reduction of windows."""
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(x.shape[1:-1], window, strides, params["padding"], dilation)
     sizes, steps = (1, *window, 1), (1, *strides, 1)
@@ -122,7 +122,7 @@ def avg_pool_transpose(g: Any, *, sizes: tuple, **params: Any) -> Any:
 
 
 def _first_maxima(x: Any, y: Any, *, window: tuple, **params: Any) -> tuple[Any, Any]:
-    """Where in row-major order the first maximum of each window is, among all of its image."""
+    """The row-major place in the image of the first maximum of each window."""
     strides, dilation = params["strides"], params["dilation"]
     sizes = x.shape[1:-1]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
@@ -173,7 +173,7 @@ def max_pool_scatter(g: Any, x: Any, y: Any, **params: Any) -> Any:
 
 
 def patches_transpose(g: Any, *, sizes: tuple, window: tuple, **params: Any) -> Any:
-    """The sum of what each window's taps say of an element of the image."""
+    """The sum, for each element of the image, of its taps in all windows."""
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
     depth = g.shape[-1] // int(np.prod(window))
@@ -234,7 +234,7 @@ def _running(sum_up: Callable[..., Any], start: int, x: Any, **params: Any) -> A
 
 
 def searchsorted(x: Any, v: Any, *, right: bool, dtype: Any) -> Any:
-    """Where numbers belong in rows that are in order; no comparison with NaN holds."""
+    """The positions of numbers in rows that are in order; no comparison with NaN holds."""
     kind = dtype.numpy_dtype
     if not x.size or not v.size:
         return jnp.zeros(v.shape, kind)

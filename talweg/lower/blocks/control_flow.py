@@ -85,7 +85,7 @@ class _LoopBuilder:
         self.straight = StaticProgram()
 
     def blocks(self) -> list:
-        """What comes before the loop, and the loop."""
+        """The blocks before a loop, and the loop."""
         found: list[Any] = []
         pairs = zip(self.body.carried, self.starts)
         for carried, start in pairs:
@@ -249,7 +249,7 @@ class _LoopBuilder:
         return kept
 
     def _used(self) -> dict[Value, int]:
-        """How often each value is used in the body; sets which stacks are read as wholes."""
+        """The number of uses of each value in the body; sets which stacks are read as wholes."""
         used: dict[Value, int] = {}
         for equation in self.straight.equations:
             for x in equation.inputs:

@@ -1,4 +1,5 @@
-"""Random numbers of which some are drawn again: those of a truncated distribution.
+"""Rejection sampling: random numbers of which some are drawn again: those of a truncated
+distribution.
 
 A declaration's `redraw` rule says how (`handler.Redraw`).  Every group begins with the numbers of
 its first block, in vectors, many groups at a time; then each group is looked at, and the few that

@@ -105,7 +105,7 @@ class _ScatterLoops:
         return Store(self.z, flat(index, self.value.dims), filling)
 
     def places(self) -> int:
-        """How many rows there are that data may name."""
+        """The number of rows that indices may name."""
         return math.prod([axis.extent for axis in self._first() if type(axis) is Axis])
 
     def is_written_once(self) -> bool:

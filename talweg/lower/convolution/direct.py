@@ -80,19 +80,19 @@ class DirectConvolution(PaddedInput):
         return wrapped(outer, found, "serial")
 
     def _tallest(self, width: int) -> int:
-        """How many results a tile for a panel of that width has at most."""
+        """The height of the tallest tile for a panel of that width."""
         most = registers().rows(width // registers().lanes(self.value.dtype.size))
         if 0 < self.windows.reduced <= UNROLLED:
             return most * 2 // 3  # leave registers for what neighbours share
         return most
 
     def _heights(self) -> int:
-        """How many rows lie below each other in a block."""
+        """The heights of the tiles of a block."""
         lines = self.windows.lines
         return self.rows if len(lines) == 2 else lines[-2].outs
 
     def _together(self, columns: int, rows: int, tallest: int) -> int:
-        """How many rows are taken together so that tiles are tall."""
+        """The number of rows that are taken together so that tiles are tall."""
         best, most = 1, 0.0
         for count in range(1, min(rows, 2 * tallest // columns + 1) + 1):
             heights = shares(count * columns, tallest)
@@ -218,7 +218,7 @@ class DirectConvolution(PaddedInput):
     def _results(
         self, panels: FilterPanels, group: Index, panel: Index, at: list, first: Index, tile: Tile
     ) -> list:
-        """What is done with the numbers of a tile."""
+        """The epilogue of a tile: the statements that store its numbers."""
         before = group * self.windows.width + panel * panels.width + panels.first
 
         def results(m: Axis, n: Axis, found: Expr) -> list:

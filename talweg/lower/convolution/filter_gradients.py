@@ -36,7 +36,7 @@ LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best fir
 
 
 class FilterBlock(NamedTuple):
-    """What is copied at once: `images` images, `rows` rows of results of each."""
+    """The block that is copied at once: `images` images, `rows` rows of results of each."""
 
     images: int
     rows: int
@@ -95,7 +95,7 @@ class FilterGradient:
 
     @property
     def run(self) -> tuple[int, int]:
-        """How many k tiles run over, and over how many axes of taps (the last ones)."""
+        """The number of k tiles run over, and of the axes of taps they cover (the last ones)."""
         run, merged = min(self.layer, self.windows.depth), 0
         lines = self.windows.lines
         while merged < len(lines) and (run < RUN or (self.neighbours and not merged)):
@@ -104,7 +104,7 @@ class FilterGradient:
         return run, merged
 
     def _rows(self) -> int:
-        """As many as fit into the cache."""
+        """The number of rows that fit into the cache."""
         outs = self.windows.lines[0].outs
         return max([rows for rows in divisors(outs) if rows == 1 or self._bytes(rows, 1) <= CACHE])
 
@@ -292,7 +292,7 @@ class FilterGradient:
         return flat((self.first_image + at[0], row, *at[2:]), (0, *outs))
 
     def _place(self, at: tuple, taps: list, channel: Index) -> Index:
-        """Where a channel is in the copy, for a place of the block and a tap."""
+        """The index of a channel in the copy, for a place of the block and a tap."""
         number, within_layer = channel // self.layer, channel % self.layer
         found = number * self.block.images + at[0]
         for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):

@@ -1,4 +1,4 @@
-"""Where the windows of a convolution lie, for the loops that compute it.
+"""The geometry of a convolution's windows, for the loops that compute it.
 
 A `Windows` describes products  z[t] = Σ x[t scale + tap step + origin] w[tap]  along any number of
 spatial axes: a convolution is one, its input gradient is one for each residue of the stride.
@@ -34,11 +34,11 @@ class Line(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How many places all windows together cover."""
+        """The number of places that all windows together cover."""
         return self.covered(self.outs)
 
     def covered(self, outs: int) -> int:
-        """How many places that many neighbouring windows cover."""
+        """The number of places that so many neighbouring windows cover."""
         return (outs - 1) * self.scale + (self.taps - 1) * self.step + 1
 
     @property
@@ -66,7 +66,8 @@ class Windows(NamedTuple):
 
     @property
     def run(self) -> tuple[int, int]:
-        """How many products have neighbouring places in x; the number of axes of taps apart."""
+        """The length of a run of products with neighbouring places in x; the number of axes of
+        taps apart."""
         if self.lines[-1].step == 1 and self.groups == 1:
             return self.lines[-1].taps * self.depth, len(self.lines) - 1
         return self.depth, len(self.lines)

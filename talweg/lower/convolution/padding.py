@@ -1,4 +1,4 @@
-"""Where windows read: in x itself, or in a copy with zeros round it.
+"""The padded input that windows read: in x itself, or in a copy with zeros round it.
 
 Work is cut into blocks of rows of results.  If a block's part of x is small each thread makes its
 own copy of it, just before it is read; or all of x is copied once.
@@ -21,7 +21,7 @@ SCRATCH = 96 << 10  # bytes of an image's copy
 
 
 class PaddedInput:
-    """Where the windows of a block of rows are.
+    """The padded copy that the windows of a block of rows read.
 
     parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
     """
@@ -47,7 +47,7 @@ class PaddedInput:
 
     @property
     def read(self) -> Buffer:
-        """What tiles read."""
+        """The buffer that tiles read."""
         return self.source if self.copy is None else self.copy
 
     def copying(self) -> list:
@@ -74,7 +74,7 @@ class PaddedInput:
         )
 
     def place(self, rows: list, column: Index, taps: tuple) -> Index:
-        """Where a window has its first channel; rows[0] counts from the first of the block."""
+        """The index of a window's first channel; rows[0] counts from the first of the block."""
         lines = self.windows.lines
         own = self.copy is not None and not self.whole  # a copy of the block
         found = ZERO if own else Index.of(self.image)
@@ -89,14 +89,15 @@ class PaddedInput:
         return found * self.windows.channels
 
     def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
-        """Where a result belongs; rows[0] counts from the first of the block."""
+        """The index of a result; rows[0] counts from the first of the block."""
         own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
         places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
         return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
 def rows_of_block(windows: Windows, size: int, parts: int = 1) -> int:
-    """How many rows a task computes: all, or few enough for a small copy and for many tasks."""
+    """The number of rows that a task computes: all, or few enough for a small copy and for many
+    tasks."""
     first, *others = windows.lines
     row = math.prod([line.span for line in others]) * windows.channels * size
     best = 1

@@ -49,7 +49,7 @@ class Filters:
         self.buffer: Buffer = builder.new("filters", dtype, shape, "temporary")
 
     def place(self, one: TilePanels, panel: Index, point: Axis | Index, channel: Index) -> Index:
-        """Where a panel has its filters for a point and a channel."""
+        """The index of a panel's filters for a point and a channel."""
         depth = self.windows.depth
         found = Index.of(point) * self.step + one.first * depth + panel * (depth * one.width)
         return found + Index.of(channel) * one.width
@@ -186,7 +186,7 @@ class Winograd:
     # -- products
 
     def _products(self, kind: str) -> list:
-        """For each point tiles times filters."""
+        """The products of tiles and filters, a matrix product for each point."""
         found: list[Any] = []
         point = Axis("w", self.form.products)
         for one in self.filters.panels:
@@ -221,7 +221,7 @@ class Winograd:
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, tile: Index) -> Index:
-        """Where a panel of what was made for a tile begins, for point 0."""
+        """The index at which a panel of a transformed tile begins, for point 0."""
         return (panel * one.width + one.first) * self.blocks.tiles + tile * one.width
 
     # -- results
@@ -260,7 +260,7 @@ class Winograd:
         return plain(self.results, [i, j, lane, first, second, channel], product)
 
     def _handing_over(self) -> list:
-        """What is done with the results of a tile, as far as they are in the image."""
+        """The statements that store the results of a tile, as far as they are in the image."""
         results, block = self.form.results, self.block
         i, j, lane = Axis("x", results), Axis("y", results), Axis("n", self.windows.width)
         row = block.row_number() * results + i

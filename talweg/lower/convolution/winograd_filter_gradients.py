@@ -97,7 +97,7 @@ class WinogradFilters:
         return [*body, Kernel(name, self._finishing(), names)]
 
     def _products(self, op: str | None) -> list:
-        """For each point channels times results, summed over the tiles of a block."""
+        """The products of channels and results for each point, summed over the tiles of a block."""
         found: list[Any] = []
         point = Axis("w", self.form.products)
         (layers,) = self.inputs.panels
@@ -141,7 +141,7 @@ class WinogradFilters:
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, channel: Index) -> Index:
-        """Where a panel has its sums for a channel, for point 0."""
+        """The index of a panel's sums for a channel, for point 0."""
         return (panel * one.width + one.first) * self.windows.depth + channel * one.width
 
     def _finishing(self) -> list:

@@ -47,7 +47,7 @@ class WinogradBlocking(NamedTuple):
 
 
 class WinogradSizes(NamedTuple):
-    """What costs depend on."""
+    """The sizes that the costs of Winograd's algorithm depend on."""
 
     windows: Windows
     size: int  # of a number, in bytes
@@ -79,11 +79,11 @@ class WinogradSizes(NamedTuple):
         return form.products * self.windows.depth * self.columns * self.size
 
     def block(self, form: WinogradTransform, tiles: int) -> int:
-        """Bytes of what is between the steps for so many tiles."""
+        """The bytes of intermediate results for so many tiles."""
         return form.products * tiles * (self.windows.depth + self.columns) * self.size
 
     def slower(self, blocks: WinogradBlocking) -> float:
-        """How much longer transforms take for want of cache."""
+        """The factor by which transforms are slower for want of cache."""
         nbytes = self.block(blocks.form, blocks.tiles)
         return next(factor for most, factor in SLOWER if nbytes <= most)
 
@@ -119,7 +119,7 @@ class WinogradSizes(NamedTuple):
         return found + (cost + transforms) * count
 
     def _count(self, blocks: WinogradBlocking) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         parts = blocks.tile_rows // blocks.rows
         return self.windows.batch // blocks.images * parts
 
@@ -140,7 +140,8 @@ def is_short(windows: Windows) -> bool:
 
 
 def choose(windows: Windows, size: int, threads: int) -> WinogradBlocking | None:
-    """How a convolution goes by Winograd's products; None if plain ones are as good.
+    """Choose how a convolution is computed by Winograd's algorithm; None if plain ones are as
+    good.
 
     Whether it does depends on the shapes alone, so that results are the same on any threads.
     """
@@ -164,7 +165,7 @@ def choose(windows: Windows, size: int, threads: int) -> WinogradBlocking | None
 
 
 def choose_filters(windows: Windows, size: int) -> WinogradBlocking | None:
-    """The same for a filter gradient."""
+    """Choose how a filter gradient is computed by Winograd's algorithm."""
     form = _best_form(windows, size, True)
     if form is None:
         return None

@@ -50,7 +50,7 @@ def layers_of(channels: int) -> list[TilePanels]:
 
 
 def rows_of(panels: TilePanels, rows: int, size: int) -> list[TileRun]:
-    """How many rows each tile of registers has that is as wide as the panels, for so many rows."""
+    """The heights of the register tiles that are as wide as the panels, for so many rows."""
     vectors = -(-panels.width // registers().lanes(size))
     return runs(shares(rows, registers().rows(vectors)))
 
@@ -93,7 +93,7 @@ def both_axes(
 
 
 class TileBlock:
-    """Where a block of tiles is: among images from `first` on, and among the rows of tiles."""
+    """The place of a block of tiles: among images from `first` on, and among the rows of tiles."""
 
     def __init__(self, blocks: WinogradBlocking, images: Axis, rows: Axis):
         self.blocks, self.images, self.rows = blocks, images, rows
@@ -102,7 +102,7 @@ class TileBlock:
 
     @property
     def axes(self) -> list[Axis]:
-        """Those of its tiles."""
+        """The axes of its tiles."""
         return [self.image, self.row, self.column]
 
     def image_number(self) -> Index:
@@ -152,7 +152,7 @@ class TransformedTiles:
 
     @property
     def read_from(self) -> Buffer:
-        """What tiles are read from."""
+        """The buffer that tiles are read from."""
         return self.source if self.copy is None else self.copy
 
     def kernels(self, name: str, names: tuple) -> list[Kernel]:
@@ -203,12 +203,12 @@ class TransformedTiles:
         return wrapped(self.block.axes, found, kind)
 
     def place(self, one: TilePanels, panel: Index, tile: Index, point: Axis | int = 0) -> Index:
-        """Where a panel of a tile begins."""
+        """The index at which a panel of a tile begins."""
         first = (panel * one.width + one.first) * self.block.blocks.tiles
         return Index.of(point) * self.step + first + tile * one.width
 
     def read(self, i: Index | int, j: Index) -> Index:
-        """Where the numbers at (i, j) of a tile are."""
+        """The index of the numbers at (i, j) of a tile."""
         first, second = self.windows.lines
         block, results = self.block, self.form.results
         column = Index.of(block.column) * results + j

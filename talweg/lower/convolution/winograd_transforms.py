@@ -45,12 +45,12 @@ class WinogradTransform(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers along an axis are read, and how many points there are."""
+        """The number of points, which is that of the numbers read along an axis."""
         return self.results + TAPS - 1
 
     @property
     def products(self) -> int:
-        """For m x m results."""
+        """The number of products for m x m results."""
         return self.size**2
 
 

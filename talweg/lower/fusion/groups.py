@@ -1,4 +1,5 @@
-"""What is computed in one pass over memory: stored values gathered into nests of loops.
+"""Fusion groups, each computed in one pass over memory: stored values gathered into nests of
+loops.
 
 A `Nest` runs over a space of places, in row-major order.  Its members are stored values of which
 each place holds one element, reductions of them, and values with one element a row.  There are
@@ -38,7 +39,8 @@ class RefusedError(Exception):
 
 
 class Fold:
-    """How a declaration's `fold` rule reduces: op, start, and the axes as a pattern of sizes."""
+    """The reduction that a declaration's `fold` rule says: op, start, and the axes as a pattern
+    of sizes."""
 
     __slots__ = ("equation", "op", "pattern", "start")
 
@@ -112,7 +114,7 @@ class Nest:
 
     @property
     def total(self) -> int:
-        """How many places the space has."""
+        """The number of places of the iteration space."""
         return math.prod(self.space[1:])
 
     def set_axes(self) -> None:
@@ -140,7 +142,7 @@ class Nest:
         )
 
     def place(self, value: Value, fold: bool) -> Index | None:
-        """Where in `value` the element of a place is: by all axes, or by the rows alone."""
+        """The index in `value` of the element of a place: by all axes, or by the rows alone."""
         if fold:
             kept = [self.axes[0]] if self.space[0] == "rows" else [self.axes[0], self.axes[2]]
         elif value.size == self.total:

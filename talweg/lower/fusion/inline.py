@@ -178,7 +178,7 @@ def can_pull(equation: Equation) -> bool:
 
 
 def loops_cost(equation: Equation) -> float | None:
-    """What an element of a `loops` rule costs, as declared; None if the rule does not serve."""
+    """The cost of an element of a `loops` rule, as declared; None if the rule does not serve."""
     return equation.prim.lowering["cost"](*equation.inputs, **equation.params)
 
 
@@ -186,7 +186,7 @@ _costs: dict[tuple, float | None] = {}
 
 
 def scalar_cost(equation: Equation) -> float | None:
-    """What an element of a `scalar` rule costs; None if the rule does not serve these dtypes."""
+    """The cost of an element of a `scalar` rule; None if the rule does not serve these dtypes."""
     prim, dtypes = equation.prim, tuple([x.dtype for x in equation.inputs])
     key = (prim, dtypes, *[v for v in equation.params.values() if isinstance(v, DType)])
     if key not in _costs:

@@ -106,7 +106,7 @@ class NestBuilder:
         return load(self._row_buffer(base), self._column())
 
     def _row_buffer(self, base: Value) -> Buffer:
-        """Where a member of an earlier stage is kept for later ones."""
+        """The buffer that keeps a member of an earlier stage for later ones."""
         buffer = self.local.get(base)
         if buffer is None:
             columns = self.nest.space[2]
@@ -248,7 +248,8 @@ def blocks_of(size: int, sums: int) -> list[tuple[int, int, int]]:
 
 
 def block_of(size: int, sums: int) -> int:
-    """How many columns are summed at once: all, or the largest fitting divisor; at least 1."""
+    """The number of columns that are summed at once: all, or the largest fitting divisor; at
+    least 1."""
     most = BLOCK if sums < 2 else BLOCK // 2
     if size <= 2 * most:
         return max(1, size)

@@ -1,4 +1,4 @@
-"""Which values of a static program are stored, and which are computed where they are used.
+"""The choice which values of a static program are materialized, and which are inlined.
 
 Stored are the results of reductions and of blocks (products, convolutions, host calls), what blocks
 read, what the program gives back, and what would cost more to compute again at every use than to
@@ -70,7 +70,7 @@ class Storage:
         self.stored |= self.wanted
 
     def _updates(self, equation: Equation) -> list[Value]:
-        """What rows are combined with, if nobody else needs it.
+        """The values that rows are combined with, if they have no other use.
 
         Where a variable is written in place they may be computed from what is overwritten.
         """
@@ -134,7 +134,7 @@ class Storage:
 
 
 def times(value: Value, result: Value) -> int:
-    """How often an element of `value` is computed, all in all, where `result` needs it.
+    """The number of times an element of `value` is computed where it is inlined into `result`.
 
     Once for each element of the result; but once for a row, if it is the same for the whole row.
     """

@@ -100,7 +100,7 @@ def is_product(equation: Equation) -> bool:
 
 
 def operands_of(equation: Equation) -> list[Value]:
-    """What a block reads from memory."""
+    """The operands that a block reads from memory."""
     if is_product(equation):
         return [matrix_view(x).base for x in equation.inputs]
     return list(equation.inputs)

@@ -1,4 +1,4 @@
-"""What a kernel costs: operations, and bytes that come from memory and go there.
+"""The cost model of kernels: operations, and bytes that come from memory and go there.
 
 Operations are counted in multiplications of one element, each function at its cost in
 `scalars.py`; a part that does not depend on an inner loop is computed outside of it, a shared
@@ -189,7 +189,7 @@ class _CostCounter:
             own.append(id(expr))
 
     def _index_cost(self, index: Index) -> int:
-        """How often an index changes."""
+        """The cost of an index, by the loops in which it changes."""
         times = 1
         for atom, _ in index.terms:
             if type(atom) in (Quotient, Remainder):

@@ -227,7 +227,8 @@ class Index:
         return Index(quotient, parts), Index(remainder, tuple(rest))
 
     def coefficient(self, axis: Axis) -> int | None:
-        """How much it grows by when `axis` grows by one; None where that is not constant."""
+        """The coefficient of `axis`: by how much it grows when the axis grows by one; None where
+        that is not constant."""
         found = 0
         for atom, factor in self.terms:
             if atom is axis:
@@ -338,7 +339,7 @@ class Places(tuple):
 
 
 def flat(index: tuple, dims: tuple) -> Index:
-    """Where the element at `index` stands in row-major order."""
+    """The row-major offset of the element at `index`."""
     if type(index) is Places and index.dims == dims:
         return index.place
     place = ZERO

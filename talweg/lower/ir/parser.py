@@ -94,7 +94,7 @@ class _Tokens:
         return sign * int(token)
 
     def matched(self, pattern: re.Pattern) -> re.Match | None:
-        """What a pattern finds here, and passes."""
+        """The match of a pattern at this place of the text, which is passed."""
         found = pattern.match(self.line, self.at)
         if found is not None:
             self.at, self._ahead = found.end(), None

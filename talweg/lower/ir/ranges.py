@@ -1,4 +1,5 @@
-"""Which elements of a buffer an index reaches: sampled exactly, or counted by formula."""
+"""Ranges of indices, the elements of a buffer that an index reaches: sampled exactly, or counted
+by formula."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def is_affine(index: Index) -> bool:
 
 
 def distinct(index: Index, size: int, fixed: Collection[Axis] = ()) -> int:
-    """How many elements of a buffer of `size` an index reaches, over all values of its axes.
+    """The number of elements of a buffer of `size` that an index reaches over all values of its
+    axes.
 
     Axes that are `fixed` keep one value.  Exact where the terms are multiples of axes that do not
     overlap, or that leave no holes; an upper bound otherwise.

@@ -22,11 +22,11 @@ class RegisterFile(NamedTuple):
     tallest: dict[int, int]
 
     def lanes(self, size: int) -> int:
-        """How many numbers of `size` bytes are in a vector."""
+        """The number of lanes of `size` bytes in a vector."""
         return self.vector_bytes // size
 
     def rows(self, vectors: int) -> int:
-        """How many rows a tile has at most that is so many vectors wide."""
+        """The height of the tallest register tile that is so many vectors wide."""
         return self.tallest.get(vectors, self.tallest[1])
 
 

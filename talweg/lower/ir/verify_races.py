@@ -142,7 +142,7 @@ def _places(
 
 
 def _start(buffer: Buffer) -> int:
-    """Where a buffer begins in the buffer it is part of."""
+    """The offset of a buffer in the buffer it is part of."""
     start = 0
     while buffer.part is not None:
         start += buffer.offset

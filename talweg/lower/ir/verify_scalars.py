@@ -257,7 +257,7 @@ _counts: dict[Any, int] = {}
 
 
 def _operands(scalar: Scalar) -> int:
-    """How many operands a scalar function has."""
+    """The number of operands of a scalar function."""
     found = _counts.get(scalar)
     if found is None:
         function = scalar.numpy

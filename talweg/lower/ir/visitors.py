@@ -1,4 +1,4 @@
-"""What the statements of loop programs are made of, for those that walk over them."""
+"""Visitors of loop programs: the parts of each kind of statement."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class MatrixOperand:
         return True
 
     def start(self, batch: list[Axis]) -> Index:
-        """Where the matrix begins, by the axes of the result's matrices."""
+        """The offset at which the matrix begins, by the axes of the result's matrices."""
         values = {
             axis: batch[self.lead + i] if batch else ZERO
             for i, axis in enumerate(self.view.axes)
@@ -50,7 +50,7 @@ class MatrixOperand:
         return self.view.start.replace(values)
 
     def own(self, batch: list[Axis]) -> list[Axis]:
-        """Those axes of the result's matrices that number the operand's."""
+        """The axes of the result's matrices that number the operand's."""
         return [batch[self.lead + i] for i, size in enumerate(self.dims) if size != 1 and batch]
 
 
@@ -73,7 +73,7 @@ class Product:
 
     @property
     def count(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return math.prod([axis.extent for axis in self.batch])
 
     def number(self) -> Index:

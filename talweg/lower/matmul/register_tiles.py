@@ -175,7 +175,7 @@ class TiledProduct:
         return copy
 
     def _packing(self, copy: Copy) -> list:
-        """How y is copied: (outer axes, what is done for each of their values)."""
+        """The packing of y: (outer axes, what is done for each of their values)."""
         product, found = self.product, []
         by_row, by_column = product.y.strides
         start = product.y.start(product.batch)
@@ -210,12 +210,12 @@ class TiledProduct:
         return found
 
     def _place(self, copy: Copy, one: OperandPanels, panel: Index, row: Index) -> Index:
-        """Where a row of a panel begins among the copies."""
+        """The index of a packed panel's row."""
         k = self.product.k
         return copy.start + one.first * k + panel * (k * one.width) + row * one.width
 
     def _rows_packing(self, copy: Copy) -> list:
-        """How x is copied, so that what a tile reads at once are neighbours."""
+        """The packing of x, in which a tile's reads are neighbours."""
         product, found = self.product, []
         by_row, by_column = product.x.strides
         start = product.x.start(product.batch)
@@ -301,7 +301,7 @@ class TiledProduct:
         return load(product.x.buffer, start + (row + m) * by_row + k * by_column)
 
     def _results(self, one: OperandPanels, panel: Index, row: Index, part: int, tile: Tile) -> list:
-        """What is done with the numbers of a tile."""
+        """The epilogue of a tile: the statements that store its numbers."""
         product, builder = self.product, self.builder
 
         def results(m: Axis, n: Axis, found: Expr) -> list:

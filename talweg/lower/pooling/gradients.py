@@ -111,7 +111,7 @@ def _cells(line: Line) -> list[tuple]:
 
 
 def _cell(made: _Choice, index: tuple, places: list, taken: bool) -> list:
-    """What a window leaves in each element of its cell."""
+    """The contribution of a window to each element of its cell."""
     value = made.value
     zero = const(0, value.dtype)
     stores: list[Any] = []

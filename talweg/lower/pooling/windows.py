@@ -30,7 +30,8 @@ NARROW = 4  # channels below which the lanes are columns
 
 
 class PoolingWindows:
-    """What the ways below share: sizes, loops over places, elements of windows."""
+    """Windows of pooling, as the algorithms below share them: sizes, loops over places, elements
+    of windows."""
 
     def __init__(self, builder: Any, equation: Equation, sizes: tuple, outs: tuple):
         self.builder, self.equation, self.value = builder, equation, equation.outputs[0]
@@ -49,7 +50,7 @@ class PoolingWindows:
 
     @property
     def taps(self) -> list[tuple]:
-        """Those that touch x, in row-major order."""
+        """The taps that touch x, in row-major order."""
         found: list[tuple] = [()]
         for line in self.lines:
             touching = [k for k in range(line.taps) if _touches(line, k)]
@@ -128,7 +129,7 @@ class WindowReduction(PoolingWindows):
         self.counts = counts_of(self) if self.mean else None
 
     def finished(self, total: Expr, index: tuple) -> list:
-        """What is done with a window's maximum or sum."""
+        """The epilogue of a window's maximum or sum."""
         if self.counts is not None:
             total = divided(total, index, self.counts)
         return self.builder.results(self.value, index, total)
@@ -180,7 +181,7 @@ def reduction(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def counts_of(pooling: PoolingWindows) -> Any:
-    """How many elements of x a window has: a number, or for each axis a buffer of numbers."""
+    """The number of elements of x in a window: a number, or for each axis a buffer of numbers."""
     if not any(line.padded for line in pooling.lines):
         return math.prod(pooling.window)
     dtype = pooling.value.dtype

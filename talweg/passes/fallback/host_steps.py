@@ -48,7 +48,8 @@ class HostRequiredError(Exception):
 
 
 class HostFallback:
-    """What a hosted step gives, or what a program is given that is not compiled.
+    """The result of a step that the host runs, or an argument of the program that is not
+    compiled.
 
     `maker` and `slot`: where it is while the step's program runs.  `aval`: shape and dtype, or a
     tuple where there are several results; sizes may be unknown.  `value`: what stands for it among
@@ -136,11 +137,11 @@ class Hosts:
 
     @property
     def whole(self) -> Hosts:
-        """Those of the whole program."""
+        """The host steps of the whole program."""
         return self if self.outer is None else self.outer.whole
 
     def constant(self, slot: int, array: np.ndarray) -> HostFallback:
-        """What stands for a constant that is not compiled."""
+        """The placeholder of a constant that is not compiled."""
         array = np.asarray(array)
         found = HostFallback(None, slot, Aval(array.shape, of_numpy(array.dtype)))
         self.whole.constants.append((found, array))
@@ -262,7 +263,7 @@ class Hosts:
     # -- taking back
 
     def mark(self) -> list:
-        """What `restore` needs to forget all that is added from now on."""
+        """A mark for `restore`, which then forgets all that was added after it."""
         found: list[Any] = []
         hosts: Hosts | None = self
         while hosts is not None:

@@ -1,4 +1,4 @@
-"""Whether it pays to compile a program of which the interpreter runs a part."""
+"""The profitability of compiling a program of which the interpreter runs a part."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def _seconds(equation: Equation) -> float:
 
 
 def _size(value: Value) -> int:
-    """How many elements a value has, or one of its rows if nobody knows how many."""
+    """The number of elements of a value, or of one of its rows if their number is unknown."""
     return value.size // ENDLESS if value.size >= ENDLESS else value.size

@@ -40,7 +40,7 @@ MOST_NAMES = 6
 
 
 class RegionInterpreter:
-    """What runs the chunks; the executor sets it."""
+    """The interpreter of the chunks of a region; the executor sets it."""
 
     run: Any = None
 
@@ -112,7 +112,8 @@ class Region:
         return results
 
     def _result(self, hosted: HostFallback, value: Any, arrays: tuple) -> Any:
-        """What compiled steps are given: an array of the shape that was known beforehand."""
+        """The value that compiled steps are given: an array of the shape that was known
+        beforehand."""
         if hosted in self.streams:
             start = stream_of_state(arrays[self.streams[hosted]])
             return np.uint64(value.counter - start.counter & MASK64)
@@ -185,7 +186,7 @@ class _RegionMaker:
                 each.waits = self._waits(each)
 
     def used(self, each: HostStep) -> list[HostFallback]:
-        """What a step needs that regions give."""
+        """The operands of a step that are results of regions."""
         parts = [part for tree in each.operands.values() for part in parts_of(tree)]
         found = [self.hosts.made.get(x, x) if type(x) is Value else x for x in parts]
         return [x for x in found if type(x) is HostFallback]
@@ -358,7 +359,8 @@ class _ChunkMaker:
         return slot
 
     def _source(self, tree: object) -> Callable[[tuple, dict], Any]:
-        """What makes an operand in the interpreter's form, of arrays and what is kept aside."""
+        """A function that makes an operand in the interpreter's form, of arrays and side
+        outputs."""
         if tree is None:
             return lambda arrays, kept: None
         if type(tree) is HostFallback:

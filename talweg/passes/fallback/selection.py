@@ -55,7 +55,7 @@ OPENING = frozenset((Role.PROJECTION, Role.INNER_VALUE))
 
 
 def run_step(maker: Any, step: Step) -> None:
-    """One step, as equations if that is possible, in a region if not."""
+    """Specialize one step: as equations if that is possible, in a region if not."""
     hosts: Hosts = maker.straight.hosts
     if maker.straight.within("early"):  # too little is known yet
         maker.compiled(step)
@@ -93,7 +93,7 @@ def run_step(maker: Any, step: Step) -> None:
 
 
 def _why(parts: list[HostFallback]) -> str:
-    """Why a step is hosted that works on this, if that has not been said of what gave it."""
+    """The reason why the host runs a step with such operands, if it has not been given for them."""
     given = [part.aval.dtype.name for part in parts if part.maker is None]
     return f"values of dtype {given[0]} are not compiled" if given else ""
 
@@ -124,7 +124,8 @@ def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
 
 
 def settled(hosts: Hosts, tree: object) -> Any:
-    """A tree with values in the place of what is hosted; SpecializationError if there are none."""
+    """A tree with values in the place of results of host steps; SpecializationError if there are
+    none."""
     if type(tree) is tuple:
         return tuple([settled(hosts, part) for part in tree])
     if not any(type(part) is HostFallback for part in parts_of(tree)):
@@ -203,7 +204,7 @@ def _aval_of(tree: Any) -> Any:
 
 
 def _aval(maker: Any, step: Step, params: dict) -> Any:
-    """What is known of the results of a hosted step."""
+    """The avals of the results of a host step."""
     sizes = _Sizes(maker)
     known = step.node.aval
     if type(known) is tuple:

@@ -116,7 +116,7 @@ def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | N
 
 
 def _narrow(value: Value) -> Value:
-    """What a value is broadcast from."""
+    """The operand that a value is broadcast from."""
     while value.maker is not None and value.maker.prim is layout.broadcast_to:
         value = value.maker.inputs[0]
     return value

@@ -1,4 +1,4 @@
-"""What nobody needs goes, inside of loops and branches too."""
+"""Dead code elimination, inside of loops and branches too."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _products(node: Node) -> bool:
 
 
 def _match(total: Node, a: Node, b: Node) -> Factored | None:
-    """How the sum of products a and b factors; None if it does not."""
+    """The factoring of the sum of products a and b; None if it does not."""
     if a.key[1] != b.key[1] or not total.aval.dtype.is_floating:
         return None
     (x, p), (y, q) = a.operands, b.operands
@@ -80,7 +80,8 @@ def _fit(p: Node, q: Node) -> bool:
 
 
 def _pays(shared: Node, part: Node, axis: int) -> bool:
-    """Whether adding first is no dearer: the product saved is at least as large as the sum made."""
+    """Whether adding first costs no more: the product saved is at least as large as the sum
+    made."""
     dims = shared.aval.dims
     if dims is None or len(dims) < 2 or part.aval.dims is None or len(part.aval.dims) > len(dims):
         return False

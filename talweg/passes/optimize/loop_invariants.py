@@ -124,7 +124,7 @@ class LoopSimplifier:
             value.maker = equation
 
     def carry(self, before: Value, after: Value, start: Value, blank: bool) -> int:
-        """One more carried value; its place."""
+        """Add a carried value; its place."""
         self.body.carried.append(CarriedValue(before, after, blank))
         self.starts.append(start)
         self.outputs.append(Value(before.dims, before.dtype))
@@ -138,7 +138,7 @@ class LoopSimplifier:
         self.outputs[:] = [self.outputs[i] for i in keep]
 
     def uses(self) -> dict[Value, int]:
-        """How often each value is used in the body."""
+        """The number of uses of each value in the body."""
         found: dict[Value, int] = {}
         for equation in self.inner.equations:
             for x in equation.inputs:
@@ -231,7 +231,7 @@ class LoopSimplifier:
         prune(self.inner, {carried.after for carried in self.body.carried})
 
     def _first_written(self, carried: CarriedValue, writes: list) -> NDArray | None:
-        """For each row, the first trip that writes it."""
+        """The first trip that writes a row, for each row."""
         if is_endless(carried.before) or self.trips > MOST:
             return None
         first = np.full(carried.before.dims[0], self.trips, np.int64)
@@ -357,7 +357,7 @@ class LoopSimplifier:
                     self.stacks.setdefault(unshaped(writes[0][1]), found)
 
     def _added(self, carried: CarriedValue, uses: dict) -> Value | None:
-        """What each trip adds to a carried value that is not used otherwise."""
+        """The values that each trip adds to a carried value that has no other use."""
         maker = carried.after.maker
         if maker is None or maker.prim is not arithmetic.add or uses.get(carried.after, 0) != 1:
             return None
@@ -452,7 +452,7 @@ class LoopSimplifier:
         self.drop(dropped)
 
     def _key(self, index: Value, value: Value) -> tuple:
-        """What makes two writes the same."""
+        """The key under which equal writes are found."""
         numbers = self.inner.numbers(index)
         return value, index if numbers is None else numbers.tobytes()
 

@@ -1,4 +1,4 @@
-"""What loops leave to be computed after them, for all trips at once.
+"""Products moved out of loops: computed after the loop, for all trips at once.
 
 `TripSum`: a sum over all trips of products of matrices, or of sums of rows, from stacks of the
 operands.  `Rows`: a stack of products with a matrix that does not change, likewise.
@@ -89,7 +89,7 @@ class TripRows:
 
 
 def unshaped(value: Value) -> Value:
-    """What a value is a reshape of."""
+    """The value below all reshapes of a value."""
     while value.maker is not None and value.maker.prim in (layout.reshape, state.ensure_dims):
         value = value.maker.inputs[0]
     return value

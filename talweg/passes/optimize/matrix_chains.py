@@ -51,7 +51,7 @@ def _is_product(value: Value) -> bool:
 
 
 def _factors(value: Value, inside: set[Value]) -> list[Value]:
-    """What is multiplied, from left to right."""
+    """The factors of a chain of products, from left to right."""
     if value not in inside:
         return [value]
     maker: Any = value.maker

@@ -1,4 +1,4 @@
-"""What holds for every static program, before and after each pass.
+"""The verifier of static programs: invariants that hold before and after each pass.
 
 Operands are made before they are used, by an equation of the same program; each value has one
 maker, which knows it; results have the shapes and dtypes that `infer` says; results, guards and new

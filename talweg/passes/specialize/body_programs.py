@@ -105,7 +105,7 @@ class BodyProgram(StaticProgram):
         return value.content is None and value not in self.twins and value not in self.still
 
     def numbers(self, value: Value) -> NDArray | None:
-        """What an integer is in each trip, if that is known."""
+        """The values of an integer in all trips, if they are known."""
         found = self.known_numbers.get(value)
         if found is None and self.loop is None and value in self.twins:
             return self.outer.numbers(self.twins[value])
@@ -185,7 +185,7 @@ class BodyProgram(StaticProgram):
         return super()._new(prim, inputs, params, node)
 
     def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
-        """The same by means of rows.
+        """An equation that does the same with rows of stacks.
 
         One gathered row; the sum of x and an array that is zero but for a row: x with another row.
         """
@@ -209,7 +209,8 @@ class BodyProgram(StaticProgram):
         return None
 
     def _row_of_known(self, x: Value, index: Value) -> NDArray | None:
-        """What the elements of a known vector are in all trips."""
+        """The elements that a known vector has in each of the trips, at an index that counts
+        them."""
         content, places = x.content, self.numbers(index)
         if content is None or places is None or content.shape != x.dims or len(x.dims) != 1:
             return None

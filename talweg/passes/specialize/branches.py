@@ -83,7 +83,7 @@ def branch(maker: object, step: Step, params: dict) -> tuple:
 
 
 class BranchBody:
-    """What one body gives: results, values kept, variables after it."""
+    """The results of one body: results, values kept, variables after it."""
 
     def __init__(self, parent: BranchMaker, body: Any, straight: StaticProgram):
         self.straight, self.apart = straight, straight is not parent.outer
@@ -165,7 +165,7 @@ class BranchMaker:
         return (*results[:count], History(1, kept))
 
     def _forms(self, bodies: list[BranchBody]) -> list:
-        """What each result consists of, whatever body it comes from."""
+        """The form of each result, which is the same for all bodies."""
         found = []
         for trees in zip(*[body.results for body in bodies]):
             known = None
@@ -292,7 +292,7 @@ class BranchMaker:
                     self.outer.bounds[result] = min(lows), max(highs)
 
     def _guards(self, inners: list, rows: list) -> int | None:
-        """What the bodies require, as one more result; its place."""
+        """The guards of the bodies, as one more result; its place."""
         if not any(inner.guards for inner in inners):
             return None
         column = []
@@ -354,7 +354,8 @@ def _filled(tree: History | Value | Stack, found: tuple, start: int, known: Any 
 
 
 def _absent(value: Value) -> Value | None:
-    """What a body gives in the place of what another one keeps: nothing, but no lengths of lists.
+    """The value that stands in one body for the residuals of another: nothing, but no lengths of
+    lists.
 
     Whoever takes all that was kept to the interpreter would make lists of any length.
     """

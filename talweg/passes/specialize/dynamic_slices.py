@@ -66,7 +66,7 @@ FUNCTIONS = {
 
 
 class SlicePart:
-    """What a key says of one axis: known bounds, or `start` and a number of elements.
+    """The part of an index for one axis: known bounds, or `start` and a number of elements.
 
     `single`: the result has no such axis.
     """
@@ -133,7 +133,7 @@ class SliceSizes:
         return self.lists.apply(arithmetic.cast, value, dtype=int64)
 
     def part(self, key: Size | tuple, size: int) -> SlicePart:
-        """What a key says of an axis of this size."""
+        """The slice that an index takes of an axis of this size."""
         if type(key) is not tuple:
             key = self.known(key)
             if type(key) is int:
@@ -336,7 +336,8 @@ WAYS: dict[str, Callable[[Any, Any], Value]] = {
 
 
 def _decided(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
-    """What a way gives; where it depends on more than it asks for, the interpreter's."""
+    """The result of a specialization rule; where it depends on more than it asks for, the
+    interpreter's."""
     try:
         return way(maker, step)
     except NeedsStaticError as error:

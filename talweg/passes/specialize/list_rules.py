@@ -1,4 +1,4 @@
-"""What each primitive of lists and histories does while a program is specialized."""
+"""Specialization rules of the primitives of lists and residuals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from talweg.prims import layout
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
-    """What stands for an element that is not there: zeros, None for a list."""
+    """The placeholder of an element that is absent: zeros, None for a list."""
     if params["dtype"] is variant:
         return None
     if len(inputs) > like:
@@ -96,7 +96,7 @@ def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
 
 
 def stack_of_unknown(maker: Any, step: Any) -> Value:
-    """All elements of a list of which only a run tells how many there are."""
+    """A stack of all elements of a list of dynamic length."""
     lists = Lists(maker.straight, step.node)
     return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
 

@@ -394,7 +394,7 @@ class Lists:
         return Stack(size, rows, a.loose and b.loose, False, length)
 
     def _total_rows(self, a: object, b: object) -> Any:
-        """The sum of what two lists of the same size have as rows."""
+        """The sum of two lists of the same size, row by row."""
         if a is None or b is None:
             return b if a is None else a
         if type(a) is History and type(b) is History:

@@ -97,7 +97,7 @@ def add_repeat(
 
 
 class Unknown:
-    """What a step gives that cannot be specialized as long as too little is known."""
+    """The result of a step that cannot be specialized yet, for want of knowledge."""
 
     values: dict = {}
 
@@ -146,7 +146,7 @@ def body_values(
 
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
-    """What a variable is made of, which was thought to be as `known` and is `after` a trip."""
+    """The join of two abstract values of a variable: `known` before a trip and `after` it."""
     if type(after) is Sparse:
         after = t.settled(after)
     if type(after) is List:
@@ -220,7 +220,7 @@ def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
 
 
 def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
-    """A list as one of which only a run tells the length."""
+    """A list as a stack of dynamic length."""
     if type(tree) is List:
         tree = as_stack(t, tree)
     if tree.rows is None:

@@ -1,4 +1,4 @@
-"""What is left of a loop that has been specialized: its carried values, results and history."""
+"""The results of a loop that has been specialized: its carried values, results and history."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Finish:
         self.trips: Any = None  # how many there were
 
     def carry(self, before: Any, after: Any, start: Value | None) -> int:
-        """One more carried value; its place among the results."""
+        """Add a carried value; its place among the results."""
         blank = start is None
         if start is None:
             start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
@@ -77,7 +77,8 @@ class Finish:
         return (*made[: parent.count], History(number, values))
 
     def _end(self, number: int) -> Any:
-        """What a variable is at the end: a tree of places among the results, or what is known."""
+        """The value of a variable at the end: a tree of places among the results, or what is
+        known."""
         parent, trial = self.parent, self.trial
         if number in parent.fixed:
             return ("fixed", parent.starts[number])
@@ -105,7 +106,7 @@ class Finish:
         return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
 
     def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
-        """What an integer is at the end that grew by `step` in each trip."""
+        """The final value of an induction variable that grows by `step` in each trip."""
         apply, dtype = self.outer_lists.apply, start.dtype
         each = constant(np.asarray(abs(step), dtype.numpy_dtype))
         if type(trips) is int:
@@ -116,7 +117,7 @@ class Finish:
         return apply(arithmetic.add if step > 0 else arithmetic.sub, start, passed)
 
     def _check_guards(self) -> None:
-        """What the body requires, over all trips."""
+        """Require the guards of the body, over all trips."""
         inner, outer = self.inner, self.parent.outer
         changing = []
         for guard in inner.guards:
@@ -159,14 +160,14 @@ class Finish:
     # -- history
 
     def _history(self, tree: object) -> Any:
-        """Where the values of an inner node are kept."""
+        """The residuals of an inner node: the tree of its stacks."""
         lists = self.trial.lists
         if type(tree) is Sparse:
             tree = lists.settled(tree)
         return self._kept_tree(_with_whole_rows(lists, tree))
 
     def _kept_tree(self, tree: object) -> Any:
-        """Where all arrays of a tree are kept."""
+        """The tree of the stacks that keep the arrays of a tree."""
         if type(tree) is History:
             trips = tree.trips if type(tree.trips) is int else self._kept(tree.trips)
             return History(trips, {n: self._kept_tree(x) for n, x in tree.values.items()})
@@ -181,7 +182,7 @@ class Finish:
         return found
 
     def _kept_rows(self, rows: Any, length: Any) -> Any:
-        """Where the rows of a stack are kept; of unknown length: one after the other's."""
+        """The stack that keeps the rows of a stack; of unknown length: one after the other's."""
         inner = self.inner
         if type(rows) is SegmentedList:
             own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)

@@ -167,7 +167,7 @@ class LoopMaker:
         return settled
 
     def _counted(self, trial: Trial) -> TripCount | None:
-        """How often the loop runs."""
+        """The trip count of the loop."""
         starts, afters, place = {}, {}, {}
         for number, before in enumerate(trial.befores):
             start = self.starts[number]
@@ -205,7 +205,7 @@ class LoopMaker:
         return total
 
     def _required(self, trial: Trial, afters: dict, starts: dict) -> TripCount | None:
-        """As many trips as what the body requires allows: an index within an array, say."""
+        """The number of trips that the guards of the body allow: an index within an array, say."""
         least = None
         pending = list(trial.inner.guards)
         while pending:
@@ -303,7 +303,7 @@ class LoopMaker:
 
 
 class Trial:
-    """One run of condition and body with unknown values in place of the variables."""
+    """A trial run of condition and body with unknown values in place of the variables."""
 
     def __init__(self, parent: LoopMaker, trips: int, tolerant: bool):
         self.loop = LoopIndex(trips)
@@ -379,7 +379,7 @@ class Trial:
         return mapped(_fresh, parent.forms[number])
 
     def _line(self, start: Value, step: int) -> Value:
-        """What counts from `start` on."""
+        """The values of an induction variable from `start` on."""
         inner = self.inner
         if start.content is not None:
             return inner.round(int(start.content.reshape(-1)[0]), step, start.dtype)
@@ -393,7 +393,7 @@ def _most(limits: tuple, value: Value) -> Value:
 
 
 def _step(before: Value, after: Unknown | Value) -> int | None:
-    """What is added to a variable in each trip, if that is a number."""
+    """The step of an induction variable, if it is a number."""
     maker = getattr(after, "maker", None)
     if (
         maker is None

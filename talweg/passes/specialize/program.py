@@ -35,7 +35,7 @@ FOLDED = 4096  # elements of a result that is computed beforehand
 
 
 class Demands:
-    """What programs specialized from now on have to fulfil; `finite`: every result is."""
+    """Demands on programs that are specialized from now on; `finite`: every result is."""
 
     finite = False
 
@@ -81,7 +81,7 @@ class Value:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return math.prod(self.dims)
 
     def __repr__(self) -> str:
@@ -174,7 +174,8 @@ class StaticProgram:
         return False
 
     def uses(self) -> dict[Value, int]:
-        """How often values are operands; results and new values of variables count twice more."""
+        """The number of uses of each value; results and new values of variables count twice
+        more."""
         found: dict[Value, int] = {}
         for equation in self.equations:
             for x in equation.inputs:
@@ -256,7 +257,7 @@ class StaticProgram:
         return result
 
     def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
-        """What the `requires` and `expand` rules of an operation say, which accepts its operands.
+        """The results by the `requires` and `expand` rules of an operation.
 
         They may not apply another one that does not: that is their fault.
         """
@@ -292,7 +293,8 @@ class StaticProgram:
 
 
 def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
-    """What `infer` says; a SpecializationError where it refuses, for the interpreter to raise."""
+    """The result of a primitive's `infer`; a SpecializationError where it refuses, for the
+    interpreter to raise."""
     try:
         return prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
     except OpError as error:
@@ -308,7 +310,8 @@ _KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
 
 
 class Expansion:
-    """What `expand` and `requires` rules are written with: `t.exp(x)` applies that primitive.
+    """The handler that `expand` and `requires` rules are written with: `t.exp(x)` applies that
+    primitive.
 
     A Python number beside values takes the dtype of the last of them.
     """
@@ -402,7 +405,7 @@ _SPREAD = frozenset(("broadcast_to", "reshape", "transpose"))
 
 
 def _filled(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
-    """A result of which all elements are one number."""
+    """A result with one number in all of its elements."""
     known = inferred(prim, inputs, params)
     if known.dims is None or not all(type(size) is int for size in known.dims):
         return None

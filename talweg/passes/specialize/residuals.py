@@ -40,7 +40,8 @@ fetch: Any = Construct("fetch", {"call": "fetch"}, multiple=True, effect="host")
 
 
 class ResidualSpec:
-    """What arrays stand for that are handed on: a tree with a `Value` in the place of each.
+    """The description of residuals, arrays that one program hands to another: a tree with a
+    `Value` in the place of each.
 
     `own` are these values, in the order of the arrays.  Those that are known are in the tree, and
     no arrays.  `limits`: between what numbers those are that are integers.
@@ -97,7 +98,7 @@ class ResidualSpec:
 
 
 def _bytes_of(leaf: Any, places: dict) -> Any:
-    """What makes an array of a form the same: its numbers, if they are known."""
+    """The key of an array in a form: its numbers, if they are known."""
     value = leaf.value if type(leaf) is UniformList else leaf
     return places.get(value) if value.content is None else value.content.tobytes()
 
@@ -125,7 +126,7 @@ def _unpacked(tree: Any) -> Any:
 
 
 def _row(rows: object, place: int) -> Any:
-    """One row of all arrays of a tree."""
+    """The tree of one row of each array."""
     if type(rows) is UniformList:
         return rows.value
     if type(rows) is ListSegment:
@@ -181,7 +182,7 @@ def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
 def _source(
     straight: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, found: dict
 ) -> Any:
-    """Where an array of a result is found after a run."""
+    """The place of a result's array after a run."""
     if value in found:
         return found[value]
     if not is_endless(value):
@@ -222,7 +223,7 @@ def _note_lengths(tree: object, length: object, found: dict) -> None:
 
 
 def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
-    """The same for stacks that lie one after the other."""
+    """Note the rows of stacks that are joined one after the other."""
     one_by_one = rows.count is None or type(rows.rows) is SegmentedList
     _note_lengths(rows.rows, length if one_by_one else rows.count, found)
     if rows.starts is not None:

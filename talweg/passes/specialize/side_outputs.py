@@ -1,4 +1,4 @@
-"""What a run of a compiled program keeps aside: values of which only it knows the size.
+"""Side outputs of a compiled program: values of which only it knows the size.
 
 Those are lists of unknown length that are results as arrays, which the program hands over by a call
 of Python at its end (`SideOutputs.hand_over`), what its regions give that is no array of a known
@@ -30,7 +30,8 @@ class _Runs(threading.local):
 
 
 class SideOutputs:
-    """What one program keeps aside; `places` are those of its results among all, and their keys.
+    """The side outputs of one program; `places` are those of its results among all, and their
+    keys.
 
     A `ResidualOutput` (`residuals.py`) in the place of a key is made of further results, which come
     after the `plain` ones, and of what is kept aside.  None is no result at all.
@@ -51,7 +52,7 @@ class SideOutputs:
         self._runs.kept.pop()
 
     def now(self) -> dict:
-        """What the innermost run of this thread keeps."""
+        """The side outputs of the innermost run of this thread."""
         return self._runs.kept[-1]
 
     @contextmanager
@@ -101,7 +102,7 @@ def numbers_of(start: Any, step: Any, count: Any) -> Any:
 
 
 def exports_of(straight: StaticProgram) -> SideOutputs:
-    """What takes the program's values of unknown size."""
+    """The exports of the program's values of unknown size."""
     if straight.exports is None:
         straight.exports = SideOutputs()
     return straight.exports

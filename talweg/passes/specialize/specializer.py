@@ -252,7 +252,7 @@ class _Specializer:
             run_step(self, step)
 
     def compiled(self, step: Step) -> None:
-        """One step as equations; SpecializationError where there are none."""
+        """Specialize one step to equations; SpecializationError where there are none."""
         params = step.params
         if step.dynamic:
             try:

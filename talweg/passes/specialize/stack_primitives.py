@@ -39,7 +39,7 @@ class LoopIndex:
 
 
 class Construct:
-    """What stands in place of a primitive in equations of static programs only.
+    """A construct: an operation that only equations of static programs have.
 
     `lowering` is as in declarations; `infer` and `numpy` likewise, where there are any.
     """

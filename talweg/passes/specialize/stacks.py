@@ -1,4 +1,4 @@
-"""How the trips of a loop may change a carried stack of unknown length.
+"""The analysis of carried stacks of dynamic length: which changes of a trip lowering accepts.
 
 Lowering writes rows where they are, so each version of a stack has to be used once: by the next
 change of it.  A loop that does otherwise has no compiled form, which is found out here; lowering
@@ -38,7 +38,7 @@ def passed_on(before: Value, after: Value) -> list | None:
 
 
 def are_carried_by_rows(straight: StaticProgram) -> bool:
-    """Whether all loops in a program, of which nothing is unused, change their stacks by rows."""
+    """Whether all loops of a program without dead code change their stacks by rows."""
     for equation in straight.equations:
         inners = []
         if equation.prim.role is Role.LOOP:

@@ -1,4 +1,4 @@
-"""What lists and histories are while a program is specialized: trees of arrays.
+"""Abstract values of lists and residuals, while a program is specialized: trees of arrays.
 
 What a list is made of depends on how it came about:
 
@@ -150,7 +150,7 @@ def leaves(tree: object) -> list:
 
 
 def form(tree: Any) -> Any:
-    """What two trees have in common that differ in their arrays only."""
+    """The form of a tree, equal for trees that differ in their arrays only."""
     if tree is None:
         return None
     if type(tree) is Stack:

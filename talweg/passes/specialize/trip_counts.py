@@ -1,4 +1,4 @@
-"""How often a loop runs, found beforehand: where that follows from constants alone.
+"""Trip counts of loops, computed before the loop runs: where that follows from constants alone.
 
 The part of condition and body that integer variables with known starts are made of is run here,
 trip by trip at first.  Once they are seen to grow evenly, all further trips are computed at once,
@@ -70,7 +70,7 @@ class _Run:
         stack += [(x, False) for x in maker.inputs]
 
     def of(self, values: dict[Value, Any], wanted: Iterable[Value]) -> list:
-        """What the wanted values are for these numbers of the carried ones."""
+        """The wanted values, for these numbers of the carried ones."""
         known = dict(values)
 
         def find(x: Value) -> Any:
@@ -109,7 +109,7 @@ def closed(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Valu
 def counted(
     condition: Value, afters: dict[Value, Value], starts: dict[Value, Any], most: int = MOST
 ) -> TripCount | None:
-    """How often a loop runs: while `condition`, carried value -> what comes `after` it.
+    """The trip count of a loop: while `condition`, carried value -> what comes `after` it.
 
     `starts` are the carried scalars that are known at the start; no more than `most` trips are
     looked at.

@@ -1,4 +1,5 @@
-"""What is in statements: the buffers and tiles they touch, what a loop costs."""
+"""Analysis of the memory accesses in statements: the buffers and tiles they touch, what a loop
+costs."""
 
 from __future__ import annotations
 
@@ -149,7 +150,7 @@ class AccessAnalysis:
                 found.draws = True
 
     def _fast(self, loop: For, body: list, found: AccessFacts) -> None:
-        """Which dims of tiles run along this vector loop."""
+        """The dims of tiles that run along this vector loop."""
         for statement in body:
             if type(statement) is For:
                 self._fast(loop, statement.body, found)
@@ -178,7 +179,7 @@ def _along(index: Index, axis: Axis) -> bool:
 
 
 def _numbers_in(index: Index) -> list[Expr]:
-    """What stands in an index."""
+    """The numbers that stand in an index."""
     if all([type(atom) is Axis for atom, _ in index.terms]):
         return []
     return walk([atom.value for atom in elements(index)])
@@ -189,7 +190,7 @@ def _size(dtype: DType) -> int:
 
 
 def shape(loop: For, facts: AccessFacts, vector_bytes: int) -> tuple[int, float]:
-    """How many values of its axis a vector loop takes at once, and the cost of its body.
+    """The lanes of a vector loop, and the cost of its body.
 
     As many as a vector has of the widest dtype among what depends on the axis; indices that are
     only compared or used to look something up do not count.  The cost is without what does not
@@ -228,7 +229,7 @@ def shape(loop: For, facts: AccessFacts, vector_bytes: int) -> tuple[int, float]
 
 
 def chunks(extent: int, width: int, start: int = 0) -> list[tuple[int, int]]:
-    """Where the vectors of an axis begin, from number `start` on, and how many lanes they have."""
+    """The vectors of an axis from number `start` on: where each begins, and its lanes."""
     whole = extent - extent % width
     found = [(first, width) for first in range(start * width, whole, width)]
     if whole != extent:

@@ -88,7 +88,8 @@ def intrinsic(
 
 
 def combine(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool) -> IRValue:
-    """What updates and reductions do: one of the names in COMBINE, on type `kind`."""
+    """The combination that updates and reductions do: one of the names in COMBINE, on type
+    `kind`."""
     if kind == "i1":
         return binary(code, _LOGICAL[op], x, y, kind)
     if kind in SHORT:

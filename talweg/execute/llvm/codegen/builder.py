@@ -72,7 +72,7 @@ class IRBuilder:
         return found
 
     def recall(self, key: tuple, depth: int) -> IRValue | None:
-        """What `keep` was told for a key that is made of values from `depth`."""
+        """The value that `keep` was told for a key of values from `depth`."""
         found = self.scopes[depth].memo.get(key)
         if found is None and depth < self.floor:
             found = self.scopes[self.floor].memo.get(key)
@@ -106,7 +106,7 @@ class IRBuilder:
         self.scopes[-1].lines.append("  " + text)
 
     def changed(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
-        """What was loaded from these buffers is old now."""
+        """Forget the values that were loaded from these buffers."""
         for root in roots:
             self.versions[root] = self.versions.get(root, 0) + 1
 

@@ -19,7 +19,7 @@ BOUND = 2**31
 
 
 class Along(NamedTuple):
-    """What an axis is, now: register (a multiple of `step`) + constant."""
+    """The present value of an axis: register (a multiple of `step`) + constant."""
 
     value: IRValue | None
     constant: int = 0
@@ -188,7 +188,7 @@ class Indices:
         return self.vectors("add", total, varied, kind)
 
     def offsets(self, place: LaneOffset) -> list[int]:
-        """How far each lane is from the first part."""
+        """The offset of each lane from the first part."""
         if place.offsets is not None:
             return list(place.offsets)
         return [place.stride * lane for lane in range(self.lanes)]

@@ -1,4 +1,4 @@
-"""Where compiled code thinks of signals, and leaves (`runtime/interrupts.py`).
+"""Safepoints: where compiled code looks for signals, and leaves (`runtime/interrupts.py`).
 
 Until a program writes its first variable it may be given up at any time.  So up to there, thread 0
 counts what is done, in the compiler's own estimate of operations and bytes: between kernels, in
@@ -106,7 +106,7 @@ def ask(emitter: Any, counter: IRValue, each: float) -> None:
 
 
 def each_turn(emitter: Any, loop: For) -> float:
-    """What a turn of a loop takes if it is to look for signals, else 0."""
+    """The cost of a turn of a loop with a safepoint, else 0."""
     if not emitter.asks:
         return 0.0
     found = cost(Kernel("loop", [loop]))

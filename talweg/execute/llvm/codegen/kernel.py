@@ -345,7 +345,7 @@ class KernelEmitter:
         self.branch(some, facts, turns, certain=True)
 
     def pieces_of(self, total: int, size: int) -> tuple[IRValue, IRValue, str]:
-        """Where a loop begins and ends, pieces of which go to whoever is free; how it goes on."""
+        """The bounds of a loop whose pieces go to whichever thread is free; how it goes on."""
         loop, code = self.pieces, self.code
         self.pieces += 1
         given = f"ptr %pool, i64 %threads, i64 {loop}, i64 {size}"
@@ -465,13 +465,14 @@ class KernelEmitter:
         self.code.changed([root(buffer) for buffer in statement.writes])
 
     def evaluate_indices(self, indices: tuple[Index, ...]) -> tuple[None, dict]:
-        """The values of what stands in indices."""
+        """Emit the values that indices depend on."""
         roots = tuple([atom.value for index in indices for atom in elements(index)])
         return None, self.values.evaluate(roots) if roots else {}
 
 
 def piece(work: float, total: int) -> int:
-    """How many iterations a thread takes at a time; 0: an equal part of them, once and for all.
+    """The number of iterations that a thread takes at a time; 0: an equal part of them, once and
+    for all.
 
     `work`: the operations of one.  Threads are not equally fast, for other processes or machines
     may share their cores.
@@ -481,5 +482,5 @@ def piece(work: float, total: int) -> int:
 
 
 def shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
-    """Those of which not each thread has its own."""
+    """The buffers that threads share."""
     return {buffer for buffer in buffers if buffer.kind != "scratch"}

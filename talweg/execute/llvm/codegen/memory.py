@@ -76,7 +76,7 @@ class MemoryEmitter:
         return from_memory(self.code, raw, buffer.dtype)
 
     def _raw(self, buffer: Buffer, place: LaneOffset) -> IRValue:
-        """What is in memory at a place."""
+        """The raw value in memory at a place."""
         lanes = 1 if place.uniform else self.indices.lanes
         if place.uniform or (place.stride == 1 and place.vector is None and not place.offsets):
             return self._plain(buffer, self.pointer(buffer, place.base, place.constant), lanes)
@@ -158,7 +158,7 @@ class MemoryEmitter:
         return arithmetic.select(code, guard, found, other, register(dtype))
 
     def _masked(self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue) -> IRValue:
-        """Neighbours, some of which are not to be read."""
+        """A masked load of neighbours."""
         code, lanes, kind = self.code, self.indices.lanes, memory(buffer.dtype)
         pointer = self.pointer(buffer, place.base, place.constant)
         types = vector(kind, lanes)

@@ -27,7 +27,7 @@ NARROWEST = 16  # bytes of a vector that is written past the caches
 
 
 def loads_of(loop: For) -> dict[tuple[Buffer, Index], None]:
-    """What a loop without loops in it reads, of which every element is its own."""
+    """The loads of an innermost loop that read another element in each turn."""
     values: list[Expr] = []
     for statement in loop.body:
         if isinstance(statement, (Store, Update)):
@@ -37,7 +37,8 @@ def loads_of(loop: For) -> dict[tuple[Buffer, Index], None]:
 
 
 def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
-    """What to ask for in a vector loop: what it reads, one row on, if a loop before it read it.
+    """The rows to prefetch in a vector loop: what it reads, one row on, if a loop before it read
+    it.
 
     `body` is the list of statements the loop stands in, `row` the axis of the loop around.
     """
@@ -63,7 +64,7 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
 
 
 class PrefetchRow(NamedTuple):
-    """Where a row begins that will be read, and how many elements it has."""
+    """A row that will be read: its address and its number of elements."""
 
     buffer: Buffer
     start: Index
@@ -116,7 +117,7 @@ def _is_named(index: Index) -> bool:
 
 
 def _extent(index: Index, inner: set[Axis]) -> int:
-    """How many elements in a row the loops within run over."""
+    """The number of consecutive elements that the loops within run over."""
     size = 1
     for atom, factor in index.terms:
         if atom in inner and factor == 1:
@@ -125,7 +126,7 @@ def _extent(index: Index, inner: set[Axis]) -> int:
 
 
 def _later(index: Index, axis: Axis, bytes_: int, inner: set[Axis]) -> Index | None:
-    """Where a row begins some turns later; at the end of the loop, where the last one does."""
+    """The address of a row some turns later; at the end of the loop, where the last one does."""
     turns = max(1, min(NAMED_BYTES // bytes_, MOST_TURNS))
     if axis.extent <= 2 * turns:
         return None

@@ -129,7 +129,7 @@ class ProgramEmitter:
 
     @property
     def stacks(self) -> Stacks:
-        """What emits the parts for stacks; not kept, or both would keep each other."""
+        """The emitter of the code for stacks; not kept, or both would keep each other."""
         return Stacks(self, self.places)
 
     def modules(self, add: Callable[[str], None], full: float) -> None:
@@ -314,7 +314,7 @@ class ProgramEmitter:
         return f"%x{number}"
 
     def repeat(self, block: Repeat) -> None:
-        """A loop of blocks, of which every thread counts the turns."""
+        """Emit a loop of blocks, whose turns every thread counts."""
         again = block.flag is None and leaves_pending(block.body)
         if not again:
             self.wait()
@@ -349,7 +349,7 @@ class ProgramEmitter:
         self.pending = again
 
     def choose(self, block: If) -> None:
-        """One of several lists of blocks."""
+        """Emit the choice of one of several lists of blocks."""
         choice = self.value(block.choice, "i32")
         number, last = self.fresh(), len(block.bodies) - 1
         cases = " ".join([f"i32 {case}, label %case{number}_{case}" for case in range(last)])

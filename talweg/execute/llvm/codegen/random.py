@@ -86,7 +86,8 @@ def _known_places(
 
 
 def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffset | None:
-    """Where the first of neighbouring words is; None if they are not in a row of whole blocks.
+    """The index of the first of neighbouring words; None if they are not in a row of whole
+    blocks.
 
     Block and word are quotient and remainder of the same index then.
     """

@@ -129,14 +129,14 @@ class Stacks:
         return self.order[self.emitter.numbers[buffer]]
 
     def field(self, buffer: Buffer, which: int) -> str:
-        """Where a number of a stack is kept."""
+        """The address of a field of a stack."""
         number = self.emitter.fresh()
         place = self.count + 1 + 2 * self.number(buffer) + which
         self.emitter.line(f"%f{number} = getelementptr ptr, ptr %buffers, i64 {place}")
         return f"%f{number}"
 
     def capacity(self, buffer: Buffer) -> str:
-        """How many rows there is memory for."""
+        """The number of rows that there is memory for."""
         field, number = self.field(buffer, 0), self.emitter.fresh()
         self.emitter.line(f"%k{number} = load i64, ptr {field}, align 8")
         return f"%k{number}"

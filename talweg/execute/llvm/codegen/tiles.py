@@ -36,7 +36,7 @@ class TileState:
         self.pieces: dict[int, IRValue] = {}  # by the number of their first element
 
     def width(self, value: IRValue) -> int:
-        """How many elements a piece has."""
+        """The number of elements of a piece."""
         return 1 if self.lanewise else value.lanes
 
     def get(self, code: IRBuilder, offset: int, lanes: int) -> IRValue:
@@ -76,7 +76,7 @@ LOGICAL = {"add": "or", "maximum": "or", "or": "or", "mul": "and", "minimum": "a
 
 
 class Sum:
-    """What vector loops combine into a tile: for each of its numbers `copies` vectors.
+    """The sum that vector loops combine into a tile: for each of its numbers `copies` vectors.
 
     For maxima and minima of floats these pass NaN over, which takes one instruction instead of
     three; `strays` has NaN in the lanes where there was one.

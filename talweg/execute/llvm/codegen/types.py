@@ -93,7 +93,7 @@ def floating(value: float) -> str:
 
 
 def identity(op: str, scalar: str, signed: bool) -> str:
-    """What leaves every number as it is when combined by `op`, as a constant of type `scalar`."""
+    """The identity element of `op`, as a constant of type `scalar`."""
     if scalar in SHORT:
         values = {"add": -0.0, "mul": 1.0, "maximum": -math.inf, "minimum": math.inf}
         return floating(values[op])

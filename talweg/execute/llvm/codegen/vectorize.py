@@ -60,7 +60,7 @@ class VectorLoops:
         return self.shape(loop)[0]
 
     def pieces(self, loop: For) -> list[tuple[int, int]]:
-        """Where its vectors begin and their lanes, if written out."""
+        """The vectors of an unrolled loop: where each begins, and its lanes."""
         return chunks(loop.axis.extent, self.width(loop))
 
     # ---------------------------------------------------------------- sums
@@ -98,7 +98,7 @@ class VectorLoops:
         return any(self.emitter.finder.of(part).vectors for part in loop.body)
 
     def copies(self, loop: For, tile: Tile) -> int:
-        """How many vectors collect for each number of the tile, to hide their latency."""
+        """The number of accumulators for each number of the tile, which hide latency."""
         size = 1
         for extent in tile.dims:
             size *= extent

@@ -106,7 +106,7 @@ def parted(content: bytes) -> list[bytes]:
 
 
 def fingerprint() -> str:
-    """What object code depends on besides the module's text."""
+    """The fingerprint of all that object code depends on besides the module's text."""
     return _fingerprint(processor.name())
 
 
@@ -126,7 +126,7 @@ def _fingerprint(level: str) -> str:
 
 @functools.cache
 def generator() -> str:
-    """Which code generator this is: another one may make other code of the same program."""
+    """The code generator's fingerprint: another one may make other code of the same program."""
     return stamps(os.path.dirname(os.path.dirname(__file__)))
 
 
@@ -136,7 +136,7 @@ def _stamp(path: Path) -> str:
 
 
 def key(text: str, quick: bool = False) -> bytes:
-    """What the object code of a module is kept under."""
+    """The cache key of a module's object code."""
     return f"module\n{fingerprint()}\n{quick}\n{text}".encode()
 
 

@@ -67,7 +67,7 @@ def works() -> bool:
 
 
 class ObjectFile:
-    """What an object file says."""
+    """A parsed object file."""
 
     def __init__(self, content: bytes):
         self.content = content
@@ -196,7 +196,7 @@ def _filled(found: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[
 
 
 def _layout(sections: Mapping[int, ElfSection]) -> tuple[dict[int, int], int]:
-    """Where sections lie, one after the other, and where they end."""
+    """The layout of sections, one after the other, and their end."""
     starts, end = {}, 0
     for number, section in sections.items():
         starts[number] = -(-end // section.alignment) * section.alignment
@@ -207,7 +207,7 @@ def _layout(sections: Mapping[int, ElfSection]) -> tuple[dict[int, int], int]:
 def _target(
     kind: int, symbol: ElfSymbol, starts: Mapping[int, int], stubs: Mapping[str, int]
 ) -> int:
-    """Where in the block a symbol is; of a function elsewhere, the jump to it."""
+    """The address of a symbol in the block; of a function elsewhere, the jump to it."""
     if symbol.section in starts and kind in (_PC32, _PLT32):
         return starts[symbol.section] + symbol.value
     if not symbol.section and kind == _PLT32:

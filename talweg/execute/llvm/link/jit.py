@@ -60,7 +60,7 @@ class _Target:
         )
 
     def machines(self, count: int) -> list[llvm.TargetMachine]:
-        """As many as modules are compiled at the same time."""
+        """The target machines, one for each module that is compiled at the same time."""
         while len(self.helpers) + 1 < count:
             self.helpers.append(self.make())
         return [self.machine, *self.helpers[: count - 1]]
@@ -96,12 +96,12 @@ def target() -> _Target:
 
 
 def vector_bytes() -> int:
-    """How wide vectors are to be."""
+    """The width of vectors in bytes."""
     return target().vector_bytes
 
 
 def fingerprint() -> str:
-    """Which LLVM this is, and what it makes code for."""
+    """The fingerprint of this LLVM and of its target."""
     found = target()
     version = ".".join(map(str, llvm.llvm_version_info))
     return f"{llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
@@ -136,7 +136,7 @@ def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
 
 
 def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
-    """What `make` makes of the optimized module, which is gone when the lock is free again."""
+    """The result of `make` for the optimized module, which is gone when the lock is free again."""
 
     def work() -> Any:
         module = parse(text)
@@ -187,7 +187,7 @@ class CompileWorkers:
         lock.release()
 
     def add(self, number: int, text: str) -> None:
-        """One more module."""
+        """Add a module."""
         background.check()
         if self.last is not None:
             self.waiting.put(self.last)
@@ -242,7 +242,8 @@ class CompileWorkers:
 
 
 def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
-    """What `machine.emit_object` gives, while others work: llvmlite lets one call in at a time.
+    """Emit the object of a module, without the interpreter's lock: llvmlite lets one call in at
+    a time.
 
     LLVM itself wants that only for calls that share a context or a machine.
     """

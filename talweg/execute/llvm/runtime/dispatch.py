@@ -113,7 +113,8 @@ def whole_of(buffer: Buffer) -> tuple[Buffer, int]:
 
 
 class CallLayout:
-    """What native code knows of a program: `entry.PROGRAM`, and what that points at."""
+    """The layout of a program's calls, as native code knows it: `entry.PROGRAM`, and what that
+    points at."""
 
     def __init__(self, program: LoopProgram, inputs: list, states: list, outputs: list):
         self.places = {buffer: i for i, buffer in enumerate(program.buffers)}

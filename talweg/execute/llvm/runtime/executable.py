@@ -50,7 +50,7 @@ _NO_STATES: list = []
 
 
 class ProgramRecord(NamedTuple):
-    """What is found out from the blocks of a program, and needed to run it."""
+    """The record of a program's blocks that is needed to run it."""
 
     routines: tuple[str, ...]  # the symbols of what it calls
     releases: bool  # whether to let go of the GIL
@@ -60,7 +60,7 @@ class ProgramRecord(NamedTuple):
 
 
 def found_out(program: LoopProgram, threads: int | None = None) -> ProgramRecord:
-    """What the blocks say."""
+    """The record that is made of the blocks."""
     names = dict.fromkeys([routines.symbol(call) for call in calls(program.blocks)])
     releases, threads, waits = _effort(program, threads)
     return ProgramRecord(
@@ -190,7 +190,7 @@ class Executable:
     # -- without the native entry
 
     def _run_from_python(self, inputs: list, states: list) -> list:
-        """What the native entry does."""
+        """Run the program from Python, as the native entry does."""
         results = [self._new(buffer) for buffer in self.outputs]
         frame = self._free_frame()
         for buffers, arrays in ((self.inputs, inputs), (self.states, states)):
@@ -246,7 +246,7 @@ forks.in_child(_forked)
 
 
 def key_of_code(key: str) -> bytes:
-    """What the code of a program is kept under, given a name for what it computes."""
+    """The cache key of a program's code, given a name for the computation."""
     return f"program\n{code.fingerprint()}\n{key}".encode()
 
 
@@ -306,7 +306,7 @@ class _Work(NamedTuple):
 
 
 def _work(blocks: Iterable) -> _Work:
-    """How much there is to do."""
+    """The amount of work."""
     total = shared = barriers = 0.0
     for block in blocks:
         if type(block) is Kernel:
@@ -346,7 +346,7 @@ def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
 
 
 def _decline(inputs: list, states: list) -> None:
-    """What the native entry says to a call that Python has to make."""
+    """The answer of the native entry to a call that Python has to make."""
 
 
 def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any, Buffer]]:

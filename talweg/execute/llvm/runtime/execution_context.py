@@ -1,4 +1,5 @@
-"""What one run of a program needs at a time: the addresses of its buffers, and its temporaries.
+"""The execution context of one run of a program: the addresses of its buffers, and its
+temporaries.
 
 Native code reads the fields (`team.FRAME`) and fills in the addresses of what a call is given;
 those of constants and of what lies in the arena are there from the start.  Host blocks come back to
@@ -60,7 +61,8 @@ class ExecutionContext:
         self._fields[thread_pool_ir.FRAME[name] // 8] = value
 
     def take_error(self) -> BaseException | None:
-        """What a host call has raised in this thread, if so; the frame is free again then."""
+        """Take the error that a host call has raised in this thread, if any; the frame is free
+        again then."""
         hosts = self.hosts
         if hosts.error is None or hosts.thread != threading.get_ident():
             return None
@@ -75,7 +77,7 @@ class ExecutionContext:
         constants: Mapping[Buffer, NDArray],
         offsets: Mapping[Buffer, int],
     ) -> None:
-        """The addresses of what is not given to a call."""
+        """The addresses of buffers that are not arguments of a call."""
         start = self.arena.ctypes.data
         for place, buffer in enumerate(program.buffers):
             whole, offset = whole_of(buffer)

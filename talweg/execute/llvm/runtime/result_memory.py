@@ -38,7 +38,7 @@ _HANDLER_BYTES = 128 + 5 * 8  # PyDataMem_Handler: a name of 127 bytes, a versio
 
 
 class _Results:
-    """What hands out the memory; made once, and there until the process ends."""
+    """The allocator of the memory of results; made once, and there until the process ends."""
 
     def __init__(self) -> None:
         self.code = code.compile_module(_text(), {}, _EXPORTS, quick=True)
@@ -66,7 +66,7 @@ def _results() -> _Results:
 
 
 def capsule() -> Any:
-    """What NumPy is given to have arrays made here; None where that cannot be."""
+    """The capsule that makes NumPy allocate arrays here; None where that cannot be."""
     return _results().capsule if ALIGNMENT > 16 else None
 
 

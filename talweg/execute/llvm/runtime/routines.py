@@ -40,7 +40,7 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
 
 
 def symbol(call: Call) -> str:
-    """What code calls a routine by."""
+    """The symbol that code calls a routine by."""
     return f"talweg_{call.routine}_{call.writes[0].dtype.name}"
 
 

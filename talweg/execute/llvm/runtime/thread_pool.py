@@ -47,18 +47,18 @@ def aligned(nbytes: int) -> np.ndarray:
 
 
 def available_cores() -> int:
-    """How many cores this process may use at a time."""
+    """The number of cores that this process may use at a time."""
     return min(count_cores(), thread_pool_ir.MAX_THREADS)
 
 
 def wanted() -> int:
-    """How many threads a program may use."""
+    """The number of threads that a program may use."""
     asked = settings.threads.get()
     return min(asked, thread_pool_ir.MAX_THREADS) if asked > 0 else available_cores()
 
 
 def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
-    """How often a thread looks in a microsecond."""
+    """The number of spins of a thread in a microsecond."""
     least = float("inf")
     for _ in range(5):
         start = time.perf_counter()

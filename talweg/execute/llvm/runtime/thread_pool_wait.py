@@ -1,4 +1,4 @@
-"""How the threads of a team wait for each other, as LLVM IR (`team.py` has the names in `$...$`).
+"""The barriers of a thread pool, as LLVM IR (`thread_pool.py` has the names in `$...$`).
 
 A thread that waits for a number in memory to change (`park`) looks at it for a while, then says
 that it sleeps and takes its lock, which is held already; who changes the number lets go of the
