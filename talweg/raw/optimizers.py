@@ -63,6 +63,11 @@ def _adadelta(v: list, rate: object, rho: Any, epsilon: float, g: object) -> lis
     return [v[0] - rate * step, mean, rho * v[2] + (1 - rho) * step * step]
 
 
+def _moments(v: list, beta_1: Any, beta_2: Any, g: Any) -> tuple:
+    """The running means of the gradient and of its square (Kingma and Ba 2015)."""
+    return v[1] + (g - v[1]) * (1 - beta_1), v[2] + (g * g - v[2]) * (1 - beta_2)
+
+
 def _adam(
     v: list,
     power_1: Any,
@@ -77,8 +82,7 @@ def _adam(
 ) -> list:
     root = look_up("math.sqrt")
     rate = rate * root(1 - power_2) / (1 - power_1)
-    first = v[1] + (g - v[1]) * (1 - beta_1)
-    second = v[2] + (g * g - v[2]) * (1 - beta_2)
+    first, second = _moments(v, beta_1, beta_2, g)
     step = g * (1 - beta_1) + beta_1 * first if use_nesterov else first
     return [v[0] - rate * step / (root(second) + epsilon), first, second]
 
@@ -149,8 +153,7 @@ def _amsgrad(
 ) -> list:
     root = look_up("math.sqrt")
     rate = rate * root(1 - power_2) / (1 - power_1)
-    first = v[1] + (g - v[1]) * (1 - beta_1)
-    second = v[2] + (g * g - v[2]) * (1 - beta_2)
+    first, second = _moments(v, beta_1, beta_2, g)
     top = look_up("math.maximum")(v[3], second)
     return [v[0] - rate * first / (root(top) + epsilon), first, second, top]
 

@@ -42,29 +42,30 @@ def is_symbolic(*nests: object) -> bool:
     return control.builds_graph(*leaves)
 
 
-def _is_composite(value: object) -> bool:
+def is_composite(value: object) -> bool:
+    """Whether a leaf is a ragged or sparse tensor, or another composite."""
     return structure.kind_of(value) == structure.COMPOSITE
+
+
+def mapped_leaves(function: str, elems: object) -> list:
+    """The leaves of `elems`, tensors of rank 1 or more and composites; ValueError for others."""
+    leaves = structure.flatten(elems)
+    if not leaves:
+        raise value_error("TW207", f"{function}: elems={elems!r} has no tensors", "at least one")
+    leaves = [leaf if is_composite(leaf) else tensor(leaf) for leaf in leaves]
+    for leaf in leaves:
+        if leaf.shape.rank == 0:
+            wanted = "tensors of rank 1 or more"
+            raise value_error("TW203", f"{function}: elems has a scalar, {leaf!r}", wanted)
+    return leaves
 
 
 class Slices:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure = elems
-        leaves = structure.flatten(elems)
-        if not leaves:
-            raise value_error(
-                "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
-            )
-        self.leaves = [leaf if _is_composite(leaf) else tensor(leaf) for leaf in leaves]
-        for leaf in self.leaves:
-            if leaf.shape.rank == 0:
-                raise value_error(
-                    "TW203",
-                    f"{function}: elems has a scalar, {leaf!r}",
-                    "tensors of rank 1 or more",
-                )
-        dense = [leaf for leaf in self.leaves if not _is_composite(leaf)]
+        self.structure, self.leaves = elems, mapped_leaves(function, elems)
+        dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
         known = [leaf.dims[0] for leaf in dense if leaf.shape.rank]
         for size in known[1:]:
             if dims_differ((size,), (known[0],)):
@@ -73,7 +74,7 @@ class Slices:
                 )
         self.size = _size_of(self.leaves[0])
         self.lists = [
-            None if _is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
+            None if is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
         ]
 
     def __getitem__(self, index: TensorLike) -> Any:
@@ -85,7 +86,7 @@ def _size_of(leaf: Any) -> Any:
     """The first dimension as an int32 tensor."""
     if hasattr(leaf, "ragged_rank"):
         return arithmetic.cast(leaf.nrows(), dtype=int32)
-    if _is_composite(leaf):
+    if is_composite(leaf):
         return arithmetic.cast(leaf.dense_shape[0], dtype=int32)
     if leaf.shape.rank and leaf.shape[0] is not None:
         return convert_to_tensor(leaf.shape[0], int32)

@@ -19,8 +19,10 @@ from talweg.api.mapping.extension_types import has_extensions, mapped_apart
 from talweg.api.mapping.graphs import (
     MapOptions,
     fold_in_graph,
+    is_composite,
     is_symbolic,
     map_in_graph,
+    mapped_leaves,
     scan_in_graph,
 )
 from talweg.core.dtypes import DType, as_dtype
@@ -38,20 +40,7 @@ class Elements:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure = elems
-        leaves = structure.flatten(elems)
-        if not leaves:
-            raise value_error(
-                "TW207", f"{function}: elems={elems!r} has no tensors", "at least one"
-            )
-        self.leaves = [leaf if _is_composite(leaf) else tensor(leaf) for leaf in leaves]
-        for leaf in self.leaves:
-            if leaf.shape.rank == 0:
-                raise value_error(
-                    "TW203",
-                    f"{function}: elems has a scalar, {leaf!r}",
-                    "tensors of rank 1 or more",
-                )
+        self.structure, self.leaves = elems, mapped_leaves(function, elems)
         sizes = [int(leaf.shape[0]) for leaf in self.leaves]
         if len(set(sizes)) > 1:
             raise value_error(
@@ -68,13 +57,9 @@ def _is_ragged(leaf: object) -> bool:
     return hasattr(leaf, "ragged_rank")
 
 
-def _is_composite(leaf: object) -> bool:
-    return structure.kind_of(leaf) == structure.COMPOSITE
-
-
 def _slices(leaf: Any, size: int) -> list:
     """The slices of a tensor, ragged or sparse tensor along its first axis."""
-    if not _is_composite(leaf):
+    if not is_composite(leaf):
         return unstack(leaf)
     if _is_ragged(leaf):
         return [leaf[position] for position in range(size)]
@@ -177,7 +162,7 @@ def map_fn(
         if _is_ragged(kind):
             gathered.append(look_up("ragged.stack")(values))
             continue
-        if values and _is_composite(values[0]):
+        if values and is_composite(values[0]):
             gathered.append(stack_sparse(values))
             continue
         shape = getattr(kind, "shape", None) if signature is not None else None
