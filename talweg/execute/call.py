@@ -120,8 +120,8 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
         if isinstance(error, MemoryError):
             text = compose("TW209", f"{prim.name}: not enough memory: {error}")
             raise ResourceExhaustedError(None, None, text) from None
-        found = _infer(prim, arrays, params)
-        refused = refused_size(prim.name, error, () if prim.multiple else (found.dims or ()))
+        inferred = _infer(prim, arrays, params)
+        refused = refused_size(prim.name, error, () if prim.multiple else (inferred.dims or ()))
         if refused is not None:
             raise refused from None
         described = ", ".join(repr(aval) for aval in avals_of(arrays))

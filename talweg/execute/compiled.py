@@ -62,8 +62,8 @@ class Compiled:
         self._streams, self._exports = made.streams, made.exports
         self.hosted = made.hosts
         if self.hosted is not None:
-            given = [place for place, _ in self.hosted.arguments]
-            self._kept = [place for place in self._kept if place not in given]
+            given = [position for position, _ in self.hosted.arguments]
+            self._kept = [position for position in self._kept if position not in given]
         self._updates = self.hosted is not None and bool(self.hosted.updated)
         self._drawn = made.drawn
         states = self.lowered.states
@@ -71,7 +71,7 @@ class Compiled:
         self._written = [variable for variable, _, written in states if written]
         self._shapes = [getattr(aval, "dims", aval) for aval in avals]
         self._forms = {
-            place: aval for place, aval in enumerate(avals) if type(aval) is ResidualSpec
+            position: aval for position, aval in enumerate(avals) if type(aval) is ResidualSpec
         }
         self._enter: Any = getattr(self.executable, "enter", None)
         self.name, self.last = program.name, None
@@ -134,8 +134,8 @@ class Compiled:
         try:
             if self.hosted is not None:
                 kept.update(self.hosted.constants)
-                for place, hosted in self.hosted.arguments:
-                    kept[hosted] = arguments[place]
+                for position, hosted in self.hosted.arguments:
+                    kept[hosted] = arguments[position]
                 for variable, hosted in self.hosted.starts.items():
                     kept[hosted] = state[variable]
             yield
@@ -146,10 +146,10 @@ class Compiled:
         """Call a program that takes, changes and gives arrays only: native code looks at them."""
         inputs = arguments
         if self._same:
-            for place, variable in self._same.items():
-                if arguments[place] is not state.get(variable):
+            for position, variable in self._same.items():
+                if arguments[position] is not state.get(variable):
                     return None
-            inputs = [arguments[place] for place in self._kept]
+            inputs = [arguments[position] for position in self._kept]
         if self._read:
             inputs = [*inputs, *[state[variable] for variable in self._read]]
         arrays = []
@@ -198,8 +198,8 @@ class Compiled:
         copies = self._copies(state) if self._updates else {}
         if self._is_for_others(arguments, state):
             return None
-        for place, variable in self._same.items():
-            if arguments[place] is not state.get(variable):
+        for position, variable in self._same.items():
+            if arguments[position] is not state.get(variable):
                 return None
         inputs = self._inputs(arguments)
         drawing = Drawing(self._streams, self._drawn, state) if self._streams else None

@@ -94,9 +94,9 @@ def profile(
         states = [np.array(array) for array in written]
         with compiled.keeping(arguments, state):
             start = time.perf_counter()
-            *_, found = executable(inputs, states)
+            *_, counters = executable(inputs, states)
             seconds = min(seconds, time.perf_counter() - start)
-        spent = np.diff(found)
+        spent = np.diff(counters)
         ticks = spent if ticks is None else np.minimum(ticks, spent)
     assert ticks is not None
     scale = seconds / max(1, int(ticks.sum()))

@@ -114,8 +114,8 @@ def _about(program: Program, made: Manifest) -> dict:
     """All but the constants."""
     lowered, executable = made.lowered, made.executable
     buffers = lowered.program.buffers
-    number: dict[Any, int] = {buffer: place for place, buffer in enumerate(buffers)}
-    start = {variable: place for place, variable in enumerate(program.starts)}
+    number: dict[Any, int] = {buffer: position for position, buffer in enumerate(buffers)}
+    start = {variable: position for position, variable in enumerate(program.starts)}
     known = executable.known
     return {
         "name": lowered.program.name,
@@ -188,13 +188,13 @@ def _read(content: bytes, program: Program, taken: list) -> Manifest:
     starts = list(program.starts)
     lowered = Lowered(LoopProgram(about["name"]))
     buffers = lowered.program.buffers = _buffers(about["buffers"], content, 8 + size)
-    lowered.inputs = [buffers[place] for place in about["inputs"]]
-    lowered.outputs = [buffers[place] for place in about["outputs"]]
+    lowered.inputs = [buffers[number] for number in about["inputs"]]
+    lowered.outputs = [buffers[number] for number in about["outputs"]]
     lowered.states = [(starts[v], buffers[b], written) for v, b, written in about["states"]]
     lowered.guard = about["guard"]
     routines, releases, threads, waits = about["known"]
     nbytes, peak, planned = about["plan"]
-    offsets = {buffers[place]: offset for place, offset in about["offsets"]}
+    offsets = {buffers[number]: offset for number, offset in about["offsets"]}
     plan = BufferAssignment(nbytes, peak, planned, offsets)
     known = ProgramRecord(tuple(routines), releases, threads, waits, plan)
     _check(lowered, known, taken)

@@ -33,9 +33,9 @@ def elements(node: Node) -> np.ndarray:
     NeedsStaticError if the shape is not known.
     """
     memory = node.table.contents
-    found = memory.get(node)
-    if found is not None:
-        return found
+    known = memory.get(node)
+    if known is not None:
+        return known
     pending = [node]
     while pending:
         last = pending[-1]
@@ -80,17 +80,17 @@ def _found(node: Node) -> np.ndarray:
         raise NeedsStaticError(
             f"the number of sizes in {node!r} is not known while the graph is built"
         )
-    found = _followed(node) if length <= LIMIT else None
-    if found is None or found.shape != dims:
-        found = np.full(dims, None, object)
+    followed = _followed(node) if length <= LIMIT else None
+    if followed is None or followed.shape != dims:
+        followed = np.full(dims, None, object)
     else:
-        found = np.array(found, object)  # a rule may give a part of what another node has
-    flat = found.reshape(-1)
-    for place, size in enumerate(flat):
+        followed = np.array(followed, object)  # a rule may give a part of what another node has
+    flat = followed.reshape(-1)
+    for position, size in enumerate(flat):
         if size is None or _costs_more(node, size):
-            flat[place] = of_atom(Atom("value", node, place))
+            flat[position] = of_atom(Atom("value", node, position))
             node.table.symbolic = True
-    return found
+    return followed
 
 
 def _costs_more(node: Node, size: Any) -> bool:
@@ -222,16 +222,16 @@ def _fold(apply: Any, start: Any) -> Any:
     def rule(node: Node, params: dict) -> Any:
         if not node.aval.dtype.is_integer:
             return None
-        found = _operand(node)
-        if len(_values(found.reshape(-1))) > (0 if start is None else VALUES):
+        known = _operand(node)
+        if len(_values(known.reshape(-1))) > (0 if start is None else VALUES):
             return None
         for axis in sorted(params["axes"], reverse=True):
-            rows = np.moveaxis(found, axis, 0)
+            rows = np.moveaxis(known, axis, 0)
             total = np.full(rows.shape[1:], start, object) if start is not None else rows[0]
             for row in rows if start is not None else rows[1:]:
                 total = _each(apply, total, row)
-            found = np.expand_dims(total, axis) if params["keepdims"] else total
-        return found
+            known = np.expand_dims(total, axis) if params["keepdims"] else total
+        return known
 
     return rule
 

@@ -104,9 +104,9 @@ class FunctionGraph(Graph):
 
     def bring_in(self, value: Any) -> Symbol:
         """What `value` (a tensor from outside) is inside; captured on first use."""
-        found = self.captured.get(id(value))
-        if found is not None:
-            return self.symbol(found[1])
+        captured = self.captured.get(id(value))
+        if captured is not None:
+            return self.symbol(captured[1])
         if self.closed:
             raise self.leak()
         if type(value) is Symbol:
@@ -309,19 +309,19 @@ class FunctionGraph(Graph):
         outside = of_atom(atom)
         if self._is_inside(atom):
             return outside
-        found = self.sizes.get(outside)
-        if found is None:
+        inside = self.sizes.get(outside)
+        if inside is None:
             source = atom.source
             graph = None if source is None else source.table.owner()
             if graph is None:
                 return None
             inner = self.bring_in(graph.symbol(source))
             if atom.kind == "size":
-                found = inner.dims[atom.place]
+                inside = inner.dims[atom.place]
             else:
-                found = element(inner.node, atom.place)
-            self.sizes[outside] = found
-        return found
+                inside = element(inner.node, atom.place)
+            self.sizes[outside] = inside
+        return inside
 
 
 def _alike(new: tuple, old: tuple) -> bool:

@@ -270,20 +270,20 @@ class Names:
 
     def _unnamed_before(self, node: Node) -> list[Node]:
         """Nodes without a name that were made before `node`, and it; the oldest first."""
-        found: list[Node] = []
+        unnamed: list[Node] = []
         inner: set[Node] = set()  # what only waits: the waiting node is the operation
         begun = False
         for other in reversed(self.table.nodes.values()):
             begun = begun or other is node
             if not begun:
                 continue
-            if other in self._numbered or len(found) > NAMED_AT_ONCE:
+            if other in self._numbered or len(unnamed) > NAMED_AT_ONCE:
                 break
             if other.prim.role is Role.ORDER:
                 inner.add(other.inputs[0])
             if other not in inner and other not in self.table.labels and is_operation(other):
-                found.append(other)
-        return found[::-1] if len(found) <= NAMED_AT_ONCE else []
+                unnamed.append(other)
+        return unnamed[::-1] if len(unnamed) <= NAMED_AT_ONCE else []
 
     def name_all(self) -> None:
         """Give every operation a name, in the order in which they were made, however many."""

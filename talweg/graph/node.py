@@ -194,15 +194,15 @@ class NodeTable:
         remembered = self.inferred.get(key)
         if remembered is not None:
             return remembered[0]
-        found = self._infer(prim, params, avals)
+        aval = self._infer(prim, params, avals)
         if prim.multiple:
-            return tuple(map(self.canonical, found))
-        found = self.canonical(found)
-        if is_static(found) and all(map(is_static, avals)):
+            return tuple(map(self.canonical, aval))
+        aval = self.canonical(aval)
+        if is_static(aval) and all(map(is_static, avals)):
             if len(self.inferred) >= REMEMBERED:
                 self.inferred.clear()
-            self.inferred[key] = found, avals
-        return found
+            self.inferred[key] = aval, avals
+        return aval
 
     def _infer(self, prim: Primitive, params: tuple, avals: list) -> Any:
         """What the primitive's rule says, with the errors of building a graph."""
@@ -279,8 +279,8 @@ class NodeTable:
         with self.lock:
             for source in node.inputs:
                 source.holders += 1
-            place = self.apart[made] = _UniqueKey()
-            self.nodes[place] = made
+            key = self.apart[made] = _UniqueKey()
+            self.nodes[key] = made
             self.built += 1
         return made
 
@@ -317,8 +317,8 @@ class NodeTable:
         while pending:
             node = pending.pop()
             key = node.key
-            place = self.apart.pop(node, None) or (key if key in nodes else node.serial)
-            if nodes.pop(place, None) is None:
+            own_key = self.apart.pop(node, None) or (key if key in nodes else node.serial)
+            if nodes.pop(own_key, None) is None:
                 continue
             self.asked.pop(node, None)
             self.shared.pop(node, None)

@@ -210,16 +210,16 @@ def _difference(
         one, other = (first, second) if nested[0] else (second, first)
         return False, f"{_short(one)} is a container, while {_short(other)} is not"
     if check_types or COMPOSITE in (kind_of(first), kind_of(second)):
-        found = _type_difference(first, second)
-        if found is not None:
-            return found
+        difference = _type_difference(first, second)
+        if difference is not None:
+            return difference
     parts, others = children(first), children(second)
     if len(parts) != len(others):
         return False, f"{_short(first)} has {len(parts)} elements, {_short(second)} {len(others)}"
     for part, other in zip(parts, others):
-        found = _difference(part, other, check_types, composites)
-        if found is not None:
-            return found
+        difference = _difference(part, other, check_types, composites)
+        if difference is not None:
+            return difference
     return None
 
 

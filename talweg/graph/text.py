@@ -188,17 +188,17 @@ def parse(text: str, variables: dict | None = None) -> Body:
     ValueError, with the line, for what is not in the language.
     """
     reader = _BodyParser(variables or {})
-    found: Body | None = None
+    last: Body | None = None
     lines = text.splitlines()
-    place = 0
-    while place < len(lines):
-        if not lines[place].strip():
-            place += 1
+    line = 0
+    while line < len(lines):
+        if not lines[line].strip():
+            line += 1
             continue
-        place, found = reader.body(lines, place)
-    if found is None:
+        line, last = reader.body(lines, line)
+    if last is None:
         raise value_error("TW501", "there is no body in the text")
-    return found
+    return last
 
 
 class _BodyParser:
@@ -226,15 +226,15 @@ class _BodyParser:
             raise _bad(place, lines[-1], "no return, or no closing brace")
         results = re.findall(r"%(\d+)", lines[place])
         outputs = tuple([values[int(number)] for number in results])
-        found = Body(header[1], inputs, outputs, graph.forced())
-        self.bodies[header[1]] = found
-        return place + 2, found
+        body = Body(header[1], inputs, outputs, graph.forced())
+        self.bodies[header[1]] = body
+        return place + 2, body
 
     def operation(self, graph: FunctionGraph, values: dict, line: str) -> None:
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             raise SyntaxError("not an operation")
-        number, name, operands, params, dtype, sizes, controls = found.groups()
+        number, name, operands, params, dtype, sizes, controls = match.groups()
         prim = REGISTRY[name]
         nodes = tuple([values[int(n)] for n in re.findall(r"%(\d+)", operands)])
         items = tuple(self.params(params or "", values, graph))

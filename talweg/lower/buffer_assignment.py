@@ -168,9 +168,9 @@ class _Walker:
         """The uses in one block."""
         if type(block) is Repeat:
             self.axes.append(block.axis)
-            found = self.round(block.body, block.flag)
+            round = self.round(block.body, block.flag)
             self.axes.pop()
-            return found
+            return round
         if type(block) is If:
             return self.if_(block)
         if type(block) in (Grow, Fill):

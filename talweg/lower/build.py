@@ -163,11 +163,11 @@ class LoweringBuilder:
 
     def _host_copies(self) -> list:
         """Copies that the host makes, of dtypes that loops have no numbers for."""
-        found = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
+        copies = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
         for variable, before, after in self.straight.states:
             if after is not before and not is_plain(after.dtype):
-                found.append((after, self.state[variable]))
-        pairs = [(self.buffer_of(value), buffer) for value, buffer in found]
+                copies.append((after, self.state[variable]))
+        pairs = [(self.buffer_of(value), buffer) for value, buffer in copies]
         blocks = []
         while pairs:  # what is read comes before what is written there
             read = {memory_of(source) for source, _ in pairs}
@@ -285,23 +285,23 @@ class LoweringBuilder:
 
         They store it, if somebody reads it, and what is computed from it (`Block.members`).
         """
-        place = flat(index, value.dims)
+        offset = flat(index, value.dims)
         made: dict[Value, Expr] = {value: expr}
 
         def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
             base = base_of(other)
-            found = made.get(base)
-            return self.stored_at(other, _, guard) if found is None else found
+            expression = made.get(base)
+            return self.stored_at(other, _, guard) if expression is None else expression
 
         pull = Inliner(resolve)
         stores: list[Any] = []
         for member in self.current.members:
             if member is not value:
-                made[member] = pull.of_equation(member.maker, unflatten(place, member.dims))
+                made[member] = pull.of_equation(member.maker, unflatten(offset, member.dims))
             buffer = self.buffers.get(member)
-            if buffer is not None and not is_load(made[member], buffer, place):
-                stores.append(Store(buffer, place, made[member]))
-            stores += [Store(other, place, made[member]) for other in self.also.get(member, ())]
+            if buffer is not None and not is_load(made[member], buffer, offset):
+                stores.append(Store(buffer, offset, made[member]))
+            stores += [Store(other, offset, made[member]) for other in self.also.get(member, ())]
         return stores
 
     def memory_of(self, value: Value) -> Buffer:
@@ -326,9 +326,9 @@ class LoweringBuilder:
         if any(x.dims != buffer.shape for x, buffer in zip(equation.outputs, outputs)):
             function = partial(_results_reshaped, function, [b.shape for b in outputs])
         name = getattr(kernel, "name", equation.prim.name)  # a region says what is in it
-        found = Host(name, function, inputs, outputs)
-        found.node = equation.node
-        return found
+        call = Host(name, function, inputs, outputs)
+        call.node = equation.node
+        return call
 
 
 def _results_reshaped(function: Callable, shapes: list, *arrays: object) -> Any:
@@ -374,16 +374,16 @@ def combined_guards(straight: StaticProgram) -> Value | None:
 
     A constant where the program always fails, which is known only after the passes.
     """
-    found = None
+    combined = None
     for guard in straight.guards:
         if guard.content is not None and bool(np.all(guard.content)):
             continue
         axes = tuple(range(len(guard.dims)))
         all_of = reduce.reduce_all
         total = straight.apply(all_of, [guard], {"axes": axes, "keepdims": False})
-        if found is not None:
-            total = straight.apply(arithmetic.logical_and, [found, total], {})
-        found = total
-    if found is not None and found.content is not None and found.content.all():
+        if combined is not None:
+            total = straight.apply(arithmetic.logical_and, [combined, total], {})
+        combined = total
+    if combined is not None and combined.content is not None and combined.content.all():
         return None
-    return found
+    return combined

@@ -78,8 +78,12 @@ class ScalarHandler:
 
         def build(*operands: object) -> Expr:
             if len(operands) == 2:
-                found = binary(name, *operands)
-                return found if same else Expr(name, found.args, scalar.dtype(found.dtype))
+                expression = binary(name, *operands)
+                return (
+                    expression
+                    if same
+                    else Expr(name, expression.args, scalar.dtype(expression.dtype))
+                )
             dtype = next(x.dtype for x in operands if isinstance(x, Expr))
             args = [x if isinstance(x, Expr) else const(x, dtype) for x in operands]
             return Expr(name, tuple(args), scalar.dtype(dtype))

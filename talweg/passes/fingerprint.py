@@ -148,8 +148,8 @@ class _FingerprintWriter:
         self.bodies[body] = number = len(self.bodies)
         asked = body.requested()
         ordered = body.nodes_with((*body.asked, *asked))
-        for place, node in enumerate(ordered):
-            self.nodes[node] = f"{number}.{place}"
+        for position, node in enumerate(ordered):
+            self.nodes[node] = f"{number}.{position}"
         serials = sorted([node.serial for node in ordered if node.serial is not None])
         lines = [self.node(node, serials) for node in ordered]
         parts = (body.inputs, body.outputs, body.effects, body.asked, asked)

@@ -307,8 +307,8 @@ class _Machine:
             return self.index(expr.data, frame).astype(compute_dtype(expr.dtype))
         if op == "read":
             tile, indices = expr.data
-            held, place = self.place_in_tile(tile, indices, frame)
-            return held[place]
+            held, position = self.place_in_tile(tile, indices, frame)
+            return held[position]
         if op == "cast":
             return cast(args[0], expr.args[0].dtype, expr.dtype)
         if op == "bits":

@@ -90,8 +90,8 @@ class ElementEvaluator:
             return cast(parts[0], expr.args[0].dtype, expr.dtype)
         if expr.op == "bits":
             same = parts[0].astype(expr.args[0].dtype.numpy_dtype)
-            found = lax.bitcast_convert_type(same, expr.dtype.numpy_dtype)
-            return found.astype(computed(expr.dtype))
+            converted = lax.bitcast_convert_type(same, expr.dtype.numpy_dtype)
+            return converted.astype(computed(expr.dtype))
         if expr.op == "sub" and _rounds(expr.args[1]):
             parts[0] = exact(parts[0])
         return SCALARS[expr.op](*parts)

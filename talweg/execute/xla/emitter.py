@@ -126,21 +126,21 @@ class Emitter:
         if meet:  # nobody waits in a trip that others do not make
             start, trip = self._together(start, trip, 2 + body.carried.index(body.flag), said)
         if body.flag is None:
-            full, failed, *found = lax.fori_loop(0, trips, trip, start)
+            full, failed, *results = lax.fori_loop(0, trips, trip, start)
         else:
-            place = 2 + body.carried.index(body.flag)
+            flag = 2 + body.carried.index(body.flag)
 
             def goes_on(state: tuple) -> Any:
                 number, carried = state
-                return (number < trips) & carried[place].reshape(()) & ~carried[0]
+                return (number < trips) & carried[flag].reshape(()) & ~carried[0]
 
             def next_trip(state: tuple) -> tuple:
                 return state[0] + 1, trip(*state)
 
             state = (jnp.int64(0), start)
-            full, failed, *found = lax.while_loop(goes_on, next_trip, state)[1]
+            full, failed, *results = lax.while_loop(goes_on, next_trip, state)[1]
         said.tell(self, full, failed)
-        return tuple(found)
+        return tuple(results)
 
     def _together(self, start: tuple, trip: Any, place: int, said: _Said) -> tuple:
         """A loop that goes on where it does in all replicas; it fails where they differ."""

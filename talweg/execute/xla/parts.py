@@ -141,7 +141,7 @@ class PartsExecutable:
         self.rest = [
             x for x in given if x.content is None and x not in made and x not in self.befores
         ]
-        number = {value: place for place, value in enumerate([*self.inputs, *self.states])}
+        number = {value: position for position, value in enumerate([*self.inputs, *self.states])}
         self.rest.sort(key=lambda value: number.get(value, 0))  # inputs before states
         self.direct: OnlyPart | None = None
         self._prepare()
@@ -155,12 +155,12 @@ class PartsExecutable:
         known = [*self.inputs, *self.states]
         if len(self.parts) > 1 or any(map(is_endless, known)) or self.calls_back:
             return None
-        number = {value: place for place, value in enumerate(known)}
+        number = {value: position for position, value in enumerate(known)}
         written, taken = [number[x] for x in self.befores], [number[x] for x in self.rest]
         if not self.hosts and self.exports is None:
             count = len(self.inputs)
-            inputs = [place for place in taken if place < count]
-            wide = any([self.inputs[place].dtype.size == 8 for place in inputs])
+            inputs = [position for position in taken if position < count]
+            wide = any([self.inputs[position].dtype.size == 8 for position in inputs])
             states = [[k - count for k in places if k >= count] for places in (written, taken)]
             self.direct = OnlyPart(states[0], inputs, states[1], wide)
             self.direct.let_call(self.compiled[0, self.capacity])
@@ -200,10 +200,10 @@ class PartsExecutable:
             last = len(self.parts) - 1
             for number, part in enumerate(self.parts[:-1]):
                 if part.outputs:
-                    failed, found = self._run(number, (), [known[x] for x in part.inputs])
+                    failed, results = self._run(number, (), [known[x] for x in part.inputs])
                     if failed is not None and bool(failed):
                         return False, [], []
-                    known.update(zip(part.outputs, found))
+                    known.update(zip(part.outputs, results))
                 for step in part.steps:
                     self._step(step, known)
             donated = tuple([known[x] for x in self.befores])
@@ -218,17 +218,17 @@ class PartsExecutable:
             arguments = (donated, tuple(self._with_rows(number, given)))
             executable = self._executable(number, arguments)
             try:
-                full, found = self._execute(executable, arguments)
+                full, results = self._execute(executable, arguments)
             except Exception as error:
                 if engine.is_out_of_memory(error):
                     text = compose("TW209", f"the device has too little memory: {error}")
                     raise ResourceExhaustedError(None, None, text) from None
                 raise
             if full is None or not bool(full):
-                return found
+                return results
             self.capacity *= 2
             if donated:
-                donated = found[2]
+                donated = results[2]
 
     def _with_rows(self, number: int, given: list) -> list:
         """Stacks of unknown length with as many rows as the capacity says."""
@@ -335,17 +335,17 @@ class PartsExecutable:
             if self._error is None:
                 try:
                     with nullcontext() if self.exports is None else self.exports.lent(self._kept):
-                        found = self._ran(equation, [np.asarray(x) for x in given])
-                    return tuple([np.asarray(x, kind.dtype) for x, kind in zip(found, kinds)])
+                        results = self._ran(equation, [np.asarray(x) for x in given])
+                    return tuple([np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)])
                 except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
                     self._error = error
             return tuple([np.zeros(kind.shape, kind.dtype) for kind in kinds])
 
         if equation.prim.effect is None:
-            found = jax.pure_callback(call, tuple(kinds), *arrays)
+            results = jax.pure_callback(call, tuple(kinds), *arrays)
         else:
-            found = io_callback(call, tuple(kinds), *arrays, ordered=True)
-        return found if equation.prim.multiple else found[0]
+            results = io_callback(call, tuple(kinds), *arrays, ordered=True)
+        return results if equation.prim.multiple else results[0]
 
     def _execute(self, executable: Any, arguments: tuple) -> Any:
         """Run an executable. One that calls Python runs once at a time."""

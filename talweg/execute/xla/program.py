@@ -113,8 +113,8 @@ class XlaProgram(Compiled):
         if self._exports is None:
             return self._call(program, arguments, state)
         if self.hosted is not None:
-            for place, _ in self.hosted.arguments:
-                arguments[place] = fetched(arguments[place])
+            for position, _ in self.hosted.arguments:
+                arguments[position] = fetched(arguments[position])
         with self.keeping(arguments, state):
             try:
                 return self._call(program, arguments, state)
@@ -130,16 +130,16 @@ class XlaProgram(Compiled):
         states = near.on_device(self._variables)
         if not near.has_all(states):
             return None
-        for place, number in self._aliases:
-            if arguments[place] is not states[number]:
+        for position, number in self._aliases:
+            if arguments[position] is not states[number]:
                 return None
         if len(arguments) != len(self._shapes) or [x.shape for x in states] != self._dims:
             return None
-        for place in self._given:
-            if kind_of(arguments[place]) != self._shapes[place]:
+        for position in self._given:
+            if kind_of(arguments[position]) != self._shapes[position]:
                 return None
-        for place, variable in self._others.items():
-            if arguments[place] is not near.get(variable):
+        for position, variable in self._others.items():
+            if arguments[position] is not near.get(variable):
                 return None
         copies = self._copies(state) if self._updates else {}
         inputs = self._inputs(arguments)
@@ -158,8 +158,8 @@ class XlaProgram(Compiled):
                 self._undo(near, given, kept, state, drawing)
         if not ok:
             present = near.on_device(self._variables)
-            for place, number in self._aliases:
-                arguments[place] = present[number]  # its memory was given away
+            for position, number in self._aliases:
+                arguments[position] = present[number]  # its memory was given away
             return interpret.run(program, [fetched(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self._drawn]
         if self._exports is not None:

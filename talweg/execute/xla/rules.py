@@ -203,15 +203,15 @@ def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
         number, *parts = row
         exprs = [leaf(part, x.dtype) for x, part in zip(equation.inputs, parts)]
         expr = plan.step(leaf(carried, dtype), Index.of(along), *exprs)
-        found = ElementEvaluator({**emitter.axes, along: number}).of(expr)
-        new = jnp.broadcast_to(found, carried.shape).astype(carried.dtype)
+        element = ElementEvaluator({**emitter.axes, along: number}).of(expr)
+        new = jnp.broadcast_to(element, carried.shape).astype(carried.dtype)
         return new, carried if plan.exclusive else new
 
     numbers = jnp.arange(count)
     numbers = numbers[::-1] if plan.reverse else numbers
     start = jnp.full(rows[0].shape[1:], plan.start, computed(dtype))
-    _, found = lax.scan(step, start, (numbers, *rows), reverse=plan.reverse)
-    return jnp.moveaxis(found, 0, plan.axis)
+    _, element = lax.scan(step, start, (numbers, *rows), reverse=plan.reverse)
+    return jnp.moveaxis(element, 0, plan.axis)
 
 
 def _plan(name: str, equation: Equation, arrays: Any) -> Any:
@@ -229,21 +229,21 @@ def _redraw(emitter: Any, equation: Equation, arrays: list) -> Any:
     kind = computed(plan.dtype)
 
     def draw(state: tuple) -> tuple:
-        number, taken, found = state
+        number, taken, accepted = state
         elements = ElementEvaluator({**emitter.axes, group: jnp.arange(groups), block: number})
         for k in range(size):
             drawn = plan.draw((Index.of(group) * plan.blocks + Index.of(block)) * size + k)
             value = jnp.broadcast_to(elements.of(drawn), (groups,)).astype(kind)
             keep = jnp.broadcast_to(elements.of(plan.keep(drawn)), (groups,))
-            place = jnp.where(keep, taken, size)
-            found = found.at[jnp.arange(groups), place].set(value, mode="drop")
+            target = jnp.where(keep, taken, size)
+            accepted = accepted.at[jnp.arange(groups), target].set(value, mode="drop")
             taken = jnp.minimum(taken + keep, size)
-        return number + 1, taken, found
+        return number + 1, taken, accepted
 
     def lacking(state: tuple) -> Any:
         number, taken, _ = state
         return (number < plan.blocks) & jnp.any(taken < size)
 
     start = (jnp.int64(0), jnp.zeros(groups, jnp.int64), jnp.zeros((groups, size), kind))
-    found = lax.while_loop(lacking, draw, start)[2]
-    return found.reshape(-1)[: output.size].reshape(output.dims)
+    accepted = lax.while_loop(lacking, draw, start)[2]
+    return accepted.reshape(-1)[: output.size].reshape(output.dims)

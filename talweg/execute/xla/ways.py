@@ -49,7 +49,7 @@ def convolution(x: Any, w: Any, *, strides: Any, padding: Any, dilation: Any, gr
     """z[n, o, m] = Σ x[n, o s + k d - low, c] w[k, c, m]."""
     pairs = _pairs(x.shape[1:-1], w.shape[:-2], strides, padding, dilation)
     wide = jnp.float32 if _small(x.dtype) else None
-    found = lax.conv_general_dilated(
+    convolved = lax.conv_general_dilated(
         x,
         w,
         strides,
@@ -61,7 +61,7 @@ def convolution(x: Any, w: Any, *, strides: Any, padding: Any, dilation: Any, gr
         precision=precision(),
         preferred_element_type=wide,
     )
-    return found.astype(x.dtype)
+    return convolved.astype(x.dtype)
 
 
 def _transposed(linear: Callable[..., Any], shape: tuple, g: Any) -> Any:
@@ -127,9 +127,9 @@ def _first_maxima(x: Any, y: Any, *, window: tuple, **params: Any) -> tuple[Any,
     sizes = x.shape[1:-1]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
     outputs = y.shape[1:-1]
-    found = jnp.full(y.shape, -1, jnp.int64)
+    winners = jnp.full(y.shape, -1, jnp.int64)
     for tap in reversed([*np.ndindex(*window)]):
-        place = jnp.zeros((1, *outputs, 1), jnp.int64)
+        offsets = jnp.zeros((1, *outputs, 1), jnp.int64)
         inside = jnp.ones((1, *outputs, 1), bool)
         at = []
         for axis, (size, count) in enumerate(zip(sizes, outputs)):
@@ -139,12 +139,12 @@ def _first_maxima(x: Any, y: Any, *, window: tuple, **params: Any) -> tuple[Any,
             shape[axis + 1] = count
             inside = inside & jnp.asarray((line >= 0) & (line < size)).reshape(shape)
             line = np.clip(line, 0, size - 1)
-            place = place * size + jnp.asarray(line).reshape(shape)
+            offsets = offsets * size + jnp.asarray(line).reshape(shape)
             at.append(line)
         taken = x[(slice(None), *np.ix_(*at), slice(None))]
         same = (taken == y) | (jnp.isnan(taken) & jnp.isnan(y)) if _has_nan(x) else taken == y
-        found = jnp.where(inside & same, place, found)
-    return found, int(np.prod(sizes))
+        winners = jnp.where(inside & same, offsets, winners)
+    return winners, int(np.prod(sizes))
 
 
 def _has_nan(x: Any) -> bool:

@@ -132,8 +132,8 @@ class _LoopBuilder:
                 conflicts[carried] = self._overwritten(before)
             else:
                 straight.states.append((carried, before, before))
-                for place, value in writes:
-                    self._write(before, place, value, used, outputs, conflicts, places, state)
+                for target, value in writes:
+                    self._write(before, target, value, used, outputs, conflicts, places, state)
         straight.outputs = [value for value, _ in outputs]
         inner = self.builder.inside(straight, self.name)
         inner.buffers.update(self.inner_buffers)
@@ -261,23 +261,23 @@ class _LoopBuilder:
 
     def _row_writes(self, before: Value, after: Value, used: dict) -> list | None:
         """(place, value) of each row that a trip changes; None where it changes more."""
-        found = []
+        writes = []
         value = after
         while value is not before:
             maker = value.maker
             if maker is None or maker.prim is not with_row or used.get(value, 0) != 1:
                 return None
             try:
-                place = self._place(maker.inputs[1])
+                row = self._place(maker.inputs[1])
             except UnloweredError:
                 return None
-            found.append((place, maker.inputs[2]))
+            writes.append((row, maker.inputs[2]))
             value = maker.inputs[0]
-        if len(found) > 1 and used.get(before, 0) > 1:
+        if len(writes) > 1 and used.get(before, 0) > 1:
             return None
         if used.get(before, 0) > 1:
             self._read_whole.add(before)
-        return found[::-1] if len(found) < 2 or _all_apart(found) else None
+        return writes[::-1] if len(writes) < 2 or _all_apart(writes) else None
 
 
 def _apart(i: Index, j: Index) -> bool:

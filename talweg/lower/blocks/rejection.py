@@ -60,10 +60,10 @@ class _RejectionLoops:
         plan, size = self.plan, self.plan.group
         drawn = self.builder.new("drawn", plan.dtype, (TOGETHER * size,), "scratch")
         lane, group = Axis("i", count * size), Axis("g", count)
-        place = Index.of(lane)
-        block = (first + place // size) * plan.blocks
-        draws = [Store(drawn, place, plan.draw(block * size + place % size))]
-        copied = self.stored(first * size + place, load(drawn, place))
+        number = Index.of(lane)
+        block = (first + number // size) * plan.blocks
+        draws = [Store(drawn, number, plan.draw(block * size + number % size))]
+        copied = self.stored(first * size + number, load(drawn, number))
         own = [load(drawn, Index.of(group) * size + k) for k in range(size)]
         short = s.logical_not(s.all(*map(plan.keep, own)))  # type: ignore[arg-type]
         mended = [When(short, self.group(first + group, size, own))]

@@ -59,7 +59,7 @@ class _ScanLoops:
         plan, dims = self.plan, self.value.dims
         step, lane = Axis("i", dims[plan.axis]), Axis("c", width)
         tile = Tile("carried", self.value.dtype, (width,) if width > 1 else (), plan.start)
-        place = (Index.of(lane),) if width > 1 else ()
+        lanes = (Index.of(lane),) if width > 1 else ()
         column = Index.of(block) * width + first + lane
         along = Index.of(step)
         if plan.reverse:
@@ -68,9 +68,9 @@ class _ScanLoops:
         whole = flat(indices, (*self.before, step.extent, self.columns))
         index = unflatten(whole, dims)
         elements = [x(*index) for x in self.operands]
-        new = plan.step(tile.at(*place), Index.of(step), *elements)
-        body: list[Any] = [Update(tile, place, new)]
-        stores = self.builder.results(self.value, index, tile.at(*place))
+        new = plan.step(tile.at(*lanes), Index.of(step), *elements)
+        body: list[Any] = [Update(tile, lanes, new)]
+        stores = self.builder.results(self.value, index, tile.at(*lanes))
         body = stores + body if plan.exclusive else body + stores
         if width > 1:
             body = [For(lane, body, "vector")]

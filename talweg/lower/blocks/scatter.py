@@ -139,8 +139,8 @@ class _ScatterLoops:
         if self.condition is not None:
             inside = [When(self.condition, inside)]
         there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
-        place = Axis("n", left.size)
-        made = nested([place], [Store(left, place, const(True, bool_))], "vector")
+        offset = Axis("n", left.size)
+        made = nested([offset], [Store(left, offset, const(True, bool_))], "vector")
         made += wrapped(self.rows, inside, "serial")
         other = nested(columns, substitute([begun], values), "vector")
         made += wrapped(rows, [When(load(left, there), other)], "serial")

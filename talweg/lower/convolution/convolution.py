@@ -74,8 +74,8 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     def weight(
         taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
     ) -> Expr:
-        place = flat((*taps, channel, group * geometry.width + result), w.dims)
-        return guarded(filters, place, guard)
+        offset = flat((*taps, channel, group * geometry.width + result), w.dims)
+        return guarded(filters, offset, guard)
 
     if is_depthwise(windows, lanes_of(w)):
         rank = len(w.dims) - 2
@@ -99,8 +99,8 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
     def weight(
         taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
     ) -> Expr:
-        place = flat((*taps, result, group * geometry.width + channel), w.dims)
-        return guarded(filters, place, guard)
+        offset = flat((*taps, result, group * geometry.width + channel), w.dims)
+        return guarded(filters, offset, guard)
 
     for number, windows in enumerate(geometry.backward()):
         own = name if number == 0 else f"{name}_{number}"

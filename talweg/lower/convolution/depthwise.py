@@ -81,10 +81,10 @@ class Depthwise(PaddedInput):
         body: list[Any] = [tile]
         if windows.reduced:
             numbers = tuple(map(Index.of, taps))
-            place = self.place(at, first + m, numbers) + (group + n) * windows.depth
+            offset = self.place(at, first + m, numbers) + (group + n) * windows.depth
             inner: list = []
             for channel in range(windows.depth):
-                product = load(self.read, place + channel)
+                product = load(self.read, offset + channel)
                 product = product * weight(numbers, Index(channel), group + n, Index(result))
                 inner.append(For(n, [Update(tile, (m, n), product, "add")], "vector"))
             body += wrapped(
@@ -152,12 +152,12 @@ class DepthwiseFilters(PaddedInput):
         if not merged:
             merged, together = 1, sizes[-1]
         outer = [Axis(f"k{k}", size) for k, size in enumerate(sizes[: len(sizes) - merged])]
-        found: list[Any] = []
+        loops: list[Any] = []
         start = 0
         for count in shares(together, TAPS):
-            found += self._tile(outer, sizes, start, count, group, width, channel, result)
+            loops += self._tile(outer, sizes, start, count, group, width, channel, result)
             start += count
-        return wrapped(outer, found, "serial")
+        return wrapped(outer, loops, "serial")
 
     def _tile(
         self,
@@ -184,14 +184,14 @@ class DepthwiseFilters(PaddedInput):
         rows = [Axis(f"d{k}", line.outs) for k, line in enumerate(windows.lines)]
         rows[0] = Axis("d0", self.rows)
         at = list(map(Index.of, rows))
-        place = self.place(at[:-1], at[-1], tuple(taps)) + (group + n) * windows.depth + channel
-        x = load(self.read, place)
+        offset = self.place(at[:-1], at[-1], tuple(taps)) + (group + n) * windows.depth + channel
+        x = load(self.read, offset)
         outs = tuple([line.outs for line in windows.lines])
         there = flat((self.image, at[0] + self.block * self.rows, *at[1:]), (0, *outs))
         filters = (group + n) * windows.width + result
         product = x * load(self.g, there * value.dims[-1] + filters)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         body = wrapped(rows, body, "serial")
-        place = flat((*taps, Index(channel)), (*sizes, windows.depth)) * value.dims[-1] + filters
-        store = Store(self.sums, self.own_sums + place, tile.at(m, n), "add")
+        offset = flat((*taps, Index(channel)), (*sizes, windows.depth)) * value.dims[-1] + filters
+        store = Store(self.sums, self.own_sums + offset, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]

@@ -54,11 +54,11 @@ class DirectConvolution(PaddedInput):
             panel = Axis("p", one.count)
             inner = self._panel(one, Index.of(group), Index.of(panel))
             loops += wrapped([group, panel, self.image, self.block], inner, "parallel")
-        found = [Kernel(name, all_shared(loops), names)]
+        kernels = [Kernel(name, all_shared(loops), names)]
         if self.copy is not None:
             copying = wrapped([self.image], self.copying(), "parallel")
-            found.insert(0, Kernel(f"{name}padded", copying, names))
-        return found
+            kernels.insert(0, Kernel(f"{name}padded", copying, names))
+        return kernels
 
     # -- rows
 
@@ -71,13 +71,13 @@ class DirectConvolution(PaddedInput):
         heights = middle[-1].extent
         together = self._together(lines[-1].outs, heights, tallest)
         outer = middle[:-1]
-        found: list[Any] = []
+        loops: list[Any] = []
         for first, count, rows in _runs(heights, together):
             part = Axis("r", count)
             at = [*map(Index.of, outer), Index.of(part) * rows + first]
             body = self._row(panels, group, panel, at, rows, tallest)
-            found += wrapped([part], body, "serial")
-        return wrapped(outer, found, "serial")
+            loops += wrapped([part], body, "serial")
+        return wrapped(outer, loops, "serial")
 
     def _tallest(self, width: int) -> int:
         """The height of the tallest tile for a panel of that width."""
@@ -108,13 +108,13 @@ class DirectConvolution(PaddedInput):
         """The tiles of some rows."""
         columns = self.windows.lines[-1].outs
         heights = shares(rows * columns, tallest)
-        found: list[Any] = []
+        loops: list[Any] = []
         start = 0
         if rows > 1:
             for height in heights:
-                found += self._tile(panels, group, panel, at, Index(start), height)
+                loops += self._tile(panels, group, panel, at, Index(start), height)
                 start += height
-            return found
+            return loops
         whole, some = self._inside(at) if self.skips else (None, True)
         if whole is None:
             return self._tiles(panels, group, panel, at, heights, False)
@@ -133,16 +133,16 @@ class DirectConvolution(PaddedInput):
         guarded: bool,
     ) -> list:
         """The tiles of a row, in a loop for each height."""
-        found: list[Any] = []
+        tiles: list[Any] = []
         start = 0
         for height in dict.fromkeys(heights):
             count = heights.count(height)
             part = Axis("t", count)
             first = Index.of(part) * height + start
             body = self._tile(panels, group, panel, at, first, height, guarded)
-            found += wrapped([part], body, "serial")
+            tiles += wrapped([part], body, "serial")
             start += count * height
-        return found
+        return tiles
 
     def _inside(self, at: list) -> tuple[Expr | None, bool]:
         """Whether all taps are in rows of x (None if certain), and if that can be."""
@@ -189,10 +189,10 @@ class DirectConvolution(PaddedInput):
         k = others * run + channel
         if windows.interleaved:
             k = Index.of(channel) * (windows.reduced // run) + others
-        place = self.place(*self._split(at, first + m), tuple(numbers))
-        place = place + group * windows.depth + channel
+        offset = self.place(*self._split(at, first + m), tuple(numbers))
+        offset = offset + group * windows.depth + channel
         own = (group * panels.count + panel) * (windows.reduced * width)
-        product = load(self.read, place) * load(panels.buffer, own + k * width + n)
+        product = load(self.read, offset) * load(panels.buffer, own + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         if windows.interleaved and not guarded:
             body = wrapped(taps[:apart], body, "unroll")

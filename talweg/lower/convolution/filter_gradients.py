@@ -206,10 +206,10 @@ class FilterGradient:
         lines, filters = self.windows.lines, self.value.dims[-1]
         image = Axis("i", self.block.images)
         own = self.places // self.block.images
-        place = Axis("d", own)
+        axis = Axis("d", own)
         outs = math.prod([line.outs for line in lines])
-        there = (self.first_image + image) * outs + self.row_block * own + place
-        here = Index.of(image) * own + place
+        there = (self.first_image + image) * outs + self.row_block * own + axis
+        here = Index.of(image) * own + axis
         body: list[Any] = []
         for panel in panels:
             if panel.copy is None:
@@ -219,7 +219,7 @@ class FilterGradient:
             target = (Index.of(panel.axis) * self.places + here) * panel.width + lane
             stores = wrapped([lane], [Store(panel.copy, target, one)], "vector")
             body += stores if alone else wrapped([panel.axis], stores, "serial")
-        return wrapped([image, place], body, "serial") if body else []
+        return wrapped([image, axis], body, "serial") if body else []
 
     # -- tiles
 
@@ -263,9 +263,9 @@ class FilterGradient:
         if panel.copy is None:
             product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
         else:
-            place = flat(at, tuple([axis.extent for axis in places]))
-            place = Index.of(panel.axis) * self.places + place
-            product = product * load(panel.copy, place * width + n)
+            offset = flat(at, tuple([axis.extent for axis in places]))
+            offset = Index.of(panel.axis) * self.places + offset
+            product = product * load(panel.copy, offset * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         body = _some_at_once(places[-1], body)
         inside = self._rows_inside(at[1:-1], outer)

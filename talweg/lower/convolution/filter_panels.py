@@ -41,8 +41,8 @@ def widths(results: int, lanes: int) -> list[tuple[int, int, int]]:
         return [(0, 1, width)]
     if rest > lanes:
         return [(0, full, 2 * lanes), (2 * lanes * full, 1, 2 * lanes)]
-    found = [(0, full - 1, 2 * lanes)] if full > 1 else []
-    return [*found, (2 * lanes * (full - 1), 1, 3 * lanes)]
+    pieces = [(0, full - 1, 2 * lanes)] if full > 1 else []
+    return [*pieces, (2 * lanes * (full - 1), 1, 3 * lanes)]
 
 
 def panels_of(
@@ -83,8 +83,8 @@ def _copying(panels: FilterPanels, windows: Windows, rank: int, weight: Callable
         k = k + numbers[-1] * windows.depth
     outer = flat(numbers[:apart], tuple([line.taps for line in windows.lines[:apart]]))
     k = k * (windows.reduced // run) + outer if windows.interleaved else outer * run + k
-    place = flat((Index.of(group), Index.of(panel), k, Index.of(lane)), panels.buffer.shape)
-    body = wrapped([lane], [Store(panels.buffer, place, value)], "vector")
+    offset = flat((Index.of(group), Index.of(panel), k, Index.of(lane)), panels.buffer.shape)
+    body = wrapped([lane], [Store(panels.buffer, offset, value)], "vector")
     if value.data[1].coefficient(lane) == 1:
         return wrapped([group, *taps, channel], wrapped([panel], body, "serial"), "parallel")
     return wrapped([group, panel, *taps], wrapped([channel], body, "serial"), "parallel")

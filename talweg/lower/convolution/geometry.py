@@ -148,20 +148,20 @@ def residues(size: int, outs: int, taps: int, stride: int, low: int, step: int) 
     """The windows over g of the places first, first + stride, ... for each `first`."""
     common = math.gcd(stride, step)
     apart = stride // common
-    found = []
+    residues = []
     for first in range(min(stride, size)):
         count = -(-(size - first) // stride)
         fitting = [k for k in range(taps) if (first + low - k * step) % stride == 0]
         if not fitting:
-            found.append(Line(outs, count, 0, 1, 1, 0, first, stride))
+            residues.append(Line(outs, count, 0, 1, 1, 0, first, stride))
             continue
         last = fitting[-1]  # the first window in the order of g
         origin = (first + low - last * step) // stride
         line = Line(
             outs, count, len(fitting), 1, step // common, origin, first, stride, last, -apart
         )
-        found.append(line)
-    return found
+        residues.append(line)
+    return residues
 
 
 def geometry_of(equation: Equation) -> Geometry:

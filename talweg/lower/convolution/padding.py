@@ -140,7 +140,7 @@ def padded_copy(
     low = min(max(-columns.origin, 0), spans[-1])
     high = max(min(spans[-1], columns.size - columns.origin), low)
     sizes = tuple([line.size for line in lines])
-    place = flat((*at, Index(columns.origin + low)), sizes) * channels + start
+    offset = flat((*at, Index(columns.origin + low)), sizes) * channels + start
     first = row + low * width
 
     def zero(after: int, count: int) -> list:
@@ -151,11 +151,11 @@ def padded_copy(
     if layers == 1:
         copied = Axis("r", (high - low) * channels)
         body: list = [
-            For(copied, [Store(target, first + copied, load(source, place + copied))], "vector")
+            For(copied, [Store(target, first + copied, load(source, offset + copied))], "vector")
         ]
     else:
         column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
-        value = load(source, place + Index.of(column) * channels + Index.of(number) * width + lane)
+        value = load(source, offset + Index.of(column) * channels + Index.of(number) * width + lane)
         here = first + Index.of(number) * layer + Index.of(column) * width + lane
         body = wrapped(
             [column, number], [For(lane, [Store(target, here, value)], "vector")], "serial"

@@ -216,8 +216,8 @@ class Winograd:
         update = Update(tile, (m, n), left * right, "add")
         body: list[Any] = [For(m, [For(n, [update], "vector")], "unroll")]
         body = wrapped([layer, lane], body, "serial")
-        place = Index.of(point) * self.step + self._place(one, panel, first + m) + n
-        store = Store(self.made, place, tile.at(m, n))
+        offset = Index.of(point) * self.step + self._place(one, panel, first + m) + n
+        store = Store(self.made, offset, tile.at(m, n))
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, tile: Index) -> Index:
@@ -265,9 +265,9 @@ class Winograd:
         i, j, lane = Axis("x", results), Axis("y", results), Axis("n", self.windows.width)
         row = block.row_number() * results + i
         column = Index.of(block.column) * results + j
-        place = flat((Index.of(i), Index.of(j), Index.of(lane)), self.results.shape)
+        offset = flat((Index.of(i), Index.of(j), Index.of(lane)), self.results.shape)
         index = (block.image_number(), row, column, Index.of(lane))
-        stores = self.builder.results(self.value, index, load(self.results, place))
+        stores = self.builder.results(self.value, index, load(self.results, offset))
         body = wrapped([lane], stores, "vector")
         rows, columns = self.windows.lines
         for axis, at, line in ((j, column, columns), (i, row, rows)):

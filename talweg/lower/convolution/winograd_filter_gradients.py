@@ -136,8 +136,8 @@ class WinogradFilters:
         update = Update(tile, (m, n), left * right, "add")
         body = wrapped([number], [For(m, [For(n, [update], "vector")], "unroll")], "serial")
         channel = Index.of(layer) * layers.width + first + m
-        place = self._place(one, Index.of(panel), channel) + Index.of(point) * self.step + n
-        store = Store(self.sums, place, tile.at(m, n), op)
+        offset = self._place(one, Index.of(panel), channel) + Index.of(point) * self.step + n
+        store = Store(self.sums, offset, tile.at(m, n), op)
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, channel: Index) -> Index:
@@ -167,9 +167,9 @@ class WinogradFilters:
         )
         body += checked(self.results, again)
         i, j, lane = Axis("x", TAPS), Axis("y", TAPS), Axis("n", width)
-        found = load(self.results, flat(tuple(map(Index.of, (i, j, lane))), self.results.shape))
+        result = load(self.results, flat(tuple(map(Index.of, (i, j, lane))), self.results.shape))
         index = tuple(map(Index.of, (i, j, channel, lane)))
-        stores = self.builder.results(self.value, index, found)
+        stores = self.builder.results(self.value, index, result)
         body += wrapped([i, j], wrapped([lane], stores, "vector"), "serial")
         return wrapped([channel], body, "parallel")
 

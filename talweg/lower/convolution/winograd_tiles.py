@@ -186,7 +186,7 @@ class TransformedTiles:
     def transforming(self, kind: str = "serial") -> list:
         """Transforms the tiles."""
         source, size = self.read_from, len(self.matrix[0])
-        found: list[Any] = []
+        statements: list[Any] = []
         for one in self.panels:
             panel, lane = Axis("p", one.count), Axis("k", one.used)
             channel = Index.of(panel) * one.width + one.first + lane
@@ -199,8 +199,8 @@ class TransformedTiles:
                 return Store(self.buffer, start + (i * self.form.size + j) * self.step, value)
 
             body = both_axes(self.builder, spread, self.matrix, size, lane, read, store)
-            found += wrapped([panel], body, "serial")
-        return wrapped(self.block.axes, found, kind)
+            statements += wrapped([panel], body, "serial")
+        return wrapped(self.block.axes, statements, kind)
 
     def place(self, one: TilePanels, panel: Index, tile: Index, point: Axis | int = 0) -> Index:
         """The index at which a panel of a tile begins."""

@@ -72,19 +72,19 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
     if any(builder.written.get(value, unit.number + 1) <= unit.number for value in places):
         return False
     for other in list(grouping.units):
-        found = _reads(other)
+        reads = _reads(other)
         if other.number < unit.number:
             continue
         if (
-            found is not None
+            reads is not None
             and other is not unit
-            and found & lost.keys()
+            and reads & lost.keys()
             and _copies(builder, other)
         ):
             _to_front(builder, other)
             continue
         for value, own in lost.items():
-            if found is not None and value not in found:
+            if reads is not None and value not in reads:
                 continue
             inside = own and other is unit and type(unit) is Nest and unit.space[0] == "map"
             if not inside or value in unit.elsewhere:

@@ -119,14 +119,14 @@ class Nest:
 
     def set_axes(self) -> None:
         """Axes for each part of the space, as fine as the members' dimensions."""
-        parts, place = [], 0
+        parts, position = [], 0
         shapes = [dims for dims in self.shapes if math.prod(dims) == self.total]
         dims = max(shapes, key=len, default=(self.total,))
         for part, size in enumerate(self.space[1:]):
             own = []
-            while place < len(dims) and math.prod(own) * dims[place] <= size:
-                own.append(dims[place])
-                place += 1
+            while position < len(dims) and math.prod(own) * dims[position] <= size:
+                own.append(dims[position])
+                position += 1
                 if math.prod(own) == size and (part + 2 < len(self.space)):
                     break
             if math.prod(own) != size:  # a part that ends inside a dimension
@@ -364,10 +364,10 @@ class _Trial:
     def _resolve(self, value: Value, index: tuple, guard: Expr | None) -> Expr | None:
         grouping, nest = self.grouping, self.nest
         base = base_of(value)
-        place = flat(index, value.dims)
+        offset = flat(index, value.dims)
         if base in nest.levels:
             fold = is_fold_value(base) and not nest.final
-            if place != nest.place(base, fold):
+            if offset != nest.place(base, fold):
                 raise RefusedError(f"{base} is read at other places than its own")
             self.reads.add(base)
             self.level = max(self.level, nest.levels[base] + fold)
@@ -376,7 +376,7 @@ class _Trial:
         if unit is None:
             if base in grouping.given or base.content is not None:
                 self.loads.add(base)
-                if place != nest.full():
+                if offset != nest.full():
                     self.elsewhere.add(base)
                 return probe(base.dtype)
             if base in grouping.storage.stored:

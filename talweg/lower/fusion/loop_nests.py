@@ -89,14 +89,14 @@ class NestBuilder:
 
     def _resolve(self, value: Value, index: tuple, guard: Expr | None) -> Expr | None:
         nest, base = self.nest, base_of(value)
-        place = flat(index, value.dims)
+        offset = flat(index, value.dims)
         if base not in self.made:
             buffer = self.elsewhere(base)
             if buffer is None:
                 return None
-            key = (buffer, place, guard)
+            key = (buffer, offset, guard)
             if key not in self.loads:
-                self.loads[key] = guarded(buffer, place, guard)
+                self.loads[key] = guarded(buffer, offset, guard)
             return self.loads[key]
         if base in self.tiles or nest.levels[base] == self.level:
             return self.made[base]
@@ -190,7 +190,7 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
     `sums` are (equation, what is summed, the buffer of the sums or None).
     """
     kept = [*outer, *inner]
-    place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
     parts: list[Any] = list(inside)
     tiles, after = [], []
     for number, (equation, expr, buffer) in enumerate(sums):
@@ -200,7 +200,7 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
         tile = Tile(f"s{number}", buffer.dtype, (), fold.start)
         tiles.append(tile)
         parts.append(Update(tile, (), expr, fold.op))
-        after.append(Store(buffer, place, tile.at()))
+        after.append(Store(buffer, offset, tile.at()))
     joined = [*parts, *after]
     for axes in (outer, middle, inner):
         left, values = merged_axes(axes, joined)
@@ -274,10 +274,10 @@ def general_loops(equation: Any, buffer: Buffer, pull: Inliner) -> list:
     expr = pull.at(x, tuple(map(Index.of, axes)))
     if axes and axes[-1] not in summed and axes[-1].extent > 1:
         return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
-    place = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
     tile = Tile("s", buffer.dtype, (), fold.start)
     inside = nested(summed, [Update(tile, (), expr, fold.op)], "vector")
-    return wrapped(kept, [tile, *inside, Store(buffer, place, tile.at())], "parallel")
+    return wrapped(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
 
 
 def guarded(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:

@@ -68,15 +68,15 @@ def _view(value: Value, root: Value) -> MatrixView | None:
         )
 
     try:
-        found = Inliner(resolve).at(value, index)
+        element = Inliner(resolve).at(value, index)
     except UnloweredError:
         return None
-    if found.op != "place" or found.args:
+    if element.op != "place" or element.args:
         return None
-    place: Index = found.data
-    if any(place.coefficient(axis) is None for axis in axes):
+    offset: Index = element.data
+    if any(offset.coefficient(axis) is None for axis in axes):
         return None
-    return _strides(value, root, axes, place)
+    return _strides(value, root, axes, offset)
 
 
 def _strides(value: Value, root: Value, axes: list, place: Index) -> MatrixView | None:

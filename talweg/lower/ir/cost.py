@@ -76,21 +76,21 @@ def total(program: LoopProgram) -> Cost:
 
 def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
     """The cost of blocks that run one after the other, for one value of the axes around them."""
-    found = NOTHING
+    total = NOTHING
     for block in blocks:
         if type(block) is Kernel:
-            found = found.plus(cost(block, around))
+            total = total.plus(cost(block, around))
         elif type(block) is Host:
-            found = found.plus(Cost(0.0, _nbytes(block.inputs), _nbytes(block.outputs)))
+            total = total.plus(Cost(0.0, _nbytes(block.inputs), _nbytes(block.outputs)))
         elif type(block) is Repeat:
             times = block.axis.extent if block.flag is None else 1
             once = of_blocks(block.body, around | {block.axis})
             flops, read, written = once
-            found = found.plus(Cost(times * flops, times * read, times * written))
+            total = total.plus(Cost(times * flops, times * read, times * written))
         elif type(block) is If:
             bodies = [of_blocks(body, around) for body in block.bodies]
-            found = found.plus(max(bodies, key=lambda each: each.flops + each.bytes_moved))
-    return found
+            total = total.plus(max(bodies, key=lambda each: each.flops + each.bytes_moved))
+    return total
 
 
 def cost(kernel: Kernel, around: frozenset[Axis] = frozenset()) -> Cost:

@@ -177,31 +177,31 @@ class _ProgramParser:
         return found
 
     def blocks(self, indent: int) -> list:
-        found = []
+        blocks = []
         while self.ahead(indent):
             line = self.line()
             line, _, comment = line.partition("#")
             tokens = _Tokens(line)
             word = tokens.next()
             if word == "kernel":
-                found.append(self.kernel(tokens, comment, indent + 2))
+                blocks.append(self.kernel(tokens, comment, indent + 2))
             elif word == "host":
-                found.append(self.host(tokens))
+                blocks.append(self.host(tokens))
             elif word == "grow":
-                found.append(Grow(self.find(tokens, Buffer), self.bracketed(tokens)))
+                blocks.append(Grow(self.find(tokens, Buffer), self.bracketed(tokens)))
             elif word == "fill":
-                found.append(self.fill(tokens))
+                blocks.append(self.fill(tokens))
             elif word == "repeat":
-                found.append(self.repeat(tokens, indent + 2))
+                blocks.append(self.repeat(tokens, indent + 2))
             elif word == "if":
                 choice, bodies = self.find(tokens, Buffer), []
                 while self.ahead(indent + 2):
                     self.header("case", indent + 2)
                     bodies.append(self.blocks(indent + 4))
-                found.append(If(choice, bodies))
+                blocks.append(If(choice, bodies))
             else:
                 raise tokens.wrong("a block")
-        return found
+        return blocks
 
     def fill(self, tokens: _Tokens) -> Fill:
         buffer, start = self.find(tokens, Buffer), self.bracketed(tokens)
@@ -249,28 +249,28 @@ class _ProgramParser:
     # -- statements
 
     def body(self, indent: int) -> list:
-        found = []
+        statements = []
         shadowed = dict(self.known)
         while self.ahead(indent):
             tokens = _Tokens(self.line())
             word = tokens.next()
             if word == "for":
-                found.append(self.loop(tokens, indent + 2))
+                statements.append(self.loop(tokens, indent + 2))
             elif word == "tile":
-                found.append(self.tile(tokens))
+                statements.append(self.tile(tokens))
             elif word == "when":
                 condition = self.expression(tokens)
-                found.append(When(condition, self.body(indent + 2)))
+                statements.append(When(condition, self.body(indent + 2)))
             elif word == "otherwise":
-                found[-1].otherwise = self.body(indent + 2)
+                statements[-1].otherwise = self.body(indent + 2)
             elif word == "call":
-                found.append(self.call(tokens))
+                statements.append(self.call(tokens))
             else:
-                self.assignment(word, tokens, found)
+                self.assignment(word, tokens, statements)
             if tokens.peek() not in ("", ":"):
                 raise tokens.wrong("the end of the line")
         self.known = shadowed
-        return found
+        return statements
 
     def loop(self, tokens: _Tokens, indent: int) -> For:
         name = tokens.next()
@@ -369,14 +369,14 @@ class _ProgramParser:
             return Expr("index", (), BY_NAME[word], index)
         if after == "(":
             return self.applied(word, tokens)
-        found = self.known.get(word)
-        if after == "[" and type(found) in (Tile, Buffer):
+        known = self.known.get(word)
+        if after == "[" and type(known) in (Tile, Buffer):
             indices = tuple(tokens.several(lambda: self.index(tokens), "]"))
-            data = (found, indices) if type(found) is Tile else (found, indices[0])
-            return Expr("read" if type(found) is Tile else "load", (), found.dtype, data)
-        if after or type(found) is not Expr:
+            data = (known, indices) if type(known) is Tile else (known, indices[0])
+            return Expr("read" if type(known) is Tile else "load", (), known.dtype, data)
+        if after or type(known) is not Expr:
             raise tokens.wrong("an expression")
-        return found
+        return known
 
     def guarded(self, tokens: _Tokens) -> Expr:
         load = self.expression(tokens)

@@ -132,8 +132,8 @@ class _ProgramPrinter:
                 name = plain(block.name) if self.names else "h"
                 self.lines.append(f"{indent}host {name}({inputs}) -> {outputs}")
             elif type(block) is Grow:
-                place = self._place(block.row)
-                self.lines.append(f"{indent}grow {self.known[block.buffer]}[{place}]")
+                row = self._place(block.row)
+                self.lines.append(f"{indent}grow {self.known[block.buffer]}[{row}]")
             elif type(block) is Fill:
                 self.lines.append(f"{indent}fill {self._fill(block)}")
             elif type(block) is Repeat:
@@ -298,9 +298,9 @@ class _KernelWriter:
     def part(self, expr: Expr) -> _Part:
         """The part that an expression is at this place; its operands come before it."""
         part_of = self.part_of
-        found = part_of.get(id(expr))
-        if found is not None:
-            return found
+        known = part_of.get(id(expr))
+        if known is not None:
+            return known
         stack = [(expr, False)]
         while stack:
             top, ready = stack.pop()

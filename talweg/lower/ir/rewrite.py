@@ -79,10 +79,10 @@ def merged_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
             chains[-1].append(axis)
         else:
             chains.append([axis])
-    found, values = [], {}
+    merged, values = [], {}
     for chain in chains:
         if len(chain) == 1:
-            found += chain
+            merged += chain
             continue
         size = 1
         for axis in chain:
@@ -90,8 +90,8 @@ def merged_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
         joined = Axis(chain[-1].name, size)
         values.update(dict.fromkeys(chain[:-1], ZERO))
         values[chain[-1]] = Index.of(joined)
-        found.append(joined)
-    return found, values
+        merged.append(joined)
+    return merged, values
 
 
 def _one_stride(outer: Axis, inner: Axis, places: list[Index]) -> bool:

@@ -58,23 +58,23 @@ def check(program: LoopProgram) -> None:
 def _check_buffers(program: LoopProgram) -> None:
     names = set()
     for buffer in program.buffers:
-        place = f"buffer {buffer.name}"
+        where = f"buffer {buffer.name}"
         if buffer.name in names:
-            raise refuse(place, "there are two of that name")
+            raise refuse(where, "there are two of that name")
         names.add(buffer.name)
         if buffer.kind not in KINDS:
-            raise refuse(place, f"{buffer.kind!r} is no kind of buffer")
+            raise refuse(where, f"{buffer.kind!r} is no kind of buffer")
         if any(type(extent) is not int or extent < 0 for extent in buffer.shape):
-            raise refuse(place, f"{buffer.shape} is no shape")
+            raise refuse(where, f"{buffer.shape} is no shape")
         if buffer.offset < 0 or buffer.offset % max(1, buffer.dtype.size):
-            raise refuse(place, f"its offset is {buffer.offset}")
+            raise refuse(where, f"its offset is {buffer.offset}")
         whole = buffer.part
         if whole is None:
             continue
         if whole not in program.buffers:
-            raise refuse(place, f"it is part of {whole}, which is no buffer of the program")
+            raise refuse(where, f"it is part of {whole}, which is no buffer of the program")
         if buffer.offset + buffer.nbytes > whole.nbytes:
-            raise refuse(place, f"it is longer than {whole}, of which it is a part")
+            raise refuse(where, f"it is longer than {whole}, of which it is a part")
 
 
 class _Blocks:

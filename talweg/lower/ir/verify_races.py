@@ -113,11 +113,11 @@ def _check_places(loop: For, accesses: list[_Access], outer: int, around: Sequen
         if access.op is not None and loop.kind == "unroll":
             continue
         places, turns = _places(loop, access, outer, around)
-        for place, turn in zip(places.tolist(), turns.tolist()):
+        for offset, turn in zip(places.tolist(), turns.tolist()):
             if access.writes:
-                other = owner.setdefault(place, turn)
+                other = owner.setdefault(offset, turn)
             else:
-                other = owner.get(place, turn)
+                other = owner.get(offset, turn)
             if other != turn:
                 word = "writes" if access.writes else "reads"
                 what = f"{word} where another iteration of {loop.kind} loop {loop.axis} writes"

@@ -75,8 +75,8 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
         if height % piece:
             body.append(call(Index(height - height % piece), height % piece))
     i, j = Axis("i", height), Axis("j", n)
-    place = target + Index.of(i) * n + j
-    stores = builder.results(value, unflatten(place, value.dims), load(z, place))
+    offset = target + Index.of(i) * n + j
+    stores = builder.results(value, unflatten(offset, value.dims), load(z, offset))
     if stores:
         axes, values = merged_axes([i, j], stores)
         body += nested(axes, substitute(stores, values) if values else stores, "vector")

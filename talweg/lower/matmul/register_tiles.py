@@ -139,13 +139,13 @@ class TiledProduct:
             size = self.product.rows * self.product.k
             self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
             before += self.left.body
-        found: list[Any] = []
+        blocks: list[Any] = []
         if self.shared and before:
-            found.append(Kernel(f"{name}panels", before, names[:1]))
+            blocks.append(Kernel(f"{name}panels", before, names[:1]))
             before = []
         kernel = Kernel(name, self._loops(before), names)
         kernel.node = self.product.node
-        return [*found, kernel]
+        return [*blocks, kernel]
 
     def _ahead(self, name: str) -> Copy | None:
         """The copy of y that is made before the loop around, if the loop does not change it."""
@@ -176,7 +176,7 @@ class TiledProduct:
 
     def _packing(self, copy: Copy) -> list:
         """The packing of y: (outer axes, what is done for each of their values)."""
-        product, found = self.product, []
+        product, loops = self.product, []
         by_row, by_column = product.y.strides
         start = product.y.start(product.batch)
         for one in self.panels:
@@ -184,18 +184,18 @@ class TiledProduct:
                 panel, lane = Axis("p", one.count), Axis("j", one.used)
                 column = Index.of(panel) * one.width + lane + one.first
                 value = load(product.y.buffer, start + k * by_row + column * by_column)
-                place = self._place(copy, one, Index.of(panel), k)
-                body: list = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
+                offset = self._place(copy, one, Index.of(panel), k)
+                body: list = [For(lane, [Store(copy.buffer, offset + lane, value)], "vector")]
                 if one.used < one.width:
                     rest = Axis("z", one.width - one.used)
-                    store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
+                    store = Store(copy.buffer, offset + one.used + rest, const(0, self.dtype))
                     body.append(For(rest, [store], "vector"))
                 body = wrapped([rows], body, "serial")
                 if chunk is None:
-                    found.append(([panel], body))
+                    loops.append(([panel], body))
                 else:
-                    found.append(([chunk], wrapped([panel], body, "serial")))
-        return found
+                    loops.append(([chunk], wrapped([panel], body, "serial")))
+        return loops
 
     def _chunks(self, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
         """Some neighbouring numbers below k at a time, so that memory is read in its order."""
@@ -216,7 +216,7 @@ class TiledProduct:
 
     def _rows_packing(self, copy: Copy) -> list:
         """The packing of x, in which a tile's reads are neighbours."""
-        product, found = self.product, []
+        product, loops = self.product, []
         by_row, by_column = product.x.strides
         start = product.x.start(product.batch)
         for chunk, columns, k in self._chunks(False):
@@ -229,17 +229,17 @@ class TiledProduct:
                 )
                 row = Index.of(block) * self.height + Index.of(tiles) * run.size + run.first
                 value = load(product.x.buffer, start + (row + lane) * by_row + k * by_column)
-                place = copy.start + row * product.k + k * run.size + lane
-                body: list = [For(lane, [Store(copy.buffer, place, value)], "vector")]
+                offset = copy.start + row * product.k + k * run.size + lane
+                body: list = [For(lane, [Store(copy.buffer, offset, value)], "vector")]
                 inner += wrapped([block, tiles, columns], body, "serial")
-            found.append(([chunk], inner))
-        return found
+            loops.append(([chunk], inner))
+        return loops
 
     # -- tiles
 
     def _loops(self, before: list) -> list:
         """The loops over blocks of rows and panels."""
-        product, found = self.product, []
+        product, loops = self.product, []
         if self.rows_first:
             return self._by_rows(before)
         for one in self.panels:
@@ -252,10 +252,10 @@ class TiledProduct:
                     inner = self._tile(one, Index.of(panel), row, run.size, part)
                     body += wrapped([tile], inner, "serial")
             axes = [*product.batch, block, panel] if self.shared else [block, panel]
-            found += wrapped(axes, body, "parallel" if self.shared else "serial")
+            loops += wrapped(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
-            return all_shared(found)
-        return wrapped(product.batch, [*before, *found], "parallel")
+            return all_shared(loops)
+        return wrapped(product.batch, [*before, *loops], "parallel")
 
     def _by_rows(self, before: list) -> list:
         """The same with all panels for one tile's rows before the next: rows are read as they lie.

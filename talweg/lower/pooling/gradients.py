@@ -96,18 +96,18 @@ def _cells(line: Line) -> list[tuple]:
     Cell o has the places from o * scale + origin on, up to the next.  Gives (first cell, how many,
     offsets that are in x, whether they are windows) of neighbours that are alike.
     """
-    found: list[list] = []
+    cells: list[list] = []
     number = 0
     while number * line.scale + line.origin < line.size:
         start = number * line.scale + line.origin
         offsets = tuple([k for k in range(line.scale) if 0 <= start + k < line.size])
         kind = (offsets, number < line.outs)
-        if found and (found[-1][2], found[-1][3]) == kind:
-            found[-1][1] += 1
+        if cells and (cells[-1][2], cells[-1][3]) == kind:
+            cells[-1][1] += 1
         elif offsets:
-            found.append([number, 1, *kind])
+            cells.append([number, 1, *kind])
         number += 1
-    return [tuple(run) for run in found]
+    return [tuple(run) for run in cells]
 
 
 def _cell(made: _Choice, index: tuple, places: list, taken: bool) -> list:
@@ -126,13 +126,13 @@ def _cell(made: _Choice, index: tuple, places: list, taken: bool) -> list:
             k % line.step == 0 and k // line.step < line.taps
             for k, line in zip(offsets, made.lines)
         )
-        found = zero
+        total = zero
         if y is not None and g is not None and covered:
             here = _is_first(made.element(made.x, index, at, 0), y)
             fresh = here if seen is None else s.logical_and(here, s.logical_not(seen))
             seen = here if seen is None else s.logical_or(seen, here)
-            found = s.select(fresh, g, zero)
-        stores += made.builder.results(value, (index[0], *at, index[-1]), found)
+            total = s.select(fresh, g, zero)
+        stores += made.builder.results(value, (index[0], *at, index[-1]), total)
     return stores
 
 
@@ -145,18 +145,18 @@ def _overlapping(made: _Choice, name: str) -> list:
 
     def choose(index: tuple) -> list:
         numbers: list = [const(k, dtype) for k in range(len(made.taps))]
-        found = made.chosen(index, numbers, none)
-        return [Store(choice, flat(index, dims), found)]
+        chosen = made.chosen(index, numbers, none)
+        return [Store(choice, flat(index, dims), chosen)]
 
     def taken(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
-        place = flat(index, dims)
+        offset = flat(index, dims)
         number = const(made.taps.index(tap), dtype)
         zero = const(0, dtype)
         if guard is None:
-            here = s.equal(load(choice, place), number)
-            return s.select(here, load(made.g, place), zero)
-        here = s.equal(load(choice, place, guard, none), number)
-        return s.select(here, load(made.g, place, guard, zero), zero)
+            here = s.equal(load(choice, offset), number)
+            return s.select(here, load(made.g, offset), zero)
+        here = s.equal(load(choice, offset, guard, none), number)
+        return s.select(here, load(made.g, offset, guard, zero), zero)
 
     return [
         made.kernel(f"{name}choice", made.loops(choose)),
@@ -218,8 +218,8 @@ def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) 
     zero = const(0, g.dtype)
 
     def part(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
-        place = flat(index, dims)
-        one = load(buffer, place) if guard is None else load(buffer, place, guard, zero)
+        offset = flat(index, dims)
+        one = load(buffer, offset) if guard is None else load(buffer, offset, guard, zero)
         return one if type(counts) is int else divided(one, index, counts, guard)
 
     def finished(total: Expr) -> Expr:

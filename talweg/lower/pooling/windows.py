@@ -160,15 +160,15 @@ class WindowReduction(PoolingWindows):
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(self.lines)]
         channel = Index.of(block) * width + lane
         index = (*map(Index.of, (image, *axes)), channel)
-        dims, place = ((width,), (Index.of(lane),)) if width > 1 else ((), ())
+        dims, lanes = ((width,), (Index.of(lane),)) if width > 1 else ((), ())
         tile = Tile("t", self.value.dtype, dims, self.start)
         at = self.through(index, tuple(map(Index.of, taps)))
         one = load(self.x, flat((index[0], *at, channel), (0, *self.sizes, self.channels)))
-        body: list = wrapped([lane], [Update(tile, place, one, self.op)], "vector")
+        body: list = wrapped([lane], [Update(tile, lanes, one, self.op)], "vector")
         guard = self.inside(at)
         if guard is not None:
             body = [When(guard, body)]
-        after = wrapped([lane], self.finished(tile.at(*place), index), "vector")
+        after = wrapped([lane], self.finished(tile.at(*lanes), index), "vector")
         body = [tile, *wrapped(taps, body, "serial"), *after]
         return wrapped([image, block, *axes], body, "parallel")
 

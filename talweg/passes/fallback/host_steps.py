@@ -191,8 +191,8 @@ class Hosts:
                 pending += missing
                 continue
             pending.pop()
-            found = [levels[x] for x in before]
-            levels[equation] = max(found, default=0)
+            below = [levels[x] for x in before]
+            levels[equation] = max(below, default=0)
             levels[equation] = max(levels[equation], self.least.get(equation, 0))
         return levels[maker]
 

@@ -328,8 +328,8 @@ class _ChunkMaker:
             for value in each.params.values():
                 for atom in atoms_of(value):
                     step.dynamic = True
-                    slot, kind, place = self.maker.program.places[atom]
-                    self.chunk.program.places[atom] = (moved[slot], kind, place)
+                    slot, kind, position = self.maker.program.places[atom]
+                    self.chunk.program.places[atom] = (moved[slot], kind, position)
         for hosted in each.results:
             self.here[hosted.slot] = hosted
             self.made.add(hosted)

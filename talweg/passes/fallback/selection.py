@@ -194,9 +194,9 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         if after not in (before, step.out):
             avals[after] = _aval_of(maker.values[before])
     for slot, aval in avals.items():
-        found = maker.values[slot] = HostFallback(maker, slot, aval, number)
-        found.stream = streams.get(slot)
-        draft.steps[-1].results.append(found)
+        hosted = maker.values[slot] = HostFallback(maker, slot, aval, number)
+        hosted.stream = streams.get(slot)
+        draft.steps[-1].results.append(hosted)
 
 
 def _aval_of(tree: Any) -> Any:
@@ -209,17 +209,17 @@ def _aval(maker: Any, step: Step, params: dict) -> Any:
     known = step.node.aval
     if type(known) is tuple:
         return tuple([sizes.aval(each) for each in known])
-    found = sizes.aval(known)
-    if is_plain(found) or step.kind not in ("plain", "checked"):
-        return found
+    aval = sizes.aval(known)
+    if is_plain(aval) or step.kind not in ("plain", "checked"):
+        return aval
     trees = [maker.values.get(slot) for slot in step.inputs]
     if not all(type(tree) in (Value, HostFallback) for tree in trees) or any(map(_is_stack, trees)):
-        return found
+        return aval
     try:
         inferred = step.prim.infer(*map(_aval_of, trees), **params)
     except (OpError, NeedsStaticError, SpecializationError, AttributeError, TypeError, ValueError):
-        return found  # the graph knew no more
-    return inferred if is_plain(inferred) else found
+        return aval  # the graph knew no more
+    return inferred if is_plain(inferred) else aval
 
 
 def _is_stack(tree: HostFallback | Value | None) -> bool:

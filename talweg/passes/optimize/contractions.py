@@ -111,8 +111,8 @@ def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | N
         x, y = y, x  # so that the result is the right way round
         other = {ROWS: COLUMNS, COLUMNS: ROWS}
         classes = [other.get(kind, kind) for kind in classes]  # type: ignore[arg-type]
-    found = _Product(x, y, dims, classes)
-    return found if found.pays() else None
+    product = _Product(x, y, dims, classes)
+    return product if product.pays() else None
 
 
 def _narrow(value: Value) -> Value:

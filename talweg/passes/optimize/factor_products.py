@@ -45,15 +45,15 @@ def factored(order: list[Node], kept: set[Node]) -> dict[Node, Factored]:
     for node in order:
         for source in node.key[2:]:
             uses[source] = uses.get(source, 0) + 1
-    found = {}
+    matches = {}
     for node in additions:
         a, b = node.operands
         if a is b or a in kept or b in kept or uses[a] > 1 or uses[b] > 1:
             continue
         match = _match(node, a, b)
         if match is not None:
-            found[node] = match
-    return found
+            matches[node] = match
+    return matches
 
 
 def _products(node: Node) -> bool:

@@ -209,7 +209,7 @@ class LoopSimplifier:
 
     def _read_starts(self) -> None:
         uses, renamed = self.uses(), {}
-        for place, carried in enumerate(self.body.carried):
+        for position, carried in enumerate(self.body.carried):
             writes = self._writes(carried, uses)
             first = self._first_written(carried, writes) if writes else None
             once = self._written_once(carried, writes) if writes else None
@@ -222,9 +222,9 @@ class LoopSimplifier:
                 fresh = first is not None and read is not None and self._is_fresh(first, read)
                 if not fresh and equation.inputs[1] is not once:
                     continue
-                found = self._start_row(place, equation)
-                if found is not None:
-                    renamed[equation.output] = found
+                start_row = self._start_row(position, equation)
+                if start_row is not None:
+                    renamed[equation.output] = start_row
         if renamed:
             self.rename(renamed)
             self._drop_zeros()
@@ -292,31 +292,31 @@ class LoopSimplifier:
         uses, dropped = self.uses(), set()
         self._find_stacks(uses)
         sums = []
-        for place, carried in enumerate(list(self.body.carried)):
+        for position, carried in enumerate(list(self.body.carried)):
             added = self._added(carried, uses)
             if added is None:
                 continue
             views, made = views_of(added)
             if made.maker is not None and made.maker.prim is contract.matmul:
-                total = self._product(place, made, views)
+                total = self._product(position, made, views)
                 if total is not None:
                     self.totals.append(total)
-                    dropped.add(place)
+                    dropped.add(position)
             elif made.maker is not None and made.maker.prim is reduce.reduce_sum:
-                sums.append((place, made, views))
-        for place, made, views in sums:
+                sums.append((position, made, views))
+        for position, made, views in sums:
             stack = self.stacks.get(unshaped(made.maker.inputs[0]))
             if stack is not None:
                 operands = [(stack[0], None)]
-                self.totals.append(TripSum(self, place, made.maker, operands, views))
-                dropped.add(place)
+                self.totals.append(TripSum(self, position, made.maker, operands, views))
+                dropped.add(position)
         self.drop(dropped)
         self._find_rows()
 
     def _find_rows(self) -> None:
         """Stacks of products with a matrix that does not change."""
         uses, dropped = self.uses(), set()
-        for place, carried in enumerate(list(self.body.carried)):
+        for position, carried in enumerate(list(self.body.carried)):
             writes = self._writes(carried, uses)
             if not writes or len(writes) > 1 or uses.get(carried.before, 0) != 1:
                 continue
@@ -342,8 +342,8 @@ class LoopSimplifier:
             else:
                 continue
             if stack.dims[0] == carried.before.dims[0]:
-                self.totals.append(TripRows(self, place, maker, stack))
-                dropped.add(place)
+                self.totals.append(TripRows(self, position, maker, stack))
+                dropped.add(position)
         self.drop(dropped)
 
     def _find_stacks(self, uses: dict) -> None:
@@ -375,7 +375,7 @@ class LoopSimplifier:
         if x is None or len(g.dims) != 2:
             return None
         rows = self._rows_of(x), self._rows_of(g)
-        order = next((found[1] for found in rows if found is not None), None)
+        order = next((factors[1] for factors in rows if factors is not None), None)
         order = self._usual_order() if order is None else order
         first = order - order.min()
         operands = []

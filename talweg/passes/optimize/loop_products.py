@@ -41,21 +41,21 @@ class TripSum:
             sizes = (x.dims[1], x.dims[0]), g.dims
             flat = [self._flat(outer, s, dims) for s, dims in zip(stacks, sizes)]
             turned = outer.apply(layout.transpose, [flat[0]], {"perm": (1, 0)})
-            found = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
+            product = outer.apply(maker.prim, [turned, flat[1]], maker.params, maker.node)
         else:
             axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
             params = {"axes": axes, "keepdims": False}
             shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
             whole = outer.apply(layout.reshape, stacks, shape)
-            found = outer.apply(maker.prim, [whole], params, maker.node)
+            product = outer.apply(maker.prim, [whole], params, maker.node)
             dims = maker.output.dims
-            if found.dims != dims:
-                found = outer.apply(layout.reshape, [found], {"shape": dims})
+            if product.dims != dims:
+                product = outer.apply(layout.reshape, [product], {"shape": dims})
         for view in reversed(self.views):
-            found = outer.apply(view.prim, [found], view.params, view.node)
+            product = outer.apply(view.prim, [product], view.params, view.node)
         if is_zero(self.start):
-            return found
-        return outer.apply(arithmetic.add, [self.start, found], {})
+            return product
+        return outer.apply(arithmetic.add, [self.start, product], {})
 
     def _block(self, outer: StaticProgram, stack: Value, first: int | None, trips: int) -> Value:
         if first is None or stack.dims[0] == trips:

@@ -139,12 +139,12 @@ class BodyProgram(StaticProgram):
         if line is not None and dtype.is_integer:
             return self.round(*line, dtype)
         key = ("by_trip", numbers.tobytes(), dtype)
-        found = self.known.get(key)
-        if found is None:
+        known = self.known.get(key)
+        if known is None:
             inputs = (constant(numbers), self.round(0, 1, int64))
-            found = self.known[key] = super()._new(row, inputs, {}, None)
-            self.known_numbers[found] = numbers
-        return found
+            known = self.known[key] = super()._new(row, inputs, {}, None)
+            self.known_numbers[known] = numbers
+        return known
 
     def _new(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
         pure = prim.effect is None
@@ -159,9 +159,9 @@ class BodyProgram(StaticProgram):
             return super()._new(prim, inputs, params, node)
         if pure and inputs and not any(map(self.changes, inputs)):
             if prim.name in VIEWS:
-                found = super()._new(prim, inputs, params, node)
-                self.still.add(found)
-                return found
+                made = super()._new(prim, inputs, params, node)
+                self.still.add(made)
+                return made
             outside = self.outer.apply(prim, [self.twin(x) for x in inputs], params, node)
             if isinstance(outside, tuple):
                 return tuple(map(self.bring_in, outside))
@@ -179,9 +179,9 @@ class BodyProgram(StaticProgram):
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
                 if dtype.is_integer or not len(numbers) or (numbers == numbers[0]).all():
                     return self.by_trip(numbers, dtype)
-                found = super()._new(prim, inputs, params, node)
-                self.known_numbers[found] = numbers
-                return found
+                made = super()._new(prim, inputs, params, node)
+                self.known_numbers[made] = numbers
+                return made
         return super()._new(prim, inputs, params, node)
 
     def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:

@@ -243,9 +243,9 @@ class BranchMaker:
             column = [[_plain(x) for x in leaves(tree)] for tree in trees]
             start, changed = len(rows), []
             for values in zip(*column):
-                found = _row_changed(inners, values) if is_endless(values[0]) else None
-                rows += [list(values)] if found is None else found[1:]
-                changed.append(None if found is None else found[0])
+                choices = _row_changed(inners, values) if is_endless(values[0]) else None
+                rows += [list(values)] if choices is None else choices[1:]
+                changed.append(None if choices is None else choices[0])
             places.append((wanted, start, changed))
         kept = []
         for number, body in enumerate(bodies):
@@ -261,12 +261,12 @@ class BranchMaker:
                 kept.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
         choice = BranchEquation(inners, rows)  # type: ignore[arg-type]
-        found = add_choice(self.outer, self.index, choice, self.node)
-        self._note_limits(inners, rows, found)
+        choices = add_choice(self.outer, self.index, choice, self.node)
+        self._note_limits(inners, rows, choices)
         if guard is not None:
-            self.outer.guards.append(found[guard])
-        results = [self._results(found, *place) for place in places]
-        history = {node: _filled(tree, found, *rest) for node, tree, *rest in kept}
+            self.outer.guards.append(choices[guard])
+        results = [self._results(choices, *place) for place in places]
+        history = {node: _filled(tree, choices, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
 
     def _results(
@@ -317,15 +317,15 @@ def _row_changed(inners: list, values: tuple) -> tuple | None:
     """
     stack, places, rows = None, [], []
     for inner, value in zip(inners, values):
-        maker, place, row_ = value.maker, None, None
+        maker, row, row_ = value.maker, None, None
         if maker is not None and maker.prim is with_row:
-            value, place, row_ = maker.inputs
+            value, row, row_ = maker.inputs
         own = _known_outside(inner, value)
         if own is None or (stack is not None and not _is_same(stack, own)):
             return None
         stack = own
-        place = constant(np.int32(-1)) if place is None else place
-        places.append(inner.apply(arithmetic.cast, [place], {"dtype": int64}))
+        row = constant(np.int32(-1)) if row is None else row
+        places.append(inner.apply(arithmetic.cast, [row], {"dtype": int64}))
         rows.append(row_)
     kind = values[0].dtype
     blank = Value(values[0].dims[1:], kind, np.zeros((), kind.numpy_dtype))

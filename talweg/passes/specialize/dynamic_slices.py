@@ -204,13 +204,13 @@ def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
     starts: list[Any] = [parts[axis].start for axis in moving]
     shape = tuple([n for n, part in zip(_sizes(parts), parts) if not part.single])
     if moving == [0] and parts[0].single:
-        found = t.row(x, starts[0])
+        sliced = t.row(x, starts[0])
     elif moving:
         sizes: Any = _sizes(parts)
-        found = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=sizes)
+        sliced = t.apply(slice_at, x, *starts, axes=tuple(moving), dims=sizes)
     else:
-        found = x
-    return found if found.dims == shape else t.apply(layout.reshape, found, shape=shape)
+        sliced = x
+    return sliced if sliced.dims == shape else t.apply(layout.reshape, sliced, shape=shape)
 
 
 def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
@@ -224,15 +224,15 @@ def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
     if moving == [0] and parts[0].single:
         g = t.apply(layout.reshape, g, shape=middle[1:])
         first: Any = starts[0]
-        found = t.put_row(t.zero(middle, g.dtype), middle[0], first, g)
+        filled = t.put_row(t.zero(middle, g.dtype), middle[0], first, g)
     else:
         g = t.apply(layout.reshape, g, shape=sizes)
         params = {"axes": tuple(moving), "dims": sizes, "shape": middle}
-        found = t.apply(unslice_at, g, *starts, **params)  # type: ignore[arg-type]
+        filled = t.apply(unslice_at, g, *starts, **params)  # type: ignore[arg-type]
     bounds = _fixed(parts, dims)
     if _is_whole(bounds, dims):
-        return found
-    return t.apply(layout.unslice, found, **bounds, shape=dims)
+        return filled
+    return t.apply(layout.unslice, filled, **bounds, shape=dims)
 
 
 def _parts(sizes: SliceSizes, key: tuple, dims: tuple) -> list[SlicePart]:

@@ -112,11 +112,11 @@ def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     if type(values.rows) is Value and is_endless(values.rows):
         empty = values.rows.content is not None
         return t.zero(x.dims, x.dtype) if empty else t.apply(head, values.rows, size=size)
-    found = t.array(Stack(values.size, values.rows), x.dims[1:], x.dtype)
+    stacked = t.array(Stack(values.size, values.rows), x.dims[1:], x.dtype)
     if values.size > size:
         ends = {"end": (size, *x.dims[1:]), "strides": (1,) * len(x.dims)}
-        return t.apply(layout.strided_slice, found, begin=(0,) * len(x.dims), **ends)
-    return found if values.size == size else t.resized(Stack(values.size, found), size).rows
+        return t.apply(layout.strided_slice, stacked, begin=(0,) * len(x.dims), **ends)
+    return stacked if values.size == size else t.resized(Stack(values.size, stacked), size).rows
 
 
 def _list_from(t: Lists, inputs: list, params: dict) -> Stack:

@@ -124,21 +124,21 @@ class Lists:
             start = index if rows.starts is None else self.row(rows.starts, index)
             return ListSegment(rows.rows, start, rows.step)
         if type(rows) is ListSegment:
-            place = self._wide(rows.start)
+            row_index = self._wide(rows.start)
             if rows.step:
-                place = self.apply(arithmetic.add, place, self._wide(index))
-            return self.row(rows.rows, place)
+                row_index = self.apply(arithmetic.add, row_index, self._wide(index))
+            return self.row(rows.rows, row_index)
         if type(rows) is not Value:
             raise SpecializationError(Reason.LIST_ROWS_APART)
         if rows.content is not None and rows.content.size == 1:
             return self.zero(rows.dims[1:], rows.dtype) if not rows.content else self._part(rows)
         while rows.maker is not None and rows.maker.prim is with_row:
-            older, place, value = rows.maker.inputs
-            if self.equal(place, index):
+            older, row_index, value = rows.maker.inputs
+            if self.equal(row_index, index):
                 return value
-            if not self.apart(place, index):
+            if not self.apart(row_index, index):
                 if is_endless(rows):
-                    return self._one_of(place, index, value, self.row(older, index))
+                    return self._one_of(row_index, index, value, self.row(older, index))
                 break
             rows = older
         return self.apply(row, rows, index)
@@ -243,8 +243,8 @@ class Lists:
             return self._get_sparse(values, index, zero)
         if type(values) is List:
             if number is not None:
-                found = values.get(number)
-                return zero() if found is None else found
+                entry = values.get(number)
+                return zero() if entry is None else entry
             parts = values.values()
             if parts and parts[0] is not None and all(part is parts[0] for part in parts):
                 return parts[0]
@@ -382,8 +382,8 @@ class Lists:
             return self._add_entries(b, a) if type(a) is Sparse else self._add_entries(a, b)
         if type(a) is List and type(b) is List:
             size = max(len(a), len(b))
-            found = [self.total(a.get(place), b.get(place)) for place in range(size)]
-            return List.of(found)
+            totals = [self.total(a.get(number), b.get(number)) for number in range(size)]
+            return List.of(totals)
         a, b = as_stack(self, a), as_stack(self, b)
         if a.rows is None or b.rows is None:
             return b if a.rows is None else a

@@ -140,9 +140,9 @@ def body_values(
     else:
         part.run()
     slots = [*program.outputs, *program.writes.values()]
-    found = leaving(part, [part.values[slot] for slot in slots])
+    results = leaving(part, [part.values[slot] for slot in slots])
     count = len(program.outputs)
-    return found[:count], dict(zip(program.writes, found[count:]))
+    return results[:count], dict(zip(program.writes, results[count:]))
 
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:

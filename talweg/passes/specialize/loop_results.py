@@ -58,22 +58,22 @@ class Finish:
         trips = None if trial.exact else self._count_trips()
         kept = [self._history(tree) for tree in trial.kept]
         body = LoopEquation(inner, trial.loop, self.carried, flag)
-        found = add_repeat(parent.outer, body, self.starts, parent.node)
+        repeated = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
-            parent.outer.guards.append(found[self.guard])
+            parent.outer.guards.append(repeated[self.guard])
         if parent.assumed:
             assert flag is not None
-            left = found[self.carried.index(flag)]
+            left = repeated[self.carried.index(flag)]
             parent.outer.guards.append(self.outer_lists.apply(arithmetic.logical_not, left))
-        parent.outer.bounds.update({found[i]: limits for i, limits in self.limits.items()})
-        number: Any = trial.loop.trips if trips is None else found[trips]
+        parent.outer.bounds.update({repeated[i]: limits for i, limits in self.limits.items()})
+        number: Any = trial.loop.trips if trips is None else repeated[trips]
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
-        made = [self._made(end, found, number) for end in ends]
+        made = [self._made(end, repeated, number) for end in ends]
         for (_, _, after), value in zip(parent.written, made[parent.count :]):
             parent.maker.values[after] = value
-        values = {node: self._stacks(tree, found) for node, tree in zip(parent.kept, kept)}
+        values = {node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, kept)}
         return (*made[: parent.count], History(number, values))
 
     def _end(self, number: int) -> Any:
@@ -219,11 +219,11 @@ class Finish:
             raise SpecializationError(Reason.HISTORY_ENDLESS)
         before = Value((trips, *value.dims), value.dtype)
         after = inner.apply(with_row, [before, inner.round(0, 1, int32), value], {})
-        place = self.carry(before, after, None)
+        carried = self.carry(before, after, None)
         limits = inner.limits(value) if value.dtype.is_integer else None
         if limits is not None:
-            self.limits[place] = limits
-        return _ResultSlot(place)
+            self.limits[carried] = limits
+        return _ResultSlot(carried)
 
     def _stacks(self, tree: object, found: tuple) -> Any:
         """The values of an inner node in all trips, as a list."""

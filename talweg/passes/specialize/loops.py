@@ -61,13 +61,13 @@ def loop(maker: Any, step: Step, params: dict) -> tuple:
     except SpecializationError as error:
         reason = error
     try:
-        found = made.written_out(EQUATIONS)
+        unrolled = made.written_out(EQUATIONS)
     except SpecializationError:
-        found = None
+        unrolled = None
     try:
-        if found is None:
+        if unrolled is None:
             raise reason
-        return found
+        return unrolled
     finally:
         del reason  # it knows this frame, which would know it
 
@@ -168,7 +168,7 @@ class LoopMaker:
 
     def _counted(self, trial: Trial) -> TripCount | None:
         """The trip count of the loop."""
-        starts, afters, place = {}, {}, {}
+        starts, afters, positions = {}, {}, {}
         for number, before in enumerate(trial.befores):
             start = self.starts[number]
             if type(before) is Value and type(start) is Value and start.content is not None:
@@ -176,24 +176,24 @@ class LoopMaker:
                 if whole and not before.dims and before.content is None:
                     starts[before] = start.content.reshape(())[()]
                     afters[before] = trial.afters[number]
-                    place[before] = number
+                    positions[before] = number
         going = trial.first
         assert going is not None
-        found = counted(going, afters, starts)
-        if found is not None and not found.exact and self._bytes_kept(trial) * found.trips > LARGE:
+        count = counted(going, afters, starts)
+        if count is not None and not count.exact and self._bytes_kept(trial) * count.trips > LARGE:
             if not self.outer.endless:
                 raise SpecializationError(Reason.LOOP_MEMORY)
             return None
-        if found is None:
-            found = self._bounded(trial, going, afters, starts, place)
-            if found is not None:
-                return found
+        if count is None:
+            count = self._bounded(trial, going, afters, starts, positions)
+            if count is not None:
+                return count
             if not any(map(_grows, trial.befores, trial.afters)):
-                found = self._required(trial, afters, starts)
-        if found is not None:
-            followed(found, afters, starts)
-            self.places = {place[before]: row for before, row in found.numbers.items()}
-        return found
+                count = self._required(trial, afters, starts)
+        if count is not None:
+            followed(count, afters, starts)
+            self.places = {positions[before]: row for before, row in count.numbers.items()}
+        return count
 
     def _bytes_kept(self, trial: Trial) -> int:
         """The size of what each trip keeps, as far as it is known."""
@@ -236,11 +236,11 @@ class LoopMaker:
             if limits[1] > MOST:
                 return self._endless(place[low], low, afters[low])
             most = inner.apply(arithmetic.greater, [_most(limits, high), low], {})
-            found = counted(most, afters, starts)
-            if found is not None and _step(low, afters[low]) == 1:
-                found.exact = False
-                self.places = {place[low]: found.numbers[low]}
-                return found
+            count = counted(most, afters, starts)
+            if count is not None and _step(low, afters[low]) == 1:
+                count.exact = False
+                self.places = {place[low]: count.numbers[low]}
+                return count
         for number, before in enumerate(trial.befores):
             start = self.starts[number]
             if before is high and type(start) is Value and low.content is not None:
@@ -292,10 +292,10 @@ class LoopMaker:
                 raise SpecializationError(Reason.LOOP_END)
             if not going.content.reshape(-1)[0]:
                 break
-            found, written = body_values(self.maker, outer, self.program, operands, known)
+            results, written = body_values(self.maker, outer, self.program, operands, known)
             states.update({v: value for v, value in written.items() if v in states})
-            variables = found[: self.count]
-            rows.append(found[self.count :])
+            variables = results[: self.count]
+            rows.append(results[self.count :])
         for variable, _, after in self.written:
             self.maker.values[after] = states[variable]
         values = {node: List.of([row[i] for row in rows]) for i, node in enumerate(self.kept)}
@@ -316,12 +316,12 @@ class Trial:
         self.reads = {v: self._outside(tree) for v, tree in parent.reads.items()}
         maker, count = parent.maker, parent.count
         operands = self.befores[:count] + self.others
-        found, written = body_values(
+        results, written = body_values(
             maker, inner, parent.program, operands, self._states(parent, self.befores), tolerant
         )
-        self.kept = found[count:]
+        self.kept = results[count:]
         befores = zip(parent.written, self.befores[count:])
-        self.afters = found[:count] + [written.get(v[0], before) for v, before in befores]
+        self.afters = results[:count] + [written.get(v[0], before) for v, before in befores]
         self.exact = parent.found is not None and parent.found.exact
         self.first = None
         if parent.found is None:

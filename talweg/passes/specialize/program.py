@@ -231,22 +231,22 @@ class StaticProgram:
         if prim.effect is None and not prim.multiple:
             if params.get("axes") == () and "fold" in prim.lowering:
                 return inputs[0]  # nothing is reduced
-            found = _folded(prim, inputs, params)
-            if found is not None:
-                return found
+            known = _folded(prim, inputs, params)
+            if known is not None:
+                return known
         if "requires" in prim.lowering or "expand" in prim.lowering:
             inferred(prim, inputs, params)  # which refuses what it would refuse by itself
-            found = self._expanded(prim, inputs, params, node)
-            if found is not NotImplemented:
-                return found
+            known = self._expanded(prim, inputs, params, node)
+            if known is not NotImplemented:
+                return known
         if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
             some = self.apply(prim, inputs, {**params, "keepdims": False}, node)
             dims = prim.infer(Aval(inputs[0].dims, inputs[0].dtype), **params).dims
             return self.apply(layout.reshape, [some], {"shape": dims}, node)
         key = (prim, *inputs, *params.items()) if prim.effect is None else None
-        found = None if key is None else self.known.get(key)
-        if found is not None:
-            return found
+        known = None if key is None else self.known.get(key)
+        if known is not None:
+            return known
         result = self._new(prim, inputs, params, node)
         if key is not None:
             self.known[key] = result

@@ -62,7 +62,7 @@ class ResidualSpec:
         self.tree = mapped(own, tree)
         self.own = list(made.values())
         self.limits = [limits(value) if value.dtype.is_integer else None for value in made]
-        places = {value: place for place, value in enumerate(self.own)}
+        places = {value: number for number, value in enumerate(self.own)}
         same = [_bytes_of(leaf, places) for leaf in leaves(self.tree)]
         self.key = (form(self.tree), *same, *self.limits)
 
@@ -119,7 +119,7 @@ def _unpacked(tree: Any) -> Any:
         size = int(tree.size if tree.length is None else tree.length)
         if tree.rows is None:
             return List.absent(size)
-        return List.of([_unpacked(_row(tree.rows, place)) for place in range(size)])
+        return List.of([_unpacked(_row(tree.rows, row)) for row in range(size)])
     if type(tree) is ListRange:
         return numbers_of(tree.start, tree.step, tree.count)
     return tree
@@ -162,21 +162,21 @@ def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
     """Let a program hand on results that are no arrays: (place among the results, tree)."""
     exports = exports_of(straight)
     exports.plain = len(straight.outputs)
-    found: dict[Value, Any] = {}
-    for place, tree in trees:
+    handed: dict[Value, Any] = {}
+    for slot, tree in trees:
         if tree is None:
-            exports.places.append((place, None))
+            exports.places.append((slot, None))
             continue
         lengths: dict[Value, Value] = {}
         _note_lengths(tree, None, lengths)
         made = ResidualSpec(tree, straight.limits)
         own = [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
         sources = [
-            _source(straight, exports, value, lengths, found)
+            _source(straight, exports, value, lengths, handed)
             for value in dict.fromkeys(own)
             if value.content is None
         ]
-        exports.places.append((place, ResidualOutput(made, sources)))
+        exports.places.append((slot, ResidualOutput(made, sources)))
 
 
 def _source(

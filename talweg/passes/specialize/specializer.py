@@ -93,17 +93,17 @@ def _of_any_kind(
             straight.forget()
     if demands.finite:  # the interpreter looks at all results
         raise SpecializationError(*reason)
-    found = []
+    values = []
     for endless in (False, True):
         straight = _with_hosts(endless, program, arguments, states, same)
         if straight is not None:
-            found.append(straight)
+            values.append(straight)
             if not straight.hosts.has_bodies():
                 break
-    if not found:
+    if not values:
         raise SpecializationError(*reason)
-    best = max(found, key=saved)
-    for straight in found:
+    best = max(values, key=saved)
+    for straight in values:
         if straight is not best:
             straight.forget()
     return best
@@ -149,17 +149,17 @@ def _specialized(
             )
             continue
         before[variable] = maker.values[slot] = Value(aval.dims, aval.dtype)
-    for place, (slot, aval) in enumerate(zip(program.inputs, arguments)):
-        if same and place in same:
-            variable = same[place]
+    for position, (slot, aval) in enumerate(zip(program.inputs, arguments)):
+        if same and position in same:
+            variable = same[position]
             maker.values[slot] = before[variable] if variable in before else hosts.starts[variable]
             continue
         if type(aval) is ResidualSpec:
-            maker.values[slot] = taken(straight, aval, place)
+            maker.values[slot] = taken(straight, aval, position)
             continue
         if hosts is not None and not is_plain(aval):
             maker.values[slot] = HostFallback(None, slot, aval)
-            hosts.arguments.append((place, maker.values[slot]))
+            hosts.arguments.append((position, maker.values[slot]))
             continue
         value = maker.values[slot] = Value(aval.dims, aval.dtype)  # type: ignore[arg-type]
         straight.inputs.append(value)
@@ -170,7 +170,7 @@ def _specialized(
         for i, s in enumerate(program.outputs)
         if i not in kept and type(maker.values[s]) not in (Value, HostFallback)
     ]
-    kept |= {place for place, _ in trees}
+    kept |= {position for position, _ in trees}
     straight.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
     hand_over(straight, [i for i in range(len(program.outputs)) if i not in kept])
     if trees:
@@ -316,11 +316,11 @@ class _Specializer:
             return constant(np.bool_(True))
         if name == "read_or_initial":
             return inputs[0]
-        rule, place = params["rule"], params.get("place")
-        if place is None and rule == "assign":
+        rule, index = params["rule"], params.get("place")
+        if index is None and rule == "assign":
             return _checked_assignment(inputs[-1], params)
         first, *rest = inputs
-        if place is None and rule in ("add", "sub") and first.dims == rest[0].dims:
+        if index is None and rule in ("add", "sub") and first.dims == rest[0].dims:
             return self.straight.apply(REGISTRY[rule], [first, *rest], {}, step.node)
         if rule == "skip" and rest[0].content is not None:
             blocks = int(rest[0].content) * RESERVED

@@ -124,9 +124,9 @@ def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> An
     if tree is None:
         return None
     if type(tree) is Stack:
-        found = tree.having(mapped(function, tree.rows, whole))
-        found.length = mapped(function, tree.length, whole)
-        return found
+        mapped_tree = tree.having(mapped(function, tree.rows, whole))
+        mapped_tree.length = mapped(function, tree.length, whole)
+        return mapped_tree
     if type(tree) in (ListSegment, SegmentedList) and not whole:
         return tree.of(*[mapped(function, part) for part in tree.parts()])
     if type(tree) is History:

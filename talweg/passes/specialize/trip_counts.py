@@ -116,9 +116,9 @@ def counted(
     """
     if condition.content is not None:
         return None if condition.content.reshape(-1)[0] else TripCount(0, {}, True)
-    found = _trips_of(condition, afters, starts, most)
-    if found is not None:
-        return found
+    trips = _trips_of(condition, afters, starts, most)
+    if trips is not None:
+        return trips
     maker = condition.maker
     if maker is None or maker.prim is not arithmetic.logical_and:
         return None

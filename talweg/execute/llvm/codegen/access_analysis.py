@@ -59,8 +59,8 @@ class AccessFacts:
             self.updates[tile] = self.updates[tile] | ops if tile in self.updates else ops
         self.tiles_read |= other.tiles_read
         self.axes |= other.axes
-        for tile, place in other.fast.items():
-            self.fast.setdefault(tile, place)
+        for tile, axis in other.fast.items():
+            self.fast.setdefault(tile, axis)
         self.vectors |= other.vectors
         self.inner |= other.inner
         self.orders += other.orders

@@ -57,19 +57,19 @@ class IRBuilder:
     def compute(self, text: str, lanes: int, depth: int) -> IRValue:
         """The value of an instruction without effects, whose operands are from `depth`."""
         scopes = self.scopes
-        found = scopes[depth].memo.get(text)
-        if found is None:
+        memoized = scopes[depth].memo.get(text)
+        if memoized is None:
             if depth < self.floor:
                 depth = self.floor
-                found = scopes[depth].memo.get(text)
-                if found is not None:
-                    return found
+                memoized = scopes[depth].memo.get(text)
+                if memoized is not None:
+                    return memoized
             self.count += 1
             name = f"%v{self.count}"
             scope = scopes[depth]
             scope.lines.append(f"  {name} = {text}")
-            found = scope.memo[text] = IRValue(name, lanes, depth)
-        return found
+            memoized = scope.memo[text] = IRValue(name, lanes, depth)
+        return memoized
 
     def recall(self, key: tuple, depth: int) -> IRValue | None:
         """The value that `keep` was told for a key of values from `depth`."""
@@ -90,16 +90,16 @@ class IRBuilder:
         while place > depth and root not in scopes[place].writes:
             place -= 1
         key = (text, self.versions.get(root, 0))
-        found = scopes[place].memo.get(key)
-        if found is None and place < self.floor:
+        loaded = scopes[place].memo.get(key)
+        if loaded is None and place < self.floor:
             place = self.floor
-            found = scopes[place].memo.get(key)
-        if found is None:
+            loaded = scopes[place].memo.get(key)
+        if loaded is None:
             self.count += 1
             name = f"%v{self.count}"
             scopes[place].lines.append(f"  {name} = {text}")
-            found = scopes[place].memo[key] = IRValue(name, lanes, place)
-        return found
+            loaded = scopes[place].memo[key] = IRValue(name, lanes, place)
+        return loaded
 
     def line(self, text: str) -> None:
         """An instruction with effects, here."""

@@ -100,8 +100,8 @@ class Indices:
                 continue
             stride += factor * part.stride
         base = self._sum(uniform) if uniform else None
-        place = LaneOffset(base, constant, stride if self.lanes > 1 else 0, step=step or 1)
-        return self._vary(place, varied) if varied else place
+        address = LaneOffset(base, constant, stride if self.lanes > 1 else 0, step=step or 1)
+        return self._vary(address, varied) if varied else address
 
     def _sum(self, terms: list[tuple[IRValue, int]]) -> IRValue:
         """The sum of products, those of outer loops first."""
@@ -109,9 +109,9 @@ class Indices:
         if len(terms) == 1:
             return self.scaled(*terms[0])
         key = tuple(terms)
-        found = code.recall(key, max([term[0].depth for term in terms]))
-        if found is not None:
-            return found
+        memoized = code.recall(key, max([term[0].depth for term in terms]))
+        if memoized is not None:
+            return memoized
         terms.sort(key=lambda term: term[0].depth)
         total = self.scaled(*terms[0])
         for value, factor in terms[1:]:
@@ -204,14 +204,14 @@ class Indices:
         divisor = atom.divisor
         floor = atom.index.smallest is None or atom.index.smallest < 0
         if inner.vector is None and (inner.base is None or inner.step % divisor == 0):
-            found = [inner.constant + offset for offset in self.offsets(inner)]
+            lanes = [inner.constant + offset for offset in self.offsets(inner)]
             if not quotient:
-                return arranged(LaneOffset(), [x % divisor for x in found])
-            place = LaneOffset()
+                return arranged(LaneOffset(), [x % divisor for x in lanes])
+            address = LaneOffset()
             if inner.base is not None:
                 base = self.divided(inner.base, divisor, True, floor, "i64")
-                place = LaneOffset(base, step=inner.step // divisor)
-            return arranged(place, [x // divisor for x in found])
+                address = LaneOffset(base, step=inner.step // divisor)
+            return arranged(address, [x // divisor for x in lanes])
         if inner.uniform:
             return LaneOffset(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
         if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):

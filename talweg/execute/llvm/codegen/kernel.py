@@ -448,8 +448,8 @@ class KernelEmitter:
         for argument in statement.arguments:
             if type(argument) is Pointer:
                 _, values = self.evaluate_indices((argument.index,))
-                place = self.indices.place(argument.index, values)
-                value = self.memory.pointer(argument.buffer, place.base, place.constant)
+                address = self.indices.place(argument.index, values)
+                value = self.memory.pointer(argument.buffer, address.base, address.constant)
                 kind = "ptr"
             elif isinstance(argument, Expr):
                 value, kind = self.values.one(argument), register(argument.dtype)

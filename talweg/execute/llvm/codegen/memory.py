@@ -71,8 +71,8 @@ class MemoryEmitter:
                 return other
             if guard.text != "true":
                 return self._guarded(buffer, index, values, guard, other)
-        place = self.indices.place(index, values, buffer.size < BOUND)
-        raw = self._raw(buffer, place)
+        address = self.indices.place(index, values, buffer.size < BOUND)
+        raw = self._raw(buffer, address)
         return from_memory(self.code, raw, buffer.dtype)
 
     def _raw(self, buffer: Buffer, place: LaneOffset) -> IRValue:
@@ -85,8 +85,8 @@ class MemoryEmitter:
         kind = memory(buffer.dtype)
         if place.stride == -1:
             start = place.constant - lanes + 1
-            found = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
-            return self.code.shuffle(found, "poison", kind, list(range(lanes))[::-1])
+            loaded = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
+            return self.code.shuffle(loaded, "poison", kind, list(range(lanes))[::-1])
         if place.stride == 2 and lanes > 2:
             return self._every_second(buffer, place, lanes, kind)
         parts = []
@@ -138,24 +138,24 @@ class MemoryEmitter:
         self, buffer: Buffer, index: Index, values: dict, guard: IRValue, other: IRValue
     ) -> IRValue:
         code, dtype = self.code, buffer.dtype
-        place = self.indices.place(index, values, buffer.size < BOUND)
-        lanes = 1 if place.uniform else self.indices.lanes
-        row = place.stride == 1 and place.vector is None and place.offsets is None
-        if guard.lanes == 1 and (place.uniform or (row and buffer.size >= lanes)):
-            start = self.indices.total(place)
+        address = self.indices.place(index, values, buffer.size < BOUND)
+        lanes = 1 if address.uniform else self.indices.lanes
+        row = address.stride == 1 and address.vector is None and address.offsets is None
+        if guard.lanes == 1 and (address.uniform or (row and buffer.size >= lanes)):
+            start = self.indices.total(address)
             start = arithmetic.select(code, guard, start, IRValue("0"), "i64")
             raw = self._plain(buffer, self.at(buffer, start), lanes)
         elif row and dtype.size >= 4:
-            return self._masked(buffer, place, guard, other)
-        elif place.uniform:
-            start = self.indices.total(place)
+            return self._masked(buffer, address, guard, other)
+        elif address.uniform:
+            start = self.indices.total(address)
             index_ = arithmetic.select(code, guard, start, IRValue("0"), "i64")
             index_ = index_ if index_.lanes > 1 else code.spread_value(index_, guard.lanes, "i64")
             raw = self._gather(buffer, LaneOffset(vector=index_, narrow=False), None)
         else:
-            raw = self._gather(buffer, place, guard)
-        found = from_memory(code, raw, dtype)
-        return arithmetic.select(code, guard, found, other, register(dtype))
+            raw = self._gather(buffer, address, guard)
+        loaded = from_memory(code, raw, dtype)
+        return arithmetic.select(code, guard, loaded, other, register(dtype))
 
     def _masked(self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue) -> IRValue:
         """A masked load of neighbours."""
@@ -182,8 +182,8 @@ class MemoryEmitter:
         asked: set[str] | None = None,
     ) -> None:
         """Says that an element will be read before long, or written, but for what was `asked`."""
-        place = self.indices.place(index, values or {}, buffer.size < BOUND)
-        pointer = self.pointer(buffer, place.base, place.constant)
+        address = self.indices.place(index, values or {}, buffer.size < BOUND)
+        pointer = self.pointer(buffer, address.base, address.constant)
         if asked is not None:
             if pointer.text in asked:
                 return
@@ -201,21 +201,21 @@ class MemoryEmitter:
         streamed: bool = False,
     ) -> None:
         """Writes a value (or one for each lane), combined by `op` with what is there."""
-        place = self.indices.place(index, values, buffer.size < BOUND)
+        address = self.indices.place(index, values, buffer.size < BOUND)
         lanes = self.indices.lanes
         kind = register(buffer.dtype)
-        if place.uniform:
+        if address.uniform:
             if value.lanes > 1 and op is None:
                 value = self.code.lane(value, lanes - 1, kind)
             if op is None or lanes == 1:
-                self._put(buffer, self.pointer(buffer, place.base, place.constant), value, op)
+                self._put(buffer, self.pointer(buffer, address.base, address.constant), value, op)
                 return
         value = self.code.spread_value(value, lanes, kind)
-        if place.stride == 1 and place.vector is None and place.offsets is None:
-            pointer = self.pointer(buffer, place.base, place.constant)
+        if address.stride == 1 and address.vector is None and address.offsets is None:
+            pointer = self.pointer(buffer, address.base, address.constant)
             self._put(buffer, pointer, value, op, streamed and op is None)
             return
-        for lane, pointer in enumerate(self._pointers(buffer, place)):
+        for lane, pointer in enumerate(self._pointers(buffer, address)):
             self._put(buffer, pointer, self.code.lane(value, lane, kind), op)
 
     def _pointers(self, buffer: Buffer, place: LaneOffset) -> list[IRValue]:

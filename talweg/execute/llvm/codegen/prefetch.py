@@ -46,21 +46,21 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
     if not wanted:
         return []
     earlier: dict[tuple[Buffer, Index], None] = {}
-    place = next(i for i, statement in enumerate(body) if statement is loop)
-    for statement in body[:place]:
+    position = next(i for i, statement in enumerate(body) if statement is loop)
+    for statement in body[:position]:
         if isinstance(statement, For) and statement.kind == "vector":
             own = {statement.axis: Index.of(loop.axis)}
             same = statement.axis.extent == loop.axis.extent
             if same:
                 reads = loads_of(statement)
                 earlier.update({(b, i.replace(own)): None for b, i in reads})
-    found = []
+    rows = []
     for buffer, index in wanted:
         step = index.coefficient(row) or 0
         size = buffer.dtype.size
         if (buffer, index) in earlier and step * size >= ROW_BYTES and buffer.nbytes > CACHED_BYTES:
-            found.append((buffer, index + step))
-    return found
+            rows.append((buffer, index + step))
+    return rows
 
 
 class PrefetchRow(NamedTuple):
@@ -92,7 +92,7 @@ def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
         return []
     inner = {part.axis for part in inside if type(part) is For}
     whole = {part.buffer for part in stores if part.op is None}
-    found: dict[tuple[Buffer, Index], PrefetchRow] = {}
+    rows: dict[tuple[Buffer, Index], PrefetchRow] = {}
     for (buffer, index), written in places.items():
         if buffer.kind == "scratch" or buffer.nbytes <= CACHED_BYTES:
             continue
@@ -105,10 +105,10 @@ def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
         size = _extent(index, inner)
         start = _later(index, loop.axis, size * buffer.dtype.size, inner)
         if start is not None:
-            old = found.get((buffer, start))
+            old = rows.get((buffer, start))
             written |= old is not None and old.written
-            found[buffer, start] = PrefetchRow(buffer, start, size, written)
-    return list(found.values())
+            rows[buffer, start] = PrefetchRow(buffer, start, size, written)
+    return list(rows.values())
 
 
 def _is_named(index: Index) -> bool:

@@ -72,12 +72,12 @@ def _known_places(
     wanted = sorted(set(numbers))
     operands = stream if block.base is None else [*stream, block.base]
     name = ("blocks", *operands, *wanted)
-    found = code.recall(name, max([x.depth for x in operands]))
-    if found is None:
-        found = code.keep(name, _blocks(code, stream, block.base, wanted))
+    memoized = code.recall(name, max([x.depth for x in operands]))
+    if memoized is None:
+        memoized = code.keep(name, _blocks(code, stream, block.base, wanted))
     each = 128 // BITS[kind]
     chosen = [each * wanted.index(number) + place for number, place in zip(numbers, places)]
-    made = _as(code, found, "i64", kind)
+    made = _as(code, memoized, "i64", kind)
     if chosen[::2] == chosen[1::2]:
         chosen = chosen[::2]  # of two neighbours
     if len(chosen) == 1:
@@ -102,9 +102,9 @@ def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOf
         return None
     if rest != Remainder(whole.index, each):
         return None
-    place = indices.place(whole.index, known)
-    regular = place.vector is None and place.offsets is None and place.stride == 1
-    return place if regular and place.base is not None else None
+    address = indices.place(whole.index, known)
+    regular = address.vector is None and address.offsets is None and address.stride == 1
+    return address if regular and address.base is not None else None
 
 
 def _shifted(
@@ -120,12 +120,12 @@ def _shifted(
     first = _as(code, _blocks(code, stream, base, [*range(count)]), "i64", kind)
     further = _as(code, _blocks(code, stream, base, [count]), "i64", kind)
     further = code.shuffle(further, "poison", kind, [*range(each), *[-1] * (lanes - each)])
-    found, both = first, first._replace(depth=max(first.depth, further.depth))
+    shifted, both = first, first._replace(depth=max(first.depth, further.depth))
     for step in range(1, each):
         moved = code.shuffle(both, further.text, kind, [*range(step, lanes + step)])
         here = binary(code, "icmp eq", turn, IRValue(str(step)), "i64")
-        found = select(code, here, moved, found, kind)
-    return found
+        shifted = select(code, here, moved, shifted, kind)
+    return shifted
 
 
 def _as(code: IRBuilder, x: IRValue, source: str, target: str) -> IRValue:
@@ -213,11 +213,11 @@ def _any_places(
             binary(code, "or", low, binary(code, "shl", high, HALF, "i64"), "i64")
             for low, high in (parts[:2], parts[2:])
         ]
-    found = parts[0]
+    words = parts[0]
     for number, part in enumerate(parts[1:], 1):
         here = binary(code, "icmp eq", word, IRValue(str(number)), "i64")
-        found = select(code, here, part, found, "i64")
-    return found if register(expr.dtype) == "i64" else convert(code, "trunc", found, "i64", "i32")
+        words = select(code, here, part, words, "i64")
+    return words if register(expr.dtype) == "i64" else convert(code, "trunc", words, "i64", "i32")
 
 
 def _own_blocks(

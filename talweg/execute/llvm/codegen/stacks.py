@@ -107,8 +107,8 @@ class Stacks:
     def give_back(self) -> None:
         """At the end, have Python take back what is too much to keep."""
         emitter = self.emitter
-        for place in self.order:
-            buffer, number = emitter.program.buffers[place], emitter.fresh()
+        for slot in self.order:
+            buffer, number = emitter.program.buffers[slot], emitter.fresh()
             size = row_bytes(buffer)
             if not size:
                 continue

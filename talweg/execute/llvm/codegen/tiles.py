@@ -194,9 +194,9 @@ class TileRegisters:
 
     def collect(self, tile: Tile, offset: int, value: IRValue) -> None:
         """Combines a vector into those that collect for element `offset`."""
-        found = self.sums[tile]
-        op = found.op
-        kind, code, lanes = found.state.kind, self.code, self.indices.lanes
+        total = self.sums[tile]
+        op = total.op
+        kind, code, lanes = total.state.kind, self.code, self.indices.lanes
         if tile.dtype.is_bool:
             value = code.spread_value(value, lanes, "i1")
             value = arithmetic.convert(code, "sext", value, "i1", kind)
@@ -204,14 +204,14 @@ class TileRegisters:
         if self.mask is not None:
             start = IRValue(identity(op, kind, is_signed(tile.dtype)))
             value = arithmetic.select(code, self.mask, value, start, kind)
-        piece = offset * found.copies + self.copy % found.copies
-        old = found.state.pieces[piece]
-        if lanes < found.lanes:
-            value = self._padded(found, value, lanes, op, is_signed(tile.dtype))
-        if found.strays is not None:
-            strays = found.strays.pieces
-            strays[piece] = self._either_stray(found, strays[piece], value)
-        found.state.pieces[piece] = self._combined(found, old, value)
+        piece = offset * total.copies + self.copy % total.copies
+        old = total.state.pieces[piece]
+        if lanes < total.lanes:
+            value = self._padded(total, value, lanes, op, is_signed(tile.dtype))
+        if total.strays is not None:
+            strays = total.strays.pieces
+            strays[piece] = self._either_stray(total, strays[piece], value)
+        total.state.pieces[piece] = self._combined(total, old, value)
 
     def _padded(self, found: Sum, value: IRValue, lanes: int, op: str, signed: bool) -> IRValue:
         kind, code = found.state.kind, self.code

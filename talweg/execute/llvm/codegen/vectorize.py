@@ -69,7 +69,7 @@ class VectorLoops:
         """Begins to collect lane by lane for those of `tiles` that all of `loop` adds to."""
         emitter = self.emitter
         facts = emitter.finder.of(loop)
-        found = []
+        opened = []
         for tile in tiles:
             ops = facts.updates.get(tile)
             if ops is None or len(ops) != 1 or tile in facts.tiles_read:
@@ -80,8 +80,8 @@ class VectorLoops:
                 continue
             if len({self.width(one) for one in inner}) == 1:
                 copies = min([self.copies(one, tile) for one in inner])
-                found.append(emitter.tiles.open_sum(tile, op, self.width(inner[0]), copies))
-        return found
+                opened.append(emitter.tiles.open_sum(tile, op, self.width(inner[0]), copies))
+        return opened
 
     def summing(self, loop: For, tile: Tile) -> list[For]:
         """The vector loops in `loop` that combine all their values into one of the tile's."""

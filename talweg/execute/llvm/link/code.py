@@ -148,7 +148,7 @@ def object_files(
     `give(add)` calls `add` with the text of each; while it makes the next, that one is compiled.
     """
     keys: list[bytes] = []
-    found: dict[int, bytes] = {}
+    objects: dict[int, bytes] = {}
     with contextlib.ExitStack() as closing:
         crew: Any = None
 
@@ -157,7 +157,7 @@ def object_files(
             keys.append(key(text, quick))
             known = None if anew else cache.get(keys[-1])
             if known is not None:
-                found[len(keys) - 1] = known
+                objects[len(keys) - 1] = known
                 return
             if crew is None:
                 crew = closing.enter_context(compiler().CompileWorkers(quick))
@@ -166,8 +166,8 @@ def object_files(
         give(add)
         for number, made in crew.finish().items() if crew is not None else ():
             cache.put(keys[number], made)
-            found[number] = made
-    return [found[number] for number in range(len(keys))]
+            objects[number] = made
+    return [objects[number] for number in range(len(keys))]
 
 
 def object_file(text: str, quick: bool = False, anew: bool = False) -> bytes:

@@ -184,8 +184,8 @@ def _filled(found: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[
     for name, at in stubs.items():
         address = symbols.get(name) or address_in_process(name)
         block[at : at + _STUB] = (_JUMP + address.to_bytes(8, "little")).ljust(_STUB, b"\0")
-    for start, place, kind, symbol, addend in filled:
-        at = start + place
+    for start, offset, kind, symbol, addend in filled:
+        at = start + offset
         struct.pack_into("<i", block, at, _target(kind, symbol, starts, stubs) + addend - at)
     places = {
         symbol.name: starts[symbol.section] + symbol.value

@@ -198,8 +198,8 @@ class Executable:
                 frame.table[self.layout.places[buffer]] = array.ctypes.data
         for buffer, array in zip(self.outputs, results):
             frame.table[self.layout.places[buffer]] = array.ctypes.data
-        for place, whole, offset in self.layout.parts:
-            frame.table[place] = frame.table[whole] + offset
+        for position, whole, offset in self.layout.parts:
+            frame.table[position] = frame.table[whole] + offset
         the_team().launch(frame.address)
         if frame.get("failed"):
             self._raise()
@@ -263,15 +263,15 @@ def compiled(
         symbols[name] = the_team().addresses[name]
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else key_of_code(key)
-    found = None if kept_under is None else cache.get(kept_under)
-    if found is not None:
+    cached = None if kept_under is None else cache.get(kept_under)
+    if cached is not None:
         with contextlib.suppress(*code.DAMAGED):
-            return code.LoadedCode(found, symbols, kept=True)
+            return code.LoadedCode(cached, symbols, kept=True)
     if not emit:
         raise MissingError(key)
-    made, found = generate.compiled(program, symbols)
+    made, cached = generate.compiled(program, symbols)
     if kept_under is not None:
-        cache.put(kept_under, found)
+        cache.put(kept_under, cached)
     return made
 
 
@@ -310,12 +310,12 @@ def _work(blocks: Iterable) -> _Work:
     total = shared = barriers = 0.0
     for block in blocks:
         if type(block) is Kernel:
-            found = cost.cost(block)
-            effort = found.flops + found.bytes_moved
+            costs = cost.cost(block)
+            effort = costs.flops + costs.bytes_moved
             is_shared = any(type(part) is For and part.kind == "parallel" for part in block.body)
             each, rounds = _Work(effort, effort * is_shared, 1.0), 1
         else:
-            each = _work([inner for found in inner_lists(block) for inner in found])
+            each = _work([inner for costs in inner_lists(block) for inner in costs])
             rounds = 1
             if type(block) is Repeat:
                 rounds = block.axis.extent if block.flag is None else min(block.axis.extent, ROUNDS)

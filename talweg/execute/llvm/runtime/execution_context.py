@@ -137,8 +137,10 @@ class HostCalls:
                 self.stacks.put_rows(buffer, result)
                 continue
             if np.shape(result) != tuple(buffer.shape):
-                found = f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
-                raise InternalError(None, None, found)
+                difference = (
+                    f"{block.name} gave {np.shape(result)} instead of {tuple(buffer.shape)}"
+                )
+                raise InternalError(None, None, difference)
             self._view(buffer)[...] = result
 
     def _array(self, buffer: Buffer, copy: bool) -> NDArray:

@@ -131,10 +131,10 @@ def text() -> str:
         thread_pool_jobs.HOST,
         interrupts.POLL,
     ]
-    found = "\n".join(parts).replace("$PAUSE", pause())
+    module = "\n".join(parts).replace("$PAUSE", pause())
     for prefix, table in (("team", TEAM), ("slot", SLOT), ("frame", FRAME)):
         for name, offset in table.items():
-            found = found.replace(f"${prefix}.{name}$", str(offset))
+            module = module.replace(f"${prefix}.{name}$", str(offset))
     numbers = {
         "$SLOTS": SLOTS,
         "$LINE": CACHE_LINE,
@@ -148,8 +148,8 @@ def text() -> str:
         "$MONOTONIC": 6 if sys.platform == "darwin" else 1,
     }
     for name, number in numbers.items():
-        found = found.replace(name, str(number))
-    return found
+        module = module.replace(name, str(number))
+    return module
 
 
 _DECLARATIONS = """
