@@ -454,11 +454,8 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         >>> graph.shared_work()[0].split(":")[0]
         'Sqrt, asked for 2 times'
         """
-        asked = [
-            (count, node)
-            for node, count in self.table.asked.items()
-            if node.operands and node.prim.role is not Role.PROJECTION
-        ]
+        counts = self.table.asked.items()
+        asked = [(n, x) for x, n in counts if x.operands and x.prim.role is not Role.PROJECTION]
         asked.sort(key=lambda pair: -pair[0])
         return [
             f"{self.operation_name(node)}, asked for {count} times: {describe(node.origin)}"
