@@ -16,7 +16,7 @@ from talweg.graph.symbol import Symbol
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.source import (
-    Counter,
+    CountingSource,
     FromGenerator,
     RandomNumbers,
     Range,
@@ -111,7 +111,7 @@ class Making:
         name: str | None = None,
     ) -> Any:
         """start, start + step, ... without end."""
-        return cls.of(Counter(start, step, as_dtype(dtype)))
+        return cls.of(CountingSource(start, step, as_dtype(dtype)))
 
     @classmethod
     def random(

@@ -210,7 +210,7 @@ class Range(Stage):
         return Rows(take, one, counting(0, len(numbers)), len(numbers))
 
 
-class Counter(Stage):
+class CountingSource(Stage):
     """start, start + step, ... for ever."""
 
     name = "_ScanDataset"
