@@ -18,7 +18,7 @@ from talweg.core.dtypes import float32, int32, int64
 from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
-from talweg.prims.layout import like, pad, sliced_size
+from talweg.prims.layout import broadcast_to, like, pad, sliced_size
 from talweg.prims.rounding import mod
 
 if TYPE_CHECKING:
@@ -352,8 +352,8 @@ class broadcast_by:
 
     def numpy(x: np.ndarray, shape, *, dims):
         wanted = tuple(shape.tolist())
-        later("broadcast_to").infer(Aval(np.shape(x), float32), shape=wanted)
-        return later("broadcast_to").numpy(np.asarray(x), shape=wanted)
+        broadcast_to.infer(Aval(np.shape(x), float32), shape=wanted)
+        return broadcast_to.numpy(np.asarray(x), shape=wanted)
 
     def transpose_x(g, x, shape, *, dims):
         return later("sum_like")(g, x)

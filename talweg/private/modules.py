@@ -14,10 +14,16 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import implement_hook, look_up
+from talweg.core.lazy import LazyModule
 from talweg.private.contents import CONTENTS, MODULES
+
+if TYPE_CHECKING:
+    from talweg.raw import ops as raw_ops
+else:
+    raw_ops = LazyModule("talweg.raw.ops")
 
 # Classes that libraries recognise by the module that TensorFlow has them in.
 CLASSES = {
@@ -78,7 +84,7 @@ def is_of_operations(name: str) -> bool:
 @cache
 def operations() -> dict[str, str]:
     """The operations of `tf.raw_ops` by their names in Python."""
-    rows = importlib.import_module("talweg.raw.ops").rows()
+    rows = raw_ops.rows()
     return {snake_case(row.name): row.name for row in rows}
 
 
