@@ -12,6 +12,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.roles import Role
 from talweg.core.value import IndexedSlices
 from talweg.eager.tape import GradientTape
+from talweg.graph.graph import OVERRIDDEN
 from talweg.graph.node import Node
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -21,6 +22,7 @@ from talweg.prims.calls import with_rule
 if TYPE_CHECKING:
     from talweg.graph.graph import Graph
 
+EVERYWHERE = "everywhere:"  # before names of derivatives that `override_everywhere` gave
 _registered: dict[str, Callable[..., Any] | None] = {}
 
 
@@ -58,6 +60,16 @@ def _register(name: str, function: Callable[..., Any] | None) -> None:
     if name in _registered:
         raise KeyError(f"Registering two gradient with name '{name}'!  [TW304]")
     _registered[name] = function
+
+
+def override_everywhere(op_type: str, function: Callable[..., Any] | None) -> None:
+    """Give operations of a type another derivative in graphs made from now on; None: their own."""
+    name = EVERYWHERE + op_type
+    if function is None:
+        OVERRIDDEN.pop(op_type, None)
+    else:
+        _registered[name] = function
+        OVERRIDDEN[op_type] = name
 
 
 @export("no_gradient")
@@ -131,7 +143,10 @@ def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: 
     if name not in _registered:
         raise LookupError(f"No gradient defined for operation (op type: {name})  [TW304]")
     inputs = [graph.symbol(source) for source in node.operands]
-    own = [results] if single else list(results)
+    own, rule = [results] if single else list(results), RegisteredRule(name, node)
     with dispatch.only(()):
-        found = with_rule(*own, *inputs, rule=RegisteredRule(name, node), count=len(own))
+        found = with_rule(*own, *inputs, rule=rule, count=len(own))
+    if name.startswith(EVERYWHERE):  # `gradient_override_map` does not hold for tapes
+        params = {"rule": rule, "count": len(own)}
+        graph.replaced = (with_rule, (*own, *inputs), found, params)
     return found[0] if single else tuple(found)

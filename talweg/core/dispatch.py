@@ -116,6 +116,12 @@ def bind(prim: Primitive, operands: tuple, params: dict) -> Any:
             state.observer.applied(prim, operands, results, params)
     else:
         results = interpreter.bind(prim, operands, params)
+        replaced = getattr(interpreter, "replaced", None)
+        if replaced is not None:  # the derivative of a registry holds for tapes, too
+            interpreter.replaced = None
+            for recorder in context.recorders:
+                recorder.record(*replaced)
+            return results
     for recorder in context.recorders:
         recorder.record(prim, operands, results, params)
     return results

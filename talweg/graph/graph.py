@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
 _NUMBERS = frozenset((int, float, complex, bool))
+OVERRIDDEN: dict[str, str] = {}  # types of operations with other derivatives in all new graphs
 
 
 def freeze(value: object) -> Any:
@@ -60,6 +61,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     """
 
     building_function = False
+    replaced: tuple | None = None  # the application that tapes record for the last one
     closed = False  # whether it is a body that is complete
     shares_collections = False  # whether its collections are those of the graph around
 
@@ -85,7 +87,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         self.collections: dict[Any, list] = {}
         self.controls: tuple[Node, ...] = ()
         self.extras: dict[str, Any] = {}  # what upper layers keep with a graph
-        self.overrides: dict[str, str] = {}  # type of operation -> its derivative
+        self.overrides: dict[str, str] = dict(OVERRIDDEN)  # type of operation -> its derivative
         self.numbers: dict[tuple, Node] = {}  # Python numbers met lately
         self._scalars: dict[tuple, Node] = {}
         self._arrays: Any = weakref.WeakValueDictionary()  # contents of constants, by digest

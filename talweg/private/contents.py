@@ -58,6 +58,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     **layer_modules(),
     "python.framework.ops": {
         "convert_to_tensor": "convert_to_tensor",
+        "_gradient_registry": "talweg.private.gradient_registry:GRADIENT_REGISTRY",
         "device": "device",
         "colocate_with": "compat.v1.colocate_with",
         **at(
@@ -185,6 +186,8 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "_safe_scalar_div": f"{FIRST}:safe_scalar_div",
         "metric_variable": f"{FIRST}:metric_variable",
     },
+    "python.eager.backprop": at("talweg.private.gradient_registry", "record_gradient"),
+    "python.eager.execute": at("talweg.private.gradient_registry", "record_gradient"),
     "python.ops.confusion_matrix": {
         "remove_squeezable_dimensions": f"{FIRST}:squeezed_labels",
     },
