@@ -31,6 +31,17 @@ WIDE = {"float32": np.float64, "complex64": np.complex128}
 STEP = 1e-6
 
 
+def fitted(case: Case, arrays: list) -> list:
+    """Operands that belong together: of a pooling's derivative the third is its result.
+
+    What kernels make of others is not promised, and it is not the same once machine code has taken
+    the place of a NumPy kernel that was slow.
+    """
+    if case.prim.name in ("max_pool_gather", "max_pool_scatter"):
+        arrays[2] = REGISTRY["max_pool"].numpy(arrays[1], **case.params())
+    return arrays
+
+
 @dataclass
 class Case:
     """One primitive with one of its samples."""
@@ -74,7 +85,7 @@ class Case:
             if wide and array.dtype.name in WIDE:
                 array = array.astype(WIDE[array.dtype.name])
             found.append(array)
-        return found
+        return fitted(self, found)
 
     def params(self) -> dict:
         return self.sample.params

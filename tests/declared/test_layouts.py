@@ -16,8 +16,8 @@ from talweg.core.errors import OpError
 from talweg.eager.tensor import wrap
 from talweg.transform import batch
 from tests.declared import harness
+from tests.declared.harness import fitted
 from tests.declared.layouts import LAYOUTS, laid, plain
-from tests.lower.test_declared import fitted
 
 PURE = [case for case in harness.cases() if case.prim.effect is None]
 COMPARED: Counter = Counter()

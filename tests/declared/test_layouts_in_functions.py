@@ -18,9 +18,9 @@ from talweg.core import settings
 from talweg.core.dtypes import of_numpy
 from talweg.eager.tensor import wrap
 from tests.declared import harness
+from tests.declared.harness import fitted
 from tests.declared.layouts import LAYOUTS, laid, plain
 from tests.lower.declared import tolerance_of
-from tests.lower.test_declared import fitted
 
 CASES = [case for case in harness.cases() if case.prim.effect is None and case.number == 0]
 VIEWS = ("transposed", "rotated", "strided", "reversed")

@@ -18,7 +18,7 @@ from talweg.core.primitive import REGISTRY
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.fusion.inline import is_plain
 from talweg.passes.specialize.program import SpecializationError, StaticProgram
-from tests.declared.harness import Case, cases
+from tests.declared.harness import Case, cases, fitted
 from tests.lower import declared
 
 # What runs as the NumPy kernel, called from the program, and why: `complex` numbers;
@@ -67,13 +67,6 @@ def has_strings(case: Case) -> bool:
 CASES = [case for case in cases() if case.prim.effect is None and not has_strings(case)]
 FIRST = {case.prim.name: case for case in CASES if case.number == 0}
 LOOPS = [case for name, case in FIRST.items() if name not in HOST_ONLY | VALUES]
-
-
-def fitted(case: Case, arrays: list) -> list:
-    """Operands that belong together: of a pooling's derivative the third is its result."""
-    if case.prim.name in ("max_pool_gather", "max_pool_scatter"):
-        arrays[2] = REGISTRY["max_pool"].numpy(arrays[1], **case.params())
-    return arrays
 
 
 def fits(case: Case, arrays: list) -> bool:

@@ -11,8 +11,9 @@ from talweg.core.primitive import REGISTRY
 from talweg.execute.xla import engine
 from talweg.execute.xla.emitter import has_form
 from talweg.passes.specialize.program import SpecializationError, StaticProgram
+from tests.declared.harness import fitted
 from tests.lower import declared
-from tests.lower.test_declared import CASES, VALUES, fitted
+from tests.lower.test_declared import CASES, VALUES
 from tests.xla import compare
 
 TOGETHER = 24
