@@ -124,14 +124,14 @@ class ReplicatedFunction:
         concrete: the trace, if it was made already; known: values of the tensors of the graph
         around it that it uses, by id.
         """
-        parts = [part_of(index, (tuple(args), dict(kwargs))) for index in range(self.count)]
+        given = [part_of(index, (tuple(args), dict(kwargs))) for index in range(self.count)]
         if concrete is None:
-            concrete, taken = self.trace(*parts[0])
+            concrete, taken = self.trace(*given[0])
         else:
-            own, named = parts[0]
+            own, named = given[0]
             taken = Taken([*self._function._bind(own, named)])
         tensors = [taken.tensors]
-        for own, named in parts[1:]:
+        for own, named in given[1:]:
             other = Taken([*self._function._bind(own, named)])
             if other.key != taken.key:
                 raise NotTracedOnceError("replicas have arguments of different sizes")
@@ -144,12 +144,13 @@ class ReplicatedFunction:
         if len(concrete.body.outputs) != len(outputs):
             raise AssertionError("results are missing")
         alike = self.alike(concrete)
-        shared = [wrap(mesh.part(x, 0)[()]) if same else None for x, same in zip(outputs, alike)]
-        found = []
-        for number in range(self.count):
-            pairs = zip(outputs, shared)
-            own = [wrap(mesh.part(x, number)[()]) if y is None else y for x, y in pairs]
-            found.append(concrete._pack(own))
+        rows = [[wrap(x[()]) for x in mesh.parts(array)] for array in outputs]
+        for same, parts in zip(alike, rows):
+            if same:
+                parts[1:] = parts[:1] * (self.count - 1)
+        found = [concrete._pack(list(own)) for own in zip(*rows)]
+        if not rows:
+            found = [concrete._pack([]) for _ in range(self.count)]
         return regroup(found)
 
     def _run(self, concrete: Any, columns: list, outside: list, mesh: Any) -> list:

@@ -18,6 +18,7 @@ Y = X @ np.array([[1.0], [-2.0], [0.5]], "float32")
 IMAGES = RANDOM.normal(size=(72, 12, 12, 1)).astype("float32")
 KINDS = RANDOM.integers(0, 4, 72)
 PROGRAMS = {}
+RECORDED = ("replicas_in_a_training_loop", "replicas_with_normalization")
 
 
 def program(function):
@@ -240,6 +241,15 @@ def executable_of(executable, arguments):
         return engine.jitted(executable._everywhere(), arguments)
 
 
+def recorded(name):
+    """The losses that a program of Keras's gives on two devices."""
+    from tests.keras_models.programs import replicas, support  # noqa: F401 -- registers programs
+
+    tf.keras.utils.set_random_seed(1)
+    tf.keras.backend.clear_session()
+    return support.PROGRAMS[name](tf, tf.keras)
+
+
 def main():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
@@ -266,6 +276,7 @@ def main():
             "float16": fitted(network(strategy, policy="mixed_float16"), 64, 1),
         }
         one = tf.distribute.MirroredStrategy(["CPU:0"])
+        said["recorded"] = {name: recorded(name) for name in RECORDED}
         said["float16 alone"] = fitted(network(one, policy="mixed_float16"), 64, 1)
     print(json.dumps([found, said]))
 

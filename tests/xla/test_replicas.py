@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("jax", reason="the third executor is an extra")
 
 ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ("replicas_in_a_training_loop", "replicas_with_normalization")
 NAMES = (
     "custom_loop",
     "keras_network",
@@ -76,6 +77,12 @@ def test_errors_are_those_of_replicas_in_turn(results):
 
 def test_a_replica_that_meets_nobody_is_an_error_and_no_wait(results):
     assert results[1]["alone"] == "RuntimeError"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_keras_gives_what_was_recorded_under_tensorflow(results, name):
+    wanted = json.loads((ROOT / "tests/keras_models/data/losses.json").read_text())[name]
+    np.testing.assert_allclose(results[1]["recorded"][name], wanted, 1e-4, 1e-4)
 
 
 def test_mixed_precision_with_loss_scaling(results):

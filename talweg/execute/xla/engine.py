@@ -188,6 +188,10 @@ class ReplicaMesh:
         found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
         return [shard.data for shard in found]
 
+    def parts(self, array: Any) -> list:
+        """The arrays of all replicas, as those of NumPy."""
+        return [np.asarray(row)[0] for row in self.rows_of(array)]
+
     def part(self, array: Any, replica: int) -> Any:
         """The array of one replica, as one of NumPy."""
         return np.asarray(self.rows_of(array)[replica])[0]
