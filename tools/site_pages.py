@@ -70,7 +70,7 @@ def full(space: str, short: str) -> str:
 def signature_of(value: Any) -> str:
     """The signature of a function, or nothing."""
     try:
-        return re.sub(r"'([^']*)'", r"\1", str(inspect.signature(value)))
+        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
     except (TypeError, ValueError):
         return ""
 

@@ -18,8 +18,10 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from talweg.api.export import V1, look_up, shared_with_v1
 from talweg.api.names.known import KERAS, absent, alike, describe, resolve
@@ -28,6 +30,9 @@ from talweg.api.table import TABLE
 from talweg.command.launch import FINE, FOUND, first_uses
 from talweg.command.program import UsageError, find
 from talweg.command.uses import NameUse, read
+
+WIDTH = 100
+QUOTED = re.compile(r"(: |-> )'([^']*)'")  # annotations, which are texts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -157,10 +162,7 @@ def one(name: str, as_json: bool) -> int:
     """Print all that is known of one name."""
     value = look_up(name)
     origin = TABLE.get(name) or TABLE.get(shared_with_v1(name) or "", "")
-    try:
-        signature = f"tf.{name}{inspect.signature(value)}"
-    except (TypeError, ValueError):
-        signature = f"tf.{name}"
+    signature = signature_text(f"tf.{name}", value)
     others = [
         other
         for other in TABLE
@@ -179,6 +181,25 @@ def one(name: str, as_json: bool) -> int:
     also = f"also: {', '.join(row['also'])}\n" if others else ""
     print(f"{signature}\n\n{row['description']}\n\n{also}defined in: {origin}")
     return FINE
+
+
+def signature_text(name: str, value: Any) -> str:
+    """A function's name with its parameters, a line for each where they do not fit into one."""
+    try:
+        text = f"{name}{inspect.signature(value)}"
+    except (TypeError, ValueError):
+        return name
+    text = without_quotes(text)
+    if len(text) <= WIDTH:
+        return text
+    parameters = inspect.signature(value).parameters.values()
+    lines = "".join([f"    {without_quotes(str(each))},\n" for each in parameters])
+    return f"{name}(\n{lines}{text[text.rindex(')') :]}"
+
+
+def without_quotes(signature: str) -> str:
+    """A signature whose annotations are texts, as it stands in a program."""
+    return QUOTED.sub(r"\1\2", signature)
 
 
 def of_program(options: argparse.Namespace) -> int:

@@ -66,6 +66,13 @@ def test_ops_finds_names(capsys):
     assert any(row["name"] == "tf.nn.softmax" for row in json.loads(capsys.readouterr().out))
 
 
+def test_signatures_are_as_they_are_written(capsys):
+    assert main(["ops", "tf.nn.conv2d"]) == 0
+    told = capsys.readouterr().out
+    assert "    data_format: str = 'NHWC'," in told or "data_format: str | None = 'NHWC'" in told
+    assert ": '" not in told.split("\n\n")[0]
+
+
 def test_ops_knows_what_is_not_there(capsys):
     for word in ("raw_ops.TPUCompile", "TPUCompile", "tf.tpu.XLAOptions", "XLAOptions"):
         assert main(["ops", word]) == 1
