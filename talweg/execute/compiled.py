@@ -19,6 +19,7 @@ from talweg.execute import heap, interpret, manifest
 from talweg.execute.donation import exclusive
 from talweg.execute.drawing import Drawing, reserved
 from talweg.execute.llvm.runtime.executable import MissingError
+from talweg.execute.llvm.runtime.sharing import fair_share
 from talweg.execute.stage_dump import Stages
 from talweg.graph.node import Node
 from talweg.kernels.variable_updates import UpdateRule
@@ -80,6 +81,8 @@ class Compiled:
         self._guard = self.lowered.guard
         self._writes = [(variable, self._shared[variable]) for variable in self._written]
         aside = self.hosted is not None or self._exports is not None
+        known = self.executable.known
+        self._shares = known.threads > 1 and known.waits  # the cores with others
         self._direct = not (self._streams or self._forms or aside)
 
     def _made(
@@ -110,6 +113,8 @@ class Compiled:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
             self.last = (list(arguments), state)
+        if self._shares:
+            fair_share.apply(self.executable)
         if self._direct:
             return self._call_directly(program, arguments, state)
         if self._exports is None:

@@ -99,6 +99,7 @@ class Executable:
         self.routines, self.releases, self.threads, self.waits, self.plan = self.known
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
+        self.in_use = self.threads  # threads that its frames have
         self.code = compiled(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
         self.layout.set("release", int(self.releases))
@@ -164,7 +165,7 @@ class Executable:
         the_team().ensure(self.threads)
         frame = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
         frame.set("run", self.code.addresses["run"])
-        frame.set("threads", self.threads)
+        frame.set("threads", self.in_use)
         frame.set("waits", self.waits)
         frame.set("blas", bool(self.routines))
         with self._lock:
@@ -173,6 +174,13 @@ class Executable:
             else:
                 self.layout.set("frames", frame.address)
             self.frames.append(frame)
+
+    def use(self, threads: int) -> None:
+        """Run on so many threads from now on, at most as many as it was planned for."""
+        with self._lock:
+            self.in_use = threads
+            for frame in self.frames:
+                frame.set("threads", threads)
 
     def _raise(self) -> None:
         """Raise what a host call has raised in this thread."""
