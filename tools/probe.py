@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import random
 import resource
 import sys
@@ -20,6 +21,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,9 +41,28 @@ class Count:
     """What came of the inputs of one format."""
 
     def __init__(self) -> None:
-        self.inputs, self.values, self.seconds = 0, 0, 0.0
+        self.inputs, self.values, self.seconds, self.memory = 0, 0, 0.0, 0
         self.errors: collections.Counter[str] = collections.Counter()
         self.faults: collections.Counter[str] = collections.Counter()
+
+
+@contextlib.contextmanager
+def measured(count: Count) -> Iterator[None]:
+    """Note by how much the memory of this process grows at most (Linux tells)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the most is what it is now
+    except OSError:
+        yield
+        return
+    before = status("VmRSS")
+    yield
+    count.memory = max(count.memory, status("VmHWM") - before)
+
+
+def status(name: str) -> int:
+    """Megabytes that the system has under a name of `/proc/self/status`."""
+    text = Path("/proc/self/status").read_text()
+    return int(text.split(f"{name}:")[1].split()[0]) >> 10
 
 
 def probe(name: str, seed: int, count: Count) -> None:
@@ -101,12 +122,13 @@ PROBES = {**dict.fromkeys(FORMATS, probe), "indices": probe_indices, "threads": 
 def table(counts: dict[str, Count]) -> str:
     """The counts as a table in Markdown."""
     lines = [
-        "| format | inputs | values | right errors | wrong |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| format | inputs | values | right errors | wrong | MB more at most |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, count in counts.items():
         right, wrong = sum(count.errors.values()), sum(count.faults.values())
-        lines.append(f"| {name} | {count.inputs} | {count.values} | {right} | {wrong} |")
+        cells = (name, count.inputs, count.values, right, wrong, count.memory)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
@@ -132,7 +154,8 @@ def main() -> int:
             for name in names:
                 if time.monotonic() > end:
                     break
-                PROBES[name](name, seed, counts[name])
+                with measured(counts[name]):
+                    PROBES[name](name, seed, counts[name])
             seed += 1
     print(table(counts))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

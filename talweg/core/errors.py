@@ -6,6 +6,7 @@ way out; it ends in a code (``TW204``) that stands in `CATALOGUE`.
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 from talweg.core.provenance import describe, user_origin
@@ -297,3 +298,12 @@ def value_error(code: str, happened: str, expected: str = "", hint: str = "") ->
 def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> TypeError:
     """A TypeError with a composed message; the caller raises it."""
     return TypeError(compose(code, happened, expected, hint))
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether an error is want of memory: MemoryError, or a library that there is no room for."""
+    if isinstance(error, MemoryError):
+        return True
+    if not isinstance(error, (ImportError, OSError)):
+        return False
+    return getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error)

@@ -19,6 +19,7 @@ _CLASSES = {
     errno.EROFS: errors.PermissionDeniedError,
     errno.ENOTEMPTY: errors.FailedPreconditionError,
     errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOMEM: errors.ResourceExhaustedError,
     **dict.fromkeys(_FULL, errors.ResourceExhaustedError),
 }
 

@@ -21,7 +21,7 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from talweg.core import settings
-from talweg.core.errors import ResourceExhaustedError, compose
+from talweg.core.errors import ResourceExhaustedError, compose, lacks_memory
 from talweg.core.provenance import ROOT
 
 T = TypeVar("T")
@@ -96,8 +96,10 @@ def users(frames: list[TracebackType], inside: bool = True) -> list[TracebackTyp
     """Those entries that are the user's; `inside`: whether talweg is what called the first."""
     kept = []
     for frame in frames:
-        file = frame.tb_frame.f_code.co_filename
-        inside = is_own(file) or (inside and is_called(file))
+        code = frame.tb_frame.f_code
+        file, is_text = code.co_filename, code.co_name == "<module>"  # text that a library runs
+        called = is_called(file) or (is_text and file == "<string>")
+        inside = is_own(file) or (inside and called)
         if not inside:
             kept.append(frame)
     return kept
@@ -109,7 +111,7 @@ def pass_out(error: Exception) -> None:
     if caller is not None and is_own(caller.f_code.co_filename):
         return  # a boundary farther out will do it
     frames = frames_of(error.__traceback__)
-    if isinstance(error, MemoryError) and is_own_or_called(frames):
+    if lacks_memory(error) and is_own_or_called(frames):
         names = [frame.tb_frame.f_code.co_name for frame in frames]
         name = next((name for name in names if name not in _WRAPPERS), "talweg")
         text = compose("TW209", f"{name}: not enough memory: {error}".removesuffix(": "))

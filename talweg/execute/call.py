@@ -14,7 +14,14 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy, variant
-from talweg.core.errors import InternalError, OpError, ResourceExhaustedError, compose, invalid
+from talweg.core.errors import (
+    InternalError,
+    OpError,
+    ResourceExhaustedError,
+    compose,
+    invalid,
+    lacks_memory,
+)
 from talweg.kernels.progression import refused_size
 
 if TYPE_CHECKING:
@@ -117,7 +124,7 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
             return run_anywhere(prim.numpy, *arrays, **params)
         if isinstance(error, OpError):
             raise error
-        if isinstance(error, MemoryError):
+        if lacks_memory(error):
             text = compose("TW209", f"{prim.name}: not enough memory: {error}")
             raise ResourceExhaustedError(None, None, text) from None
         inferred = _infer(prim, arrays, params)

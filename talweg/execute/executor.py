@@ -24,7 +24,12 @@ import numpy as np
 
 from talweg.core import forks, settings
 from talweg.core.dropping import drop_oldest
-from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, invalid
+from talweg.core.errors import (
+    FailedPreconditionError,
+    ResourceExhaustedError,
+    invalid,
+    lacks_memory,
+)
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret, stage_dump
 from talweg.execute.background import background
@@ -337,7 +342,7 @@ def compile_program(program: Program, arguments: list, state: Any, anew: bool = 
         with faults.part("the compiled program", compiled.MissingError, SpecializationError):
             return compiled.Compiled(program, arguments, state, anew=anew)
     except ImportError as error:
-        if not faults.is_missing_llvm(error):
+        if not faults.is_missing_llvm(error) and not lacks_memory(error):
             raise
         return _refused(program, error)
     except compiled.MissingError:

@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -25,6 +26,7 @@ except ImportError:  # Windows: an open file cannot be deleted there
     fcntl = None
 
 SUFFIX = ".part"
+LONGEST = 230  # bytes of a name that leave room for what temporary files have more
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h>, <sys/stdio.h>
 
 
@@ -104,9 +106,9 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
 
 def _new_file(path: str) -> tuple[str, BinaryIO]:
     """A new file beside `path`, locked: its name, and itself."""
-    folder, name = os.path.split(path)
+    folder = os.path.dirname(path)
     while True:
-        handle, temporary = tempfile.mkstemp(SUFFIX, f".{name}.", folder or ".")
+        handle, temporary = tempfile.mkstemp(SUFFIX, _start(path), folder or ".")
         file = os.fdopen(handle, "wb")
         try:
             if not try_lock(file) or os.path.samestat(os.fstat(handle), os.stat(temporary)):
@@ -117,6 +119,14 @@ def _new_file(path: str) -> tuple[str, BinaryIO]:
             file.close()
             raise
         file.close()
+
+
+def _start(path: str) -> str:
+    """What the names of temporary files for `path` begin with: no name has over 255 bytes."""
+    name = os.path.basename(path)
+    if len(os.fsencode(name)) > LONGEST:
+        name = f"{name[:40]}.{zlib.crc32(os.fsencode(name)):08x}"
+    return f".{name}."
 
 
 def try_lock(file: BinaryIO | int) -> bool:
@@ -132,8 +142,7 @@ def try_lock(file: BinaryIO | int) -> bool:
 
 def sweep(path: str) -> None:
     """Delete temporary files and folders for `path` whose writers are dead."""
-    folder, name = os.path.split(path)
-    start = f".{name}."
+    folder, start = os.path.dirname(path), _start(path)
     with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX):
@@ -163,16 +172,15 @@ def partial_folder(path: str) -> Iterator[str]:
     is killed between two steps leaves the old folder as `.NAME.XXXX.part.old`.
     """
     path = os.path.realpath(checked_name(path))
-    parent, name = os.path.split(path)
-    part = ""
+    parent, part = os.path.dirname(path), ""
     try:
         make_folder(parent)
         sweep(path)
-        part = tempfile.mkdtemp(SUFFIX, f".{name}.", parent)
+        part = tempfile.mkdtemp(SUFFIX, _start(path), parent)
         with _locked(part) if fcntl is not None else contextlib.nullcontext():
             yield part
             _keep_others(part, path)
-            _sync_tree(part)
+            sync_tree(part)
             os.chmod(part, 0o777 & ~_umask())
             _exchange(part, path)
         sync_folder(parent)
@@ -199,7 +207,7 @@ def _keep_others(part: str, folder: str) -> None:
                     shutil.copy2(entry.path, own, follow_symlinks=False)
 
 
-def _sync_tree(folder: str) -> None:
+def sync_tree(folder: str) -> None:
     """Have all files of a folder on the disk."""
     for below, _, names in os.walk(folder):
         for name in names:

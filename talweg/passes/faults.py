@@ -11,7 +11,7 @@ import logging
 from typing import Any
 
 from talweg.core import settings
-from talweg.core.errors import InternalError, ResourceExhaustedError, compose
+from talweg.core.errors import InternalError, ResourceExhaustedError, compose, lacks_memory
 
 SENT_IN = (
     "run it again with TALWEG_EXECUTOR=llvm and TALWEG_DUMP=a_folder, and report it with this "
@@ -44,7 +44,7 @@ class part:  # noqa: N801 -- a context manager, without contextlib's frames in t
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if not isinstance(error, Exception) or isinstance(error, self.honest):
             return
-        if not is_missing_llvm(error):
+        if not is_missing_llvm(error) and not lacks_memory(error):
             raise fault(self.name, error) from error
 
 

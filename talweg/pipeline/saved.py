@@ -20,6 +20,7 @@ import numpy as np
 
 from talweg.core.errors import (
     AlreadyExistsError,
+    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     OpError,
@@ -67,7 +68,24 @@ class FileCache(PassOn):
         return first
 
     def _reading(self) -> Next:
-        return _records(self.layout, [f"{self.path}.data-00000-of-00001"], "")
+        about = _checked(
+            Path(f"{self.path}.index"), {key: _FIELDS[key] for key in ("spec", "count")}
+        )
+        path, count = f"{self.path}.data-00000-of-00001", about["count"]
+        source, seen = _records(self.layout, [path], ""), 0
+
+        def step() -> tuple:
+            nonlocal seen
+            try:
+                flat = source()
+            except End:
+                if seen != count:
+                    raise damaged(f"it has {seen} elements of {count}", path) from None
+                raise
+            seen += 1
+            return flat
+
+        return step
 
     def _writing(self, run: IterationRun) -> Next:
         writer = _CacheWriter(self.path, self.lock)
@@ -106,6 +124,7 @@ class _CacheWriter:
             return
         self.file.close(durable=True)
         self.file = None
+        files.sync_folder(os.path.dirname(self.path) or ".")
         about = {"spec": spec_to_json(layout.spec), "count": self.count}
         _write_json(Path(f"{self.path}.index"), about)
         os.remove(self.lock)
@@ -204,6 +223,8 @@ def save(
         for file in shards.values():
             file.close(durable=True)
         files.make_folder(str(folder))
+        files.sync_tree(str(folder))
+        files.sync_folder(path)
     except BaseException:
         for file in shards.values():
             with contextlib.suppress(OpError):
@@ -222,19 +243,24 @@ def save(
 
 def about(path: str) -> dict:
     """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
-    file = Path(path) / ABOUT
     try:
-        found = json.loads(file.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
+        return _checked(Path(path) / ABOUT, _FIELDS)
+    except (NotFoundError, FailedPreconditionError):  # or what should be its folder is a file
         text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
         raise NotFoundError(None, None, text) from None
+
+
+def _checked(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
+    """What a file in JSON says of elements; DataLossError unless each field is right."""
+    try:
+        found = json.loads(file.read_bytes())
     except OSError as error:
         raise from_system(error, str(file)) from None
     except (ValueError, RecursionError) as error:
         raise damaged(f"no JSON ({error})", str(file)) from None
     if not isinstance(found, dict):
         raise damaged("no JSON object", str(file))
-    for key, is_right in _FIELDS.items():
+    for key, is_right in fields.items():
         if not is_right(found.get(key)):
             raise damaged(f"the field {key!r} is {reprlib.repr(found.get(key))}", str(file))
     try:

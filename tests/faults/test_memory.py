@@ -68,8 +68,6 @@ PROGRAM = """
         "normal": lambda x: tf.random.normal([n, n]) + x,
         "shuffle": lambda x: tf.random.shuffle(x),
     }
-    import email.message, importlib.metadata, numpy.random, socket  # no room for these later
-
     refused = []
     v, x = tf.Variable(tf.zeros([3])), tf.eye(n)
     settings.executor.set("auto" if sys.argv[1] == "eager" else sys.argv[1])
@@ -93,10 +91,8 @@ PROGRAM = """
         except tf.errors.ResourceExhaustedError as error:
             assert "memory" in str(error), error
             refused.append(name)
-        except MemoryError:
-            print(name, "gave a MemoryError")
-        except ImportError as error:  # a library that had not been needed: its own error
-            assert "map segment" in str(error), error
+        except (MemoryError, ImportError, OSError) as error:
+            print(name, "gave", repr(error))
         assert float(tf.reduce_sum(v)) == 0, name
     if len(refused) < len(SMALL) // 2:
         print("only these were refused:", refused)

@@ -127,6 +127,34 @@ def test_specs_of_datasets_that_are_made_up(field, value, tmp_path):
         list(tf.data.Dataset.load(str(tmp_path)))
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"spec": {}, "count": 3}', '{"count": 3}'])
+def test_indices_of_caches_that_are_damaged(text, tmp_path):
+    list(tf.data.Dataset.range(3).cache(f"{tmp_path}/c"))
+    (tmp_path / "c.index").write_text(text)
+    with pytest.raises(e.DataLossError, match="c.index"):
+        list(tf.data.Dataset.range(3).cache(f"{tmp_path}/c"))
+
+
+def test_caches_that_have_lost_elements(tmp_path):
+    list(tf.data.Dataset.range(3).cache(f"{tmp_path}/c"))
+    data = tmp_path / "c.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[: -len(data.read_bytes()) // 3])
+    with pytest.raises(e.DataLossError, match="2 elements of 3"):
+        list(tf.data.Dataset.range(3).cache(f"{tmp_path}/c"))
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\u00e4" * 127, "a\nb", "-x", "sp ace", "\U0001f600"])
+def test_names_that_a_file_may_have(name, tmp_path):
+    path = f"{tmp_path}/{name}"
+    for data in (b"x", b"yy"):
+        tf.io.write_file(path, data)
+        assert tf.io.read_file(path).numpy() == data
+    assert os.listdir(tmp_path) == [name]
+    if len(name) < 99:
+        checkpoint(f"{path}.c")
+        tf.train.Checkpoint(a=tf.Variable(0.0)).read(f"{path}.c").assert_consumed()
+
+
 def test_garbage_instead_of_compressed_records(tmp_path):
     (tmp_path / "z").write_bytes(b"garbage" * 9)
     for compression in ("ZLIB", "GZIP"):
