@@ -187,13 +187,11 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
     if a_min is None and a_max is None:
         raise value_error("TW207", "clip: a_min and a_max are None", "a limit")
     x = as_array(a)
-    if a_min is not None:
-        x, low = promoted(x, a_min)
-        x = look_up("maximum")(x, low)
+    bounds = [bound for bound in (a_max, a_min) if bound is not None]
+    x, *ends = promoted(a, *bounds) if bounds else (x,)
     if a_max is not None:
-        x, high = promoted(x, a_max)
-        x = look_up("minimum")(x, high)
-    return x
+        x = look_up("minimum")(x, ends[0])
+    return x if a_min is None else look_up("maximum")(x, ends[-1])
 
 
 @export("experimental.numpy.divmod")
@@ -221,13 +219,15 @@ def positive(x: TensorLike) -> Tensor:
 
 @export("experimental.numpy.float_power")
 def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 to the power of x2, in float64 or complex128 at least.
+    """x1 to the power of x2, in the floats or complex numbers of both; integers in float64.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.float_power(2, -1).numpy().item()
     0.5
     """
-    dtype = common_dtype(x1, x2, float64)
+    dtype = common_dtype(x1, x2)
+    if not (dtype.is_floating or dtype.is_complex):
+        dtype = common_dtype(x1, x2, float64)
     return look_up("pow")(as_array(x1, dtype), as_array(x2, dtype))
 
 
