@@ -14,6 +14,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
+from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tape import GradientTape
@@ -28,6 +29,7 @@ class CustomRule:
     variadic, elementwise, wants_sparse, multiple, keeps_dtype = True, False, False, True, False
     operands, effect = ("arguments",), None
     memory, singular, avoid, kinks = "none", "", "", {}
+    role = Role.OPERATION
 
     def __init__(self, name: str, pullback: Callable[[list], list]):
         self.name = name
