@@ -11,7 +11,7 @@ from typing import Any
 
 from talweg.api.export import look_up
 from talweg.api.registered_gradients import override_everywhere
-from talweg.private.modules import operations
+from talweg.raw.operations import find
 
 LOCATION = ("unknown",) * 5
 
@@ -39,7 +39,9 @@ class Registry(dict):
     """The entries by types of operations; those of TensorFlow's operations are all there."""
 
     def __contains__(self, op_type: object) -> bool:
-        return super().__contains__(op_type) or op_type in set(operations().values())
+        return super().__contains__(op_type) or (
+            isinstance(op_type, str) and find(op_type) is not None
+        )
 
     def __missing__(self, op_type: str) -> RegistryEntry:
         if op_type not in self:
