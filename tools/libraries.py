@@ -4,7 +4,8 @@
 
 Wheels are installed into FOLDER on demand, as the list names them; both sides use the same ones.
 A job (`tools/library_jobs`) passes if it gives TensorFlow's numbers to 3 digits; a library's own
-test counts if it passes on TensorFlow.  Without names all libraries run, and the page is written.
+test counts if it passes on TensorFlow.  Without names all libraries run; the rows of those that run
+are written into the page.
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ HEAD = """# Libraries that stand on TensorFlow
 Made by `python tools/libraries.py --oracle PYTHON`: each library's unmodified wheel ran small jobs
 on talweg and on TensorFlow 2.21 with the same seeds.  A job counts if it gives TensorFlow's numbers
 to 3 digits.  Own tests: those that pass on TensorFlow, and how many of them pass here (the files
-that tools/libraries.txt names).  Seconds are those of the jobs, talweg's / TensorFlow's, once,
-without imports.
+that tools/libraries.txt names).  Seconds are those of the jobs, talweg's / TensorFlow's, once, one
+after the other in the same run of the command, without imports.
 
 | library | version | jobs as on TensorFlow | other numbers or an error | own tests | seconds |
 | --- | --- | --- | --- | --- | --- |
@@ -192,8 +193,16 @@ on without what they wanted.
 """
 
 
+def write_page(name: str, line: str) -> None:
+    """Put a library's row into the page, in the order of the list; the other rows stay."""
+    found = re.findall(r"^(\| (\w+) \| .* \|)$", PAGE.read_text(), re.M)
+    rows = {own: text for text, own in found if own != "library"} | {name: line}
+    kept = [rows[library.name] for library in libraries() if library.name in rows]
+    PAGE.write_text(HEAD + "\n".join(kept) + "\n" + TAIL)
+
+
 def main() -> None:
-    """Run what was asked for, and write the page if that was everything."""
+    """Run what was asked for, and put its rows into the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="libraries; all if none is named")
     parser.add_argument("--oracle", required=True, help="a Python that has TensorFlow")
@@ -201,14 +210,12 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(options.folder)
     talweg, oracle = Side(sys.executable, folder, True), Side(options.oracle, folder, False)
-    rows = []
     for library in libraries():
         install(library, folder, options.oracle)
         if library.name != COMMON and (not options.names or library.name in options.names):
-            rows.append(row(library, talweg, oracle))
-            print(rows[-1], flush=True)
-    if not options.names:
-        PAGE.write_text(HEAD + "\n".join(rows) + "\n" + TAIL)
+            line = row(library, talweg, oracle)
+            print(line, flush=True)
+            write_page(library.name, line)
 
 
 if __name__ == "__main__":
