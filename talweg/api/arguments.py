@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 matching = operators.matching
 
@@ -40,7 +44,7 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
     return convert_to_tensor(value, dtype, hint)
 
 
-def tensors(values: Any, function: str, argument: str) -> list:
+def tensors(values: Tensor, function: str, argument: str) -> list:
     """A list of tensors of one dtype from a list of convertible values.
 
     Values that have no dtype of their own take that of the first that has one.
@@ -83,7 +87,7 @@ def integer(value: Any, function: str, argument: str) -> Size:
         ) from None
 
 
-def content(value: Any, function: str, argument: str) -> Any:
+def content(value: TensorLike, function: str, argument: str) -> Any:
     """The elements of a tensor or variable: an array, of ints and symbolic sizes for a symbol."""
     if not isinstance(value, Tensor):
         value = value.value()

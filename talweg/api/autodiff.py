@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,13 +47,17 @@ from talweg.transform import batch
 from talweg.transform.absent import Evidence
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+
+
 export("autodiff.ForwardAccumulator")(ForwardAccumulator)
 export("custom_gradient")(custom.custom_gradient)
 export("recompute_grad")(custom.recompute_grad)
 export("grad_pass_through")(custom.grad_pass_through)
 
 
-def _unit_rows(dtype: Any) -> Callable[[Any], Any]:
+def _unit_rows(dtype: DTypeLike) -> Callable[[Any], Any]:
     def rows(size: Any) -> Any:
         if type(size) is int:
             return wrap(np.eye(size, dtype=dtype.numpy_dtype))
@@ -108,7 +112,7 @@ def vectorized_map(
     """
     if has_extensions(elems):
 
-        def on_tensors(fn: Any, elems: Any, signature: Any) -> Any:
+        def on_tensors(fn: Callable[..., Any], elems: Any, signature: Any) -> Any:
             return vectorized_map(fn, elems, fallback_to_while_loop, warn)
 
         return mapped_apart(on_tensors, fn, elems, None)
@@ -156,11 +160,11 @@ def _spread(leaves: list, size: Any) -> list:
     ]
 
 
-def _is_composite(leaf: Any) -> bool:
+def _is_composite(leaf: object) -> bool:
     return structure.kind_of(leaf) == structure.COMPOSITE
 
 
-def _is_nothing(leaf: Any) -> bool:
+def _is_nothing(leaf: object) -> bool:
     return leaf is None or isinstance(leaf, Operation)
 
 
@@ -347,7 +351,7 @@ def _sweep(graph: Any, targets: list, sources: list, stops: list) -> graph_gradi
     )
 
 
-def _target(graph: Any, leaf: Any) -> Symbol:
+def _target(graph: Any, leaf: object) -> Symbol:
     """A target as a tensor of the graph."""
     leaf = leaf.values if isinstance(leaf, IndexedSlices) else custom.part_of(leaf)
     y = tensor(leaf)
@@ -356,7 +360,7 @@ def _target(graph: Any, leaf: Any) -> Symbol:
     return y if type(y) is Symbol and y.node.table is graph.table else graph.bring_in(y)
 
 
-def _source(graph: Any, leaf: Any) -> Any:
+def _source(graph: Any, leaf: object) -> Any:
     """A source as what the sweep takes; None for what cannot be in the graph."""
     if hasattr(leaf, "_get_variable_list"):
         raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
@@ -373,7 +377,7 @@ def _source(graph: Any, leaf: Any) -> Any:
     return found if found is None or found.dtype.is_differentiable else None
 
 
-def _seeds(targets: list, given: Any) -> list:
+def _seeds(targets: list, given: object) -> list:
     """The cotangents the targets start from."""
     weights = [None] * len(targets) if given is None else _as_list(given)
     if len(weights) != len(targets):
@@ -461,7 +465,7 @@ def _absent(source: Any, mode: UnconnectedGradients) -> Any:
     return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)
 
 
-def _like(source: Any, result: Any) -> Any:
+def _like(source: Any, result: object) -> Any:
     """A gradient in the form of its source."""
     return source._with_gradient(result) if hasattr(source, "_with_gradient") else result
 

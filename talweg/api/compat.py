@@ -23,7 +23,7 @@ export_value((numbers.Complex, np.number), "compat.complex_types")
 
 
 @export("compat.as_bytes")
-def as_bytes(bytes_or_text: TensorLike, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
     """Text as bytes; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf
@@ -38,7 +38,7 @@ def as_bytes(bytes_or_text: TensorLike, encoding: str = "utf-8") -> bytes:
 
 
 @export("compat.as_str", "compat.as_text")
-def as_text(bytes_or_text: TensorLike, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Bytes as text; TypeError for what is neither text nor bytes.
 
     >>> import talweg as tf

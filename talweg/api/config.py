@@ -15,7 +15,6 @@ from talweg.trace.options import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.core.annotations import TensorLike
 
 PhysicalDevice = export("config.PhysicalDevice")(
     namedtuple("PhysicalDevice", ["name", "device_type"])
@@ -274,7 +273,7 @@ def get_soft_device_placement() -> bool:
 
 
 @export("config.optimizer.set_jit")
-def set_jit(enabled: TensorLike) -> None:
+def set_jit(enabled: bool | str) -> None:
     """Kept: True, False, or "autoclustering".
 
     >>> import talweg as tf

@@ -7,7 +7,7 @@ a tensor (`map_fn`, `scan`, the folds) are in `api/mapping/map.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
@@ -23,7 +23,7 @@ from talweg.trace.autograph.convert import handed_over
 from talweg.transform.batch import BatchTensor
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import ShapeLike, TensorLike
 
 state = dispatch.state
 IN_FORCE = paths  # imported for what it registers
@@ -224,7 +224,7 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: TensorLike | None = None,
+    shape_invariants: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

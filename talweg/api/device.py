@@ -83,7 +83,7 @@ class DeviceSpec:
         index = "*" if self.device_index is None else self.device_index
         return f"{text}/device:{self.device_type}:{index}"
 
-    def replace(self, **changes: Any) -> DeviceSpec:
+    def replace(self, **changes: object) -> DeviceSpec:
         """A copy with some parts changed."""
         return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def absence_in_a_line(evidence: Evidence) -> str:
 def explain_gradients(
     ys: TensorLike,
     xs: TensorLike,
-    stop_gradients: TensorLike | None = None,
+    stop_gradients: Sequence[Any] | TensorLike | None = None,
     *,
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,

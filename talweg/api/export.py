@@ -49,7 +49,7 @@ def graph_aware(function: object) -> Any:
         return function
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         try:
             if state.busy:
                 if context.device is not None and context.base is None:

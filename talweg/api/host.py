@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
 from talweg.trace.host_calls import numpy_call, python_call
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+
+
 _CLASSES = (
     ((TypeError, ValueError), InvalidArgumentError),
     (StopIteration, OutOfRangeError),
@@ -47,7 +51,10 @@ def _as_operation_error(error: Exception) -> OpError:
 
 @export("py_function")
 def py_function(
-    func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Any:
     """func(*inp) on tensors, its results as tensors of the dtypes `Tout`.
 
@@ -71,7 +78,7 @@ def py_function(
     results = [t if isinstance(t, TypeSpec) else as_dtype(t) for t in (Tout if several else [Tout])]
     dtypes = [spec.dtype for result in results for spec in _part_specs(result)]
 
-    def call(*tensors: Any) -> list:
+    def call(*tensors: object) -> list:
         remaining = iter(tensors)
         arguments = [_put_together(spec, remaining) for spec in taken]
         return _called(func, arguments, results, several)
@@ -87,16 +94,16 @@ def py_function(
     return converted if several else converted[0]
 
 
-def _is_composite(x: Any) -> bool:
+def _is_composite(x: Tensor) -> bool:
     return structure.kind_of(x) == structure.COMPOSITE
 
 
-def _part_specs(result: Any) -> list:
+def _part_specs(result: object) -> list:
     """The specs of the tensors that a result of this dtype or spec consists of."""
     return result.part_specs() if hasattr(result, "part_specs") else [_tensor_spec(result)]
 
 
-def _tensor_spec(result: Any) -> TypeSpec:
+def _tensor_spec(result: object) -> TypeSpec:
     """The spec of a result that is a tensor."""
     return result if isinstance(result, TypeSpec) else TensorSpec(None, result)
 
@@ -114,9 +121,9 @@ def _put_together(spec: Any, tensors: Iterator) -> Any:
 def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
     """Without a function: what makes of one a function of tensors."""
 
-    def decorate(func: Any) -> Any:
+    def decorate(func: Callable[..., Any]) -> Any:
         @functools.wraps(func)
-        def call(*inp: Any) -> Any:
+        def call(*inp: object) -> Any:
             return apply(func, list(inp))
 
         return call
@@ -124,7 +131,7 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _called(func: Any, arguments: list, wanted: list, several: bool) -> list:
+def _called(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
     """The results of the user's function as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)
@@ -142,7 +149,7 @@ def _called(func: Any, arguments: list, wanted: list, several: bool) -> list:
         raise _as_operation_error(error) from error
 
 
-def _parts_of(x: Any, spec: Any) -> list:
+def _parts_of(x: Tensor, spec: Any) -> list:
     """The tensors of a result; InvalidArgumentError if it is not what its spec says."""
     if not hasattr(spec, "part_specs"):
         return [convert_to_tensor(x, _tensor_spec(spec).dtype)]
@@ -161,7 +168,7 @@ def _results(results: Any, several: bool) -> list:
 
 @export("numpy_function")
 def numpy_function(
-    func: Any = None,
+    func: Callable[..., Any] | None = None,
     inp: Any = None,
     Tout: Any = None,
     stateful: bool = True,
@@ -188,7 +195,7 @@ def numpy_function(
     return convert_to_tensor(results)
 
 
-def in_graph(func: Any, inp: Any, Tout: Any, tf_type: str) -> Any:
+def in_graph(func: Callable[..., Any], inp: Any, Tout: Any, tf_type: str) -> Any:
     """The operation that calls `func` on arrays; an operation alone if `Tout` is empty."""
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(t) for t in (Tout if several else [Tout])]
@@ -196,7 +203,7 @@ def in_graph(func: Any, inp: Any, Tout: Any, tf_type: str) -> Any:
     return numpy_call(func, operands, dtypes, several, tf_type, _on_arrays)
 
 
-def _on_arrays(func: Any, arrays: list) -> Any:
+def _on_arrays(func: Callable[..., Any], arrays: list) -> Any:
     try:
         return func(*arrays)
     except OpError:
@@ -206,7 +213,13 @@ def _on_arrays(func: Any, arrays: list) -> Any:
 
 
 @export("compat.v1.py_func")
-def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Callable[..., Any],
+    inp: Any,
+    Tout: DTypeLike,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
     """func(*inp) on NumPy arrays, called whenever the graph runs; at once in eager execution.
 
     Tout: a dtype, or a list of as many as there are results; with [] the result is an operation.
@@ -247,7 +260,7 @@ class _Capsule:
     def __init__(self, capsule: Any):
         self._capsule = capsule
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple:

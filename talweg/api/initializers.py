@@ -125,7 +125,7 @@ class RandomUniform(Initializer):
     """
 
     def __init__(
-        self, minval: TensorLike = -0.05, maxval: TensorLike = 0.05, seed: TensorLike | None = None
+        self, minval: TensorLike = -0.05, maxval: TensorLike = 0.05, seed: int | None = None
     ):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
@@ -154,9 +154,7 @@ class RandomNormal(Initializer):
     TensorShape([4])
     """
 
-    def __init__(
-        self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: TensorLike | None = None
-    ):
+    def __init__(self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: int | None = None):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:

@@ -178,6 +178,6 @@ class Interpreter:
         self,
         model_path: PathLike | None = None,
         model_content: Any = None,
-        **options: Any,
+        **options: object,
     ):
         _refuse("tf.lite.Interpreter runs .tflite files", "it")

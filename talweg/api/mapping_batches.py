@@ -16,6 +16,7 @@ from talweg.transform.rules import densify
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
     from talweg.core.dims import Size
+    from talweg.core.value import Tensor
     from talweg.eager.ragged import RaggedTensor
 
 
@@ -91,7 +92,7 @@ def batched_gradients(
     ]
 
 
-def _seed(y: Any, weight: Any, batching: Any) -> Any:
+def _seed(y: Tensor, weight: Any, batching: Any) -> Any:
     if not batching.owns(y):
         return weight
     size = batching.size
@@ -111,7 +112,7 @@ def _seed(y: Any, weight: Any, batching: Any) -> Any:
     return BatchTensor(arithmetic.gate(own, weight), batching)
 
 
-def _own_slice(g: Any, batching: Any) -> Any:
+def _own_slice(g: Tensor, batching: Any) -> Any:
     """Slice i of the gradient that slice i has."""
     g = densify(g)
     size = batching.size

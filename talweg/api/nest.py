@@ -131,7 +131,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 @export("nest.assert_same_structure")
 def assert_same_structure(
-    nest1: TensorLike, nest2: TensorLike, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """ValueError unless both have the same structure; TypeError where containers differ in type.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.hooks import hooks
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 @export("__operators__.add")
-def add(x: Any, y: Any, name: str | None = None) -> Any:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """``x + y``, as the operator does it, of texts too.
 
     >>> import talweg as tf
@@ -20,7 +23,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("__operators__.eq")
-def eq(self: Any, other: Any) -> Any:
+def eq(self: Any, other: TensorLike) -> Any:
     """``self == other``, elementwise.
 
     >>> import talweg as tf
@@ -31,7 +34,7 @@ def eq(self: Any, other: Any) -> Any:
 
 
 @export("__operators__.ne")
-def ne(self: Any, other: Any) -> Any:
+def ne(self: Any, other: TensorLike) -> Any:
     """``self != other``, elementwise.
 
     >>> import talweg as tf

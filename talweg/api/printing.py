@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from talweg.eager.variable import Variable
 from talweg.graph import structure
 from talweg.kernels.strings.numbers import format_of
 from talweg.trace.host import acts_later, later
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 _DIGITS = {2: ("%.6g", "%.9g"), 4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 
@@ -41,7 +45,7 @@ _ESCAPES = {ord(c): "\\" + letter for c, letter in zip("\n\r\t\"'\\", "nrt\"'\\"
 _ESCAPES |= {code: f"\\{code:03o}" for code in (*range(32), 127) if code not in _ESCAPES}
 
 
-def element(value: Any, quoted: bool = False, errors: str = "backslashreplace") -> str:
+def element(value: Tensor, quoted: bool = False, errors: str = "backslashreplace") -> str:
     """One element of a tensor; quoted strings are escaped as in C.
 
     errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`.
@@ -101,7 +105,7 @@ class _Place:
         return "\0" + chr(self.number)
 
 
-def _text(value: Any, summarize: int, quoted: bool = False) -> str | None:
+def _text(value: TensorLike, summarize: int, quoted: bool = False) -> str | None:
     """A tensor as text; None for other values."""
     if isinstance(value, (Tensor, Variable)):
         return array_text(np.asarray(value.numpy()), summarize, quoted)
@@ -121,7 +125,7 @@ def rows_text(
     """The values and splits of a ragged tensor, the outermost first, as nested lists."""
     write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
 
-    def shown(value: Any) -> str:
+    def shown(value: Tensor) -> str:
         if isinstance(value, np.ndarray):
             return _listed([shown(part) for part in value], summarize)
         if isinstance(value, bytes):
@@ -205,5 +209,5 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
     return _print_now(write, summarize, sep, end, *inputs)
 
 
-def _print_now(write: Any, summarize: int, sep: str, end: str, *inputs: Any) -> None:
+def _print_now(write: Any, summarize: int, sep: str, end: str, *inputs: object) -> None:
     write(sep.join(describe(value, summarize) for value in inputs) + end)

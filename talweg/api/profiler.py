@@ -15,6 +15,7 @@ from talweg.core.lazy import LazyModule
 from talweg.formats.profile_planes import space
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike
     from talweg.execute import kernel_profile
 else:
     kernel_profile = LazyModule("talweg.execute.kernel_profile")
@@ -82,7 +83,7 @@ class Trace(contextlib.AbstractContextManager):
     2
     """
 
-    def __init__(self, name: str, **kwargs: Any):
+    def __init__(self, name: str, **kwargs: object):
         self.name, self.metadata = name, kwargs
 
     def set_metadata(self, **kwargs: object) -> None:
@@ -108,12 +109,12 @@ class Profile(contextlib.AbstractContextManager):
     True
     """
 
-    def __init__(self, logdir: Any, options: ProfilerOptions | None = None):
+    def __init__(self, logdir: PathLike, options: ProfilerOptions | None = None):
         self._logdir, self._options = logdir, options
 
     def __enter__(self) -> Profile:
         start(self._logdir, self._options)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         stop()

@@ -201,7 +201,7 @@ def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) ->
         return [None if item is None else _waited_for(item) for item in tensors]
 
 
-def _waited_for(item: Any) -> Any:
+def _waited_for(item: object) -> Any:
     if hasattr(item, "_flat_components"):
         return item._with_components([_waited_for(part) for part in item._flat_components()])
     return identity(convert_to_tensor(item))

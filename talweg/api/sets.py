@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.creating import ones_like
@@ -19,10 +19,14 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import sets as kernels
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
+
 KINDS = (int8, int16, int32, int64, uint8, uint16, string)  # what sets are of
 
 
-def _sparse(x: Any) -> SparseTensor:
+def _sparse(x: TensorLike) -> SparseTensor:
     """A SparseTensor; of a dense one every element is kept, zeros too."""
     if isinstance(x, SparseTensor):
         return x
@@ -31,7 +35,7 @@ def _sparse(x: Any) -> SparseTensor:
     return SparseTensor(places.indices, reshape(x, [-1]), places.dense_shape)
 
 
-def _combined(a: Any, b: Any, operation: Callable[[set, set], set]) -> SparseTensor:
+def _combined(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set]) -> SparseTensor:
     x, y = _sparse(a), _sparse(b)
     rank = x.indices.dims[1]
     if rank != y.indices.dims[1]:
@@ -60,7 +64,7 @@ def _combined(a: Any, b: Any, operation: Callable[[set, set], set]) -> SparseTen
 
 
 @export("sets.intersection")
-def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """What is in a row of both, in order.
 
     a, b: tensors or SparseTensors of one rank above 1, of integers or strings, that differ at most
@@ -74,7 +78,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 @export("sets.union")
-def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """What is in a row of either, in order.
 
     >>> import talweg as tf
@@ -85,7 +89,9 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 @export("sets.difference")
-def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def difference(
+    a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
     """What is in a row of `a` and not in that of `b`, in order; the reverse without `aminusb`.
 
     >>> import talweg as tf

@@ -126,7 +126,7 @@ def _filling(array: np.ndarray, shape: TensorShape) -> Any:
 
 @implement_hook("cast")
 @export("cast", "dtypes.cast")
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` as `dtype`: floats to integers truncate, complex numbers to real ones drop the rest."""
     dtype = as_dtype(dtype)
     if isinstance(x, IndexedSlices):

@@ -22,6 +22,7 @@ from talweg.formats.images import png
 from talweg.graph import structure
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
     from talweg.core.spec import TensorSpec
     from talweg.eager.variable import Variable
 
@@ -50,7 +51,7 @@ def html_view(value: Any) -> str:
     return f"<pre>{html.escape(repr(value))}</pre>"
 
 
-def of_tensor(tensor: Any) -> str:
+def of_tensor(tensor: TensorLike) -> str:
     """A tensor: shape, dtype, and its value if it has one."""
     if hasattr(tensor, "node"):
         text = f"<b>tf.Tensor</b> of a graph: shape {tensor.shape}, {tensor.dtype.name}"

@@ -13,6 +13,7 @@ from talweg.core.provenance import Derived, user_origin
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
+    from talweg.graph.node import Node
 
 MANY = 400  # operations that ran at once, and are drawn
 TRACES = 40  # traces that are drawn
@@ -32,7 +33,7 @@ class Keeper(Observer):
         """Keep a trace."""
         self.traces.append(concrete)
 
-    def node_asked(self, node: Any, merged: bool) -> None:
+    def node_asked(self, node: Node, merged: bool) -> None:
         """Keep the graph of a node, if it is no function's."""
         graph = node.table.owner()
         if graph is not None and not graph.building_function and graph not in self.graphs:

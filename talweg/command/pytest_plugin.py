@@ -82,7 +82,7 @@ class Both(Observer):
 
 
 def _both(first: Any, second: Any) -> Any:
-    def tell(*arguments: Any) -> None:
+    def tell(*arguments: object) -> None:
         first(*arguments)
         second(*arguments)
 
@@ -98,7 +98,7 @@ class Doctor:
         self.found: dict[str, list[Finding]] = {}
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item: Any) -> Iterator[None]:
+    def pytest_runtest_call(self, item: object) -> Iterator[None]:
         """Run the test under the doctor; fail it for what was found, if it passed."""
         marker = item.get_closest_marker("talweg_doctor")
         if marker is not None and not marker.kwargs.get("ignore"):

@@ -27,7 +27,7 @@ def adapted(
     new_names = dict(pair.split("=") for pair in renamed.split())
     required = {p.name for p in signature.parameters.values() if p.default is p.empty}
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:

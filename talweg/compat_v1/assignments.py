@@ -103,7 +103,7 @@ def count_up_to(ref: TensorLike, limit: int, name: str | None = None) -> Tensor:
         return variable.count_up_to(limit)
 
 
-def _scattered(ref: object, kind: str, indices: Any, updates: Any) -> Any:
+def _scattered(ref: object, kind: str, indices: TensorLike, updates: Any) -> Any:
     with _variable(ref, f"scatter_{kind}") as variable:
         if isinstance(variable, GraphVariable):
             return variable.scatter_rows(kind, indices, updates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,15 @@ from talweg.core.value import Tensor
 from talweg.prims.arithmetic import identity, stop_gradient
 from talweg.trace.host import later
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+
 
 @export("compat.v1.constant")
 def constant(
-    value: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
@@ -57,7 +60,7 @@ def constant(
 
 
 @export("compat.v1.div")
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y as Python 2 has it: rounded down for integers.
 
     >>> import talweg.compat.v1 as tf
@@ -70,7 +73,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("compat.v1.tuple")
-def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple_(tensors: TensorLike, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """`tensors` as a list; in a graph each of them is there when all are.
 
     >>> import talweg.compat.v1 as tf
@@ -110,9 +113,9 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
 @export("compat.v1.sparse_to_dense")
 def sparse_to_dense(
     sparse_indices: Any,
-    output_shape: Any,
+    output_shape: ShapeLike,
     sparse_values: Any,
-    default_value: Any = 0,
+    default_value: TensorLike = 0,
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -138,7 +141,9 @@ def sparse_to_dense(
 
 
 @export("compat.v1.setdiff1d")
-def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> Any:
+def setdiff1d(
+    x: TensorLike, y: TensorLike, index_dtype: Any = int32, name: str | None = None
+) -> Any:
     """The elements of the vector `x` that are not in `y`, and their places: (out, idx).
 
     >>> import talweg.compat.v1 as tf
@@ -151,7 +156,11 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 
 @export("compat.v1.nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: AxisLike | None = None,
 ) -> Tensor:
     """The cross entropy of softmax(logits) and `labels`, which get no gradient.
 
@@ -173,11 +182,11 @@ def softmax_cross_entropy_with_logits(
 
 @export("compat.v1.nn.fused_batch_norm")
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,
@@ -216,7 +225,9 @@ def fused_batch_norm(
 
 
 @export("compat.v1.nn.relu_layer")
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(
+    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
+) -> Tensor:
     """relu(x weights + biases).
 
     >>> import talweg.compat.v1 as tf
@@ -227,7 +238,9 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 
 
 @export("compat.v1.nn.xw_plus_b")
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(
+    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
+) -> Tensor:
     """x weights + biases.
 
     >>> import talweg.compat.v1 as tf
@@ -239,8 +252,8 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
 @export("compat.v1.space_to_batch", "compat.v1.nn.space_to_batch")
 def space_to_batch(
-    input: Any,
-    paddings: Any,
+    input: TensorLike,
+    paddings: TensorLike,
     block_size: Any = None,
     name: str | None = None,
     block_shape: Any = None,
@@ -252,7 +265,7 @@ def space_to_batch(
 
 @export("compat.v1.batch_to_space")
 def batch_to_space(
-    input: Any,
+    input: TensorLike,
     crops: Any,
     block_size: Any,
     name: str | None = None,
@@ -265,7 +278,11 @@ def batch_to_space(
 
 @export("compat.v1.verify_tensor_all_finite", "compat.v1.debugging.assert_all_finite")
 def verify_tensor_all_finite(
-    t: Any = None, msg: Any = None, name: str | None = None, x: Any = None, message: Any = None
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: Any = None,
 ) -> Tensor:
     """The tensor; InvalidArgumentError with the message if an element is not finite.
 
@@ -288,7 +305,7 @@ class _Printer:
         self.left = first_n if first_n is not None and first_n >= 0 else None
         self.summarize = 3 if summarize is None else summarize
 
-    def __call__(self, *values: Any) -> None:
+    def __call__(self, *values: object) -> None:
         if self.left is not None:
             if self.left <= 0:
                 return
@@ -297,7 +314,7 @@ class _Printer:
         sys.stderr.write(f"{self.message}{''.join(texts)}\n")
 
 
-def _bracketed(value: Any, summarize: int) -> str:
+def _bracketed(value: TensorLike, summarize: int) -> str:
     array = np.asarray(value)
     flat = array.reshape(-1)
     shown = array_text(flat[:summarize] if summarize >= 0 else flat, -1)

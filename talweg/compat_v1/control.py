@@ -5,7 +5,7 @@ In eager mode a list of one result is that result, unless `strict`; in graphs it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api import control as v2
@@ -17,7 +17,7 @@ from talweg.graph import structure
 from talweg.trace import control
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import ShapeLike, TensorLike
 
 
 def _unpacked(result: Any, strict: bool) -> Any:
@@ -40,8 +40,8 @@ def cond(
     false_fn: Any = None,
     strict: bool = False,
     name: str | None = None,
-    fn1: TensorLike | None = None,
-    fn2: TensorLike | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
 ) -> Any:
     """`true_fn()` if `pred` is true, `false_fn()` if not.
 
@@ -65,7 +65,7 @@ def cond(
 @export("compat.v1.case")
 def case(
     pred_fn_pairs: Any,
-    default: TensorLike | None = None,
+    default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
@@ -91,8 +91,8 @@ def case(
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: TensorLike,
-    shape_invariants: TensorLike | None = None,
+    loop_vars: Sequence[Any] | Mapping[str, Any] | TensorLike,
+    shape_invariants: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -128,7 +128,7 @@ def _listed(body: Callable[..., Any]) -> Callable[..., Any]:
     """A body that may return one value without a list around it."""
     v2.callable_or_error(body, "while_loop", "body")
 
-    def run(*variables: Any) -> Any:
+    def run(*variables: object) -> Any:
         found = body(*variables)
         return found if isinstance(found, (list, tuple)) else [found]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from talweg.core.dtypes import int64
 from talweg.core.value import IndexedSlices
 from talweg.eager.composite import SparseTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike
+
+
 # -- conversions
 
 
 @export("compat.v1.convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices(
-    value: Any, dtype: Any = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
     """`value` as a tensor; IndexedSlices as they are."""
     return value if isinstance(value, IndexedSlices) else look_up("convert_to_tensor")(value, dtype)
@@ -25,7 +29,7 @@ def convert_to_tensor_or_indexed_slices(
 
 @export("compat.v1.convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Any:
     """`value` as a tensor; a SparseTensor as it is, RuntimeError if it has another dtype."""
     if isinstance(value, SparseTensor):
@@ -83,7 +87,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Any:
 
 
 @export("compat.v1.get_session_tensor")
-def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple:
+def get_session_tensor(handle: Any, dtype: DTypeLike, name: str | None = None) -> tuple:
     """(a placeholder for the handle, the tensor)."""
     holder = look_up("compat.v1.placeholder")(look_up("string"), [])
     dtype = look_up("as_dtype")(dtype)
@@ -119,10 +123,10 @@ def _sparse_sum(kind: str, x: Any, axis: Any, keepdims: Any) -> Any:
 @export("compat.v1.sparse_reduce_max_sparse", "compat.v1.sparse.reduce_max_sparse")
 def sparse_reduce_max_sparse(
     sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     reduction_axes: Any = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Any:
     """The maxima along axes, as a sparse tensor."""
     along = axis if reduction_axes is None else reduction_axes
@@ -132,10 +136,10 @@ def sparse_reduce_max_sparse(
 @export("compat.v1.sparse_reduce_sum_sparse", "compat.v1.sparse.reduce_sum_sparse")
 def sparse_reduce_sum_sparse(
     sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     reduction_axes: Any = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Any:
     """The sums along axes, as a sparse tensor."""
     along = axis if reduction_axes is None else reduction_axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array import gathering
@@ -15,6 +15,9 @@ from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims import arithmetic
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class _Table:
@@ -62,8 +65,8 @@ def _of_all_ids(function: Callable[[Tensor], Tensor], ids: Any) -> Any:
 
 @export("compat.v1.nn.embedding_lookup")
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
@@ -86,7 +89,7 @@ def embedding_lookup(
 
 @export("compat.v1.nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: Any,
     sp_weights: Any,
     partition_strategy: str = "mod",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class _Variables:
     """The variables of columns, each made when it is first asked for."""
 
-    def __init__(self, trainable: bool, collections: Any):
+    def __init__(self, trainable: bool, collections: Sequence[str]):
         self.trainable, self.collections = trainable, list(collections or [])
         self.outer = get_variable_scope()  # where shared tables are
         self.made: list = []

@@ -16,6 +16,7 @@ from talweg.eager.variable import VariableAggregation
 from talweg.graph.collections import GLOBAL_VARIABLES
 
 if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
     from talweg.graph.graph import Graph
 
 GLOBAL_STEP = "global_step"
@@ -89,7 +90,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 @export("compat.v1.train.global_step")
 @as_it_is
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Session, global_step_tensor: Any) -> int:
     """The value of the global step in a session, an int.
 
     >>> import talweg.compat.v1 as tf

@@ -128,7 +128,7 @@ class name_scope:
     """
 
     def __init__(
-        self, name: Any, default_name: str | None = None, values: TensorLike | None = None
+        self, name: str | None, default_name: str | None = None, values: TensorLike | None = None
     ):
         for given in (name, default_name):
             if given is not None and not isinstance(given, str):

@@ -122,8 +122,8 @@ def draw_bounding_boxes(
 def sample_distorted_bounding_box(
     image_size: TensorLike,
     bounding_boxes: TensorLike,
-    seed: TensorLike | None = None,
-    seed2: TensorLike | None = None,
+    seed: int | None = None,
+    seed2: int | None = None,
     min_object_covered: TensorLike = 0.1,
     aspect_ratio_range: TensorLike | None = None,
     area_range: TensorLike | None = None,

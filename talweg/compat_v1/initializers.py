@@ -186,7 +186,7 @@ class RandomUniform(Initializer):
         self,
         minval: TensorLike = 0.0,
         maxval: TensorLike | None = None,
-        seed: TensorLike | None = None,
+        seed: int | None = None,
         dtype: Any = float32,
     ):
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -248,7 +248,7 @@ class UniformUnitScaling(Initializer):
 
     options = ("factor", "seed")
 
-    def __init__(self, factor: float = 1.0, seed: TensorLike | None = None, dtype: Any = float32):
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32):
         self.factor, self.seed, self.dtype = factor, seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
@@ -278,7 +278,7 @@ class VarianceScaling(Initializer):
         scale: float = 1.0,
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
-        seed: TensorLike | None = None,
+        seed: int | None = None,
         dtype: object = float32,
     ):
         if scale <= 0.0:
@@ -325,7 +325,7 @@ class GlorotUniform(VarianceScaling):
 
     options = ("seed",)
 
-    def __init__(self, seed: TensorLike | None = None, dtype: object = float32):
+    def __init__(self, seed: int | None = None, dtype: object = float32):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
@@ -340,12 +340,12 @@ class GlorotNormal(VarianceScaling):
 
     options = ("seed",)
 
-    def __init__(self, seed: TensorLike | None = None, dtype: Any = float32):
+    def __init__(self, seed: int | None = None, dtype: Any = float32):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
 @export("compat.v1.initializers.lecun_normal")
-def lecun_normal(seed: TensorLike | None = None) -> VarianceScaling:
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -356,7 +356,7 @@ def lecun_normal(seed: TensorLike | None = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.lecun_uniform")
-def lecun_uniform(seed: TensorLike | None = None) -> VarianceScaling:
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform numbers of variance 1 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -367,7 +367,7 @@ def lecun_uniform(seed: TensorLike | None = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.he_normal")
-def he_normal(seed: TensorLike | None = None) -> VarianceScaling:
+def he_normal(seed: int | None = None) -> VarianceScaling:
     """Truncated normal numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -378,7 +378,7 @@ def he_normal(seed: TensorLike | None = None) -> VarianceScaling:
 
 
 @export("compat.v1.initializers.he_uniform")
-def he_uniform(seed: TensorLike | None = None) -> VarianceScaling:
+def he_uniform(seed: int | None = None) -> VarianceScaling:
     """Uniform numbers of variance 2 / inputs.
 
     >>> import talweg.compat.v1 as tf
@@ -402,7 +402,7 @@ class Orthogonal(Initializer):
 
     options = ("gain", "seed")
 
-    def __init__(self, gain: float = 1.0, seed: TensorLike | None = None, dtype: Any = float32):
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
         self.gain, self.seed, self.dtype = gain, seed, float_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:

@@ -57,7 +57,7 @@ def get_verbosity() -> int:
 
 
 @export("compat.v1.logging.log")
-def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: str | None, *args: Any, **kwargs: Any) -> None:
     """A message of some level."""
     logger().log(level, msg, *args, **kwargs)
 
@@ -75,7 +75,7 @@ def debug(msg: object, *args: Any, **kwargs: Any) -> None:
 
 
 @export("compat.v1.logging.info")
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+def info(msg: str | None, *args: Any, **kwargs: Any) -> None:
     """A message of what goes on."""
     logger().info(msg, *args, **kwargs)
 

@@ -129,7 +129,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     optimizer.
     """
 
-    def __init__(self, opt: Any, loss_scale: TensorLike):
+    def __init__(self, opt: Any, loss_scale: LossScale | float | str):
         if not isinstance(opt, Optimizer):
             raise value_error("TW104", f'"opt" must be an instance of Optimizer, but got: {opt!r}')
         super().__init__(False, f"{type(self).__name__}_{opt.get_name()}")
@@ -169,7 +169,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return g * look_up("cast")(factor, g.dtype)
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: Any = None
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
         """A step, if all gradients are finite."""
         pairs = list(grads_and_vars)
@@ -186,7 +186,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
 
 @export(*_names("enable_mixed_precision_graph_rewrite", "mixed_precision", "train.experimental"))
-def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: TensorLike = "dynamic") -> Any:
+def enable_mixed_precision_graph_rewrite(
+    opt: Any, loss_scale: LossScale | float | str = "dynamic"
+) -> Any:
     """The optimizer with a scaled loss; no operation is computed in 16 bits: CPUs gain nothing."""
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export, look_up
 from talweg.core.dtypes import as_dtype, string
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike, WindowLike
+
 
 quint8, qint32 = as_dtype("quint8"), as_dtype("qint32")
 
@@ -38,7 +42,7 @@ def to_code(
 
 @export("compat.v1.quantize_v2")
 def quantize_v2(
-    input: Any,  # noqa: A002
+    input: TensorLike,  # noqa: A002
     min_range: Any,
     max_range: Any,
     T: Any,  # noqa: N803
@@ -71,7 +75,7 @@ def categorical_column_with_vocabulary_file(
     vocabulary_size: int | None = None,
     num_oov_buckets: int = 0,
     default_value: int | None = None,
-    dtype: Any = string,
+    dtype: DTypeLike = string,
 ) -> Any:
     """`tf.feature_column.categorical_column_with_vocabulary_file`, with fewer arguments."""
     return look_up("feature_column.categorical_column_with_vocabulary_file")(
@@ -99,11 +103,11 @@ class VocabInfo(NamedTuple):
 
 @export("compat.v1.nn.quantized_avg_pool")
 def quantized_avg_pool(
-    input: Any,  # noqa: A002
+    input: TensorLike,  # noqa: A002
     min_input: Any,
     max_input: Any,
-    ksize: Any,
-    strides: Any,
+    ksize: WindowLike,
+    strides: WindowLike,
     padding: str,
     name: str | None = None,
 ) -> Any:
@@ -120,11 +124,11 @@ def quantized_avg_pool(
 
 @export("compat.v1.nn.quantized_max_pool")
 def quantized_max_pool(
-    input: Any,  # noqa: A002
+    input: TensorLike,  # noqa: A002
     min_input: Any,
     max_input: Any,
-    ksize: Any,
-    strides: Any,
+    ksize: WindowLike,
+    strides: WindowLike,
     padding: str,
     name: str | None = None,
 ) -> Any:
@@ -141,11 +145,11 @@ def quantized_max_pool(
 
 @export("compat.v1.nn.quantized_relu_x")
 def quantized_relu_x(
-    features: Any,
+    features: TensorLike,
     max_value: Any,
     min_features: Any,
     max_features: Any,
-    out_type: Any = quint8,
+    out_type: DTypeLike = quint8,
     name: str | None = None,
 ) -> Any:
     """`tf.raw_ops.QuantizedReluX`: quantized numbers between 0 and max_value, and their range."""
@@ -160,15 +164,15 @@ def quantized_relu_x(
 
 @export("compat.v1.nn.quantized_conv2d")
 def quantized_conv2d(
-    input: Any,  # noqa: A002
-    filter: Any,  # noqa: A002
+    input: TensorLike,  # noqa: A002
+    filter: TensorLike,  # noqa: A002
     min_input: Any,
     max_input: Any,
     min_filter: Any,
     max_filter: Any,
-    strides: Any,
+    strides: WindowLike,
     padding: str,
-    out_type: Any = qint32,
+    out_type: DTypeLike = qint32,
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:

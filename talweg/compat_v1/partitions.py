@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export, look_up
@@ -13,6 +13,9 @@ from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 class SaveSliceInfo(NamedTuple):
@@ -89,19 +92,23 @@ class PartitionedVariable:
         parts = [convert_to_tensor(part) for part in self._variable_list]
         return parts[0] if len(parts) == 1 else look_up("concat")(parts, self.axis)
 
-    def assign(self, value: Any, use_locking: bool = False, name: Any = None) -> list:
+    def assign(self, value: TensorLike, use_locking: bool = False, name: str | None = None) -> list:
         """Give each part its part of a value; a list of what their assignments give."""
         return self._each("assign", value)
 
-    def assign_add(self, value: Any, use_locking: bool = False, name: Any = None) -> list:
+    def assign_add(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> list:
         """Add to each part its part of a value."""
         return self._each("assign_add", value)
 
-    def assign_sub(self, value: Any, use_locking: bool = False, name: Any = None) -> list:
+    def assign_sub(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> list:
         """Subtract from each part its part of a value."""
         return self._each("assign_sub", value)
 
-    def _each(self, method: str, value: Any) -> list:
+    def _each(self, method: str, value: TensorLike) -> list:
         sizes = [part.shape.as_list()[self.axis] for part in self._variable_list]
         values = look_up("split")(convert_to_tensor(value, self._dtype), sizes, self.axis)
         return [getattr(part, method)(own) for part, own in zip(self._variable_list, values)]
@@ -145,7 +152,7 @@ def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType)
 
 
 def make_parts(
-    name: str, shape: Any, dtype: Any, partitions: list[int], initializer: Any, get: Callable
+    name: str, shape: ShapeLike, dtype: Any, partitions: list[int], initializer: Any, get: Callable
 ) -> PartitionedVariable:
     """The variable of these parts, each of which `get(name, shape, initializer)` makes or finds.
 
@@ -182,12 +189,12 @@ def join_parts(name: str, parts: list) -> PartitionedVariable | None:
 
 @export("compat.v1.create_partitioned_variables")
 def create_partitioned_variables(
-    shape: Any,
+    shape: ShapeLike,
     slicing: Any,
-    initializer: Any,
-    dtype: Any = float32,
+    initializer: Callable[..., Any] | TensorLike,
+    dtype: DTypeLike = float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     name: str | None = None,
     reuse: bool | None = None,
 ) -> list:
@@ -207,7 +214,7 @@ def create_partitioned_variables(
     variable = look_up("compat.v1.get_variable")
     with scope(name, "PartitionedVariable", reuse=reuse) as entered:
 
-        def get(part: str, own: list, first: Any) -> Any:
+        def get(part: str, own: list, first: object) -> Any:
             given = {"shape": own} if first is None or callable(first) else {}
             return variable(
                 part,
@@ -226,7 +233,7 @@ def create_partitioned_variables(
 # -- partitioners
 
 
-def _bytes_of(dtype: Any, of_string: int) -> int:
+def _bytes_of(dtype: DTypeLike, of_string: int) -> int:
     return of_string if dtype.name == "string" else dtype.size
 
 
@@ -240,7 +247,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list
     [2, 1]
     """
 
-    def partition(shape: Any, **unused: Any) -> list:
+    def partition(shape: ShapeLike, **unused: object) -> list:
         sizes = as_shape(shape).as_list()
         return [min(num_shards, size) if n == axis else 1 for n, size in enumerate(sizes)]
 
@@ -262,7 +269,7 @@ def variable_axis_size_partitioner(
     [2, 1]
     """
 
-    def partition(shape: Any, dtype: Any) -> list:
+    def partition(shape: ShapeLike, dtype: DTypeLike) -> list:
         sizes = as_shape(shape).as_list()
         parts = [1] * len(sizes)
         row = math.prod(sizes) // max(sizes[axis], 1) * _bytes_of(dtype, bytes_per_string_element)
@@ -289,7 +296,7 @@ def min_max_variable_partitioner(
     [2, 1]
     """
 
-    def partition(shape: Any, dtype: Any) -> list:
+    def partition(shape: ShapeLike, dtype: DTypeLike) -> list:
         sizes = as_shape(shape).as_list()
         parts = [1] * len(sizes)
         total = math.prod(sizes) * _bytes_of(dtype, bytes_per_string_element)

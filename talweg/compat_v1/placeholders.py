@@ -115,7 +115,7 @@ def sparse_placeholder(
 
 @export("compat.v1.ragged.placeholder")
 def ragged_placeholder(
-    dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
+    dtype: DTypeLike, ragged_rank: int, value_shape: Any = None, name: str | None = None
 ) -> Any:
     """A ragged tensor whose values and splits are fed, as a `RaggedTensorValue`.
 

@@ -104,7 +104,7 @@ def older_names(define: Callable[..., Any]) -> Any:
     """A function that defines a flag, which takes the older names of its arguments, too."""
 
     @functools.wraps(define)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: object) -> Any:
         given = {RENAMED.get(name, name): value for name, value in named.items()}
         return define(*arguments, **given)
 

@@ -12,6 +12,7 @@ from talweg.eager.convert import convert_to_tensor
 
 if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
 
 
 def _operation(op: str, /, **arguments: object) -> Any:
@@ -35,7 +36,7 @@ class ReaderBase:
     (b'a', b'b')
     """
 
-    def __init__(self, reader_ref: TensorLike, supports_serialize: bool = False):
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False):
         self._reader_ref, self._supports_serialize = reader_ref, supports_serialize
 
     @property
@@ -171,7 +172,7 @@ class IdentityReader(ReaderBase):
 class ConditionalAccumulatorBase:
     """Gradients, summed until they are taken; those of older steps are left out."""
 
-    def __init__(self, dtype: Any, shape: Any, accumulator_ref: TensorLike):
+    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor):
         self._dtype, self._shape = as_dtype(dtype), TensorShape(shape)
         self._accumulator_ref = accumulator_ref
 

@@ -29,7 +29,7 @@ class Template:
         function: Callable[..., Any],
         create_scope_now: bool = False,
         unique_name: str | None = None,
-        custom_getter: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
     ):
         if name is None:
             raise value_error("TW401", "make_template: name_ is None", "a name")
@@ -48,7 +48,7 @@ class Template:
             with pure_scope(own, scope, options=options) as self._scope:
                 pass
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """The function's result, with its variables shared.
 
         ValueError where a later call makes trainable variables, or in a graph others.
@@ -164,7 +164,7 @@ def make_template(
     create_scope_now_: bool = False,
     unique_name_: str | None = None,
     custom_getter_: Any = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Template:
     """A function like `func_` (with `kwargs` given) whose variables are shared by all its calls.
 

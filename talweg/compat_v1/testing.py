@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,7 +116,7 @@ class StubOutForTesting:
         self._set.append((parent, child_name, getattr(parent, child_name)))
         setattr(parent, child_name, new_child)
 
-    def SmartSet(self, obj: Any, attr_name: str, new_attr: Any) -> None:
+    def SmartSet(self, obj: object, attr_name: str, new_attr: Any) -> None:
         """Replace an attribute; AttributeError if it is not there."""
         self.Set(obj, attr_name, new_attr)
 
@@ -206,9 +206,9 @@ def compute_gradient_error(
     x_shape: ShapeLike,
     y: TensorLike,
     y_shape: ShapeLike,
-    x_init_value: TensorLike | None = None,
+    x_init_value: np.ndarray | None = None,
     delta: float = 1e-3,
-    init_targets: TensorLike | None = None,
+    init_targets: Sequence[Any] | None = None,
     extra_feed_dict: Any = None,
 ) -> float:
     """The largest difference between the two Jacobians of `compute_gradient`.

@@ -11,7 +11,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 @export("compat.v1.SparseTensorValue")
@@ -95,10 +95,10 @@ class RaggedTensorValue:
 @export("compat.v1.ragged.constant_value")
 def constant_value(
     pylist: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
     inner_shape: Any = None,
-    row_splits_dtype: Any = "int64",
+    row_splits_dtype: DTypeLike = "int64",
 ) -> Any:
     """Nested lists, whose lengths may differ, as a RaggedTensorValue; scalars as an array.
 

@@ -8,8 +8,8 @@ new ones.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
@@ -25,6 +25,9 @@ from talweg.core import dispatch
 from talweg.core.errors import type_error, value_error
 from talweg.eager.graph_variable import outermost
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 @export("compat.v1.get_variable_scope")
@@ -43,17 +46,17 @@ def get_variable_scope() -> VariableScope:
 @as_it_is
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     initializer: Any = None,
     regularizer: Any = None,
     trainable: bool | None = None,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     caching_device: Any = None,
     partitioner: Any = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
     constraint: Any = None,
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
@@ -144,12 +147,12 @@ class variable_scope:
         self,
         name_or_scope: Any,
         default_name: str | None = None,
-        values: Any = None,
+        values: TensorLike | None = None,
         initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: str | Callable[..., Any] | None = None,
+        partitioner: Callable[..., Any] | None = None,
+        custom_getter: Callable[..., Any] | None = None,
         reuse: Any = None,
         dtype: Any = None,
         use_resource: bool | None = None,
@@ -206,7 +209,7 @@ class variable_scope:
             self._entered.append(stack.pop_all())
         return found
 
-    def _operation_names(self, name: Any) -> Any:
+    def _operation_names(self, name: str) -> Any:
         """The name scope of the operations inside."""
         if not self._named:
             return _no_names()
@@ -267,18 +270,18 @@ def pure_scope(
 @export("compat.v1.variable_op_scope")
 @contextlib.contextmanager
 def variable_op_scope(
-    values: Any,
+    values: TensorLike,
     name_or_scope: Any,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    initializer: Callable[..., Any] | TensorLike | None = None,
+    regularizer: Callable[..., Any] | None = None,
+    caching_device: str | Callable[..., Any] | None = None,
+    partitioner: Callable[..., Any] | None = None,
+    custom_getter: Callable[..., Any] | None = None,
     reuse: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Callable[..., Any] | None = None,
 ) -> Iterator[VariableScope]:
     """`variable_scope` with its first arguments in an older order.
 

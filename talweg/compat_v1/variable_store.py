@@ -12,8 +12,8 @@ import enum
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value
 from talweg.compat_v1 import initializers
@@ -29,6 +29,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import lifted, outermost, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+
 
 LOCAL_VARIABLES, REGULARIZATION_LOSSES = "local_variables", "regularization_losses"
 
@@ -81,7 +85,9 @@ class VariableStore:
             name = f"{prefix}_{number}"
         return name
 
-    def get(self, name: str, custom_getter: Any = None, **options: Any) -> Any:
+    def get(
+        self, name: str, custom_getter: Callable[..., Any] | None = None, **options: Any
+    ) -> Any:
         """The variable of the full name `name`, through `custom_getter` if there is one."""
         if custom_getter is None:
             return self._found_or_made(name, **options)
@@ -161,7 +167,7 @@ class VariableStore:
         dtype: Any,
         initializer: Any,
         reuse: Any,
-        partitioner: Any,
+        partitioner: Callable[..., Any] | None,
         options: dict,
     ) -> PartitionedVariable:
         """The variable in parts of this name, made or found."""
@@ -170,7 +176,7 @@ class VariableStore:
             dtype, shape = initializer.dtype, as_shape(initializer.dims)
         partitions = partitions_of(partitioner, name, shape, dtype)
 
-        def get(part: str, own: list, first: Any) -> Any:
+        def get(part: str, own: list, first: object) -> Any:
             size = own if first is None or callable(first) else None
             return self._found_or_made(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
 
@@ -180,7 +186,7 @@ class VariableStore:
         return made
 
 
-def _checked(found: Any, name: str, shape: Any, dtype: Any, reuse: Any) -> Any:
+def _checked(found: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any) -> Any:
     """The variable that is there; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
@@ -228,7 +234,7 @@ def first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[An
     return functools.partial(initializer, shape.as_list(), dtype=dtype, **extra), dtype
 
 
-def default_initializer(name: str, dtype: Any) -> Any:
+def default_initializer(name: str, dtype: DTypeLike) -> Any:
     """The initializer of a variable for which none was given."""
     if dtype.is_floating:
         return initializers.GlorotUniform()
@@ -307,7 +313,7 @@ def maybe_wrapped(getter: Any, inner: Any) -> Any:
 
     outer = getter
 
-    def wrapped(getter: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(getter: Any, *args: object, **kwargs: object) -> Any:
         return outer(functools.partial(inner, getter), *args, **kwargs)
 
     return wrapped
@@ -340,10 +346,10 @@ class VariableScope:
         reuse: Any,
         name: str = "",
         initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: str | Callable[..., Any] | None = None,
+        partitioner: Callable[..., Any] | None = None,
+        custom_getter: Callable[..., Any] | None = None,
         name_scope: str = "",
         dtype: Any = float32,
         use_resource: bool | None = None,
@@ -355,7 +361,7 @@ class VariableScope:
         self.custom_getter, self.original_name_scope = custom_getter, name_scope
         self.dtype, self.use_resource, self.constraint = dtype, use_resource, constraint
 
-    def derived(self, reuse: Any, name: str, name_scope: str, **options: Any) -> VariableScope:
+    def derived(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
         """A scope with these defaults, other than those given."""
         own = {key: getattr(self, key) for key in HANDED_DOWN}
         own.update({key: value for key, value in options.items() if value is not None})
@@ -366,11 +372,11 @@ class VariableScope:
         """From here on, give variables that are there and make none."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: Callable[..., Any] | TensorLike) -> None:
         """Set the default initializer."""
         self.initializer = initializer
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Set the default dtype."""
         self.dtype = dtype
 
@@ -378,19 +384,19 @@ class VariableScope:
         """Accepted: every variable is a resource."""
         self.use_resource = use_resource
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Callable[..., Any]) -> None:
         """Set the default regularizer."""
         self.regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: str | Callable[..., Any]) -> None:
         """Accepted: there is one device."""
         self.caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Callable[..., Any]) -> None:
         """Set the function that says in how many parts variables are."""
         self.partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Callable[..., Any]) -> None:
         """Set the function that variables are got through."""
         self.custom_getter = custom_getter
 
@@ -415,18 +421,18 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
+        shape: ShapeLike | None = None,
+        dtype: DTypeLike | None = None,
         initializer: Any = None,
         regularizer: Any = None,
         reuse: Any = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Sequence[str] | None = None,
         caching_device: Any = None,
         partitioner: Any = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
         constraint: Any = None,
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 from talweg.prims.arithmetic import logical_not
 from talweg.prims.state import group
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+
+
 LOCAL_VARIABLES, MODEL_VARIABLES = "local_variables", "model_variables"
 MOVING_AVERAGE_VARIABLES, TABLE_INITIALIZERS = "moving_average_variables", "table_initializer"
 
@@ -39,19 +43,19 @@ class _VariableMaker(type):
         cls,
         initial_value: Any = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Sequence[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: str | Callable[..., Any] | None = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         expected_shape: Any = None,
         import_scope: Any = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        shape: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool | None = None,
     ) -> Any:
         if variable_def is not None:

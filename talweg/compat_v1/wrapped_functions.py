@@ -26,6 +26,7 @@ from talweg.trace.function import Function
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from talweg.core.annotations import TensorLike
     from talweg.graph.node import Node
 
 
@@ -93,10 +94,10 @@ class WrappedFunction:
         wanted = [leaf for leaf in leaves if isinstance(leaf, (Symbol, Operation))]
         nodes = [feed.node for feed in feeds]
 
-        def run(*values: Any) -> Any:
+        def run(*values: object) -> Any:
             found = iter(self._replay(wanted, dict(zip(nodes, values))))
 
-            def place(leaf: Any) -> Any:
+            def place(leaf: object) -> Any:
                 return next(found) if isinstance(leaf, (Symbol, Operation)) else leaf
 
             return structure.map_leaves(place, fetches)
@@ -205,7 +206,7 @@ def _placeholder(make: Callable[..., Any], spec: TensorSpec, place: int) -> Any:
     return make(spec.dtype, spec.shape, name=label)
 
 
-def _as_symbol(x: Any) -> Any:
+def _as_symbol(x: TensorLike) -> Any:
     if isinstance(x, (Symbol, Operation)):
         return x
     if hasattr(x, "handle_read"):

@@ -24,7 +24,7 @@ class Aval:
         """The dimensions as a TensorShape, None where one is symbolic."""
         return static(self.dims)
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Aval) and (self.dims, self.dtype) == (other.dims, other.dtype)
 
     def __hash__(self) -> int:

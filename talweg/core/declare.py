@@ -246,7 +246,7 @@ def _elementwise_infer(
 ) -> Callable[..., Any]:
     positions = [prim.operands.index(name) for name in same]
 
-    def infer(*avals: Aval, **params: Any) -> Aval:
+    def infer(*avals: Aval, **params: object) -> Aval:
         dtype = avals[positions[0]].dtype
         check_dtype(prim.name, prim.operands[positions[0]], dtype, prim.accepts)
         for position in positions[1:]:

@@ -55,7 +55,7 @@ class Dimension:
             return None
         return apply(self._value, size)
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: object) -> Dimension:
         return Dimension(self._combined(other, operator.add))
 
     def __sub__(self, other: object) -> Dimension:
@@ -81,7 +81,7 @@ class Dimension:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         try:
             return self._combined(other, operator.eq)
         except (TypeError, ValueError):

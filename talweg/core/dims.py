@@ -149,7 +149,7 @@ class Dim:
 
     # -- comparison: decided, or NeedsStaticError
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if other is self:
             return True
         if not isinstance(other, Dim):
@@ -204,7 +204,7 @@ class Dim:
         return "+".join(parts).replace("+-", "-")
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     """`value` as an int or a Dim; None if it is neither."""
     if isinstance(value, Dim) or type(value) is int:
         return value

@@ -7,6 +7,7 @@ before something fails.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from talweg.core.hooks import hooks
@@ -39,7 +40,7 @@ OPERATORS = {  # hook of an operator -> the public function that it is
 }
 
 
-def fall_back(error: Exception, function: Any, args: tuple, kwargs: dict) -> Any:
+def fall_back(error: Exception, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """What somebody else has for a call that failed; NOT_SUPPORTED if nobody has anything."""
     if isinstance(error, REFUSALS) and not hasattr(function, "is_hook"):
         for dispatcher in FALLBACKS:
@@ -49,6 +50,6 @@ def fall_back(error: Exception, function: Any, args: tuple, kwargs: dict) -> Any
     return NOT_SUPPORTED
 
 
-def operator_falls_back(error: Exception, operation: str, *operands: Any) -> Any:
+def operator_falls_back(error: Exception, operation: str, *operands: object) -> Any:
     """Like `fall_back`, of a Python operator."""
     return fall_back(error, hooks.exported(OPERATORS[operation]), operands, {})

@@ -12,7 +12,11 @@ import os
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 RUNNERS = (threading.__file__, contextlib.__file__)  # between talweg and what it is called by
@@ -30,7 +34,7 @@ class Derived(tuple):
     prim: Any
     forward: Origin | None
 
-    def __new__(cls, origin: Origin, prim: Any, forward: Origin | None) -> Derived:
+    def __new__(cls, origin: Origin, prim: Primitive, forward: Origin | None) -> Derived:
         found = super().__new__(cls, origin)
         found.prim, found.forward = prim, forward
         return found

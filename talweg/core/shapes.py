@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Dims = tuple  # a tuple of ints, None where a dimension is not known
 
 
-def dimension_of(value: Any) -> int | None:
+def dimension_of(value: object) -> int | None:
     """One dimension as an int, or None where it is unknown; ValueError if negative."""
     if value is None:
         return None
@@ -231,13 +231,13 @@ class TensorShape:
             return known(self._dims[key])
         return self._dims[key]
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: object) -> TensorShape:
         return self.concatenate(other)
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: object) -> TensorShape:
         return as_shape(other).concatenate(self)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, TensorShape):
             return self._dims == other._dims
         try:

@@ -23,7 +23,7 @@ class TypeSpec:
 
     __slots__ = ("__weakref__",)
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Let specs that libraries define by TensorFlow's private protocol be as ours are."""
         super().__init_subclass__(**options)
         if hasattr(cls, "_component_specs") and not hasattr(cls, "part_specs"):
@@ -101,7 +101,7 @@ class TypeSpec:
         """The specs of the tensors."""
         return list(getattr(self, "part_specs", lambda: [self])())
 
-    def to_tensors(self, value: Any) -> list:
+    def to_tensors(self, value: object) -> list:
         """The tensors of a value."""
         return list(value._flat_components()) if hasattr(self, "part_specs") else [value]
 
@@ -122,7 +122,7 @@ class TypeSpec:
     def _deserialize(cls, parts: tuple) -> TypeSpec:
         return cls(*parts)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and _plain(self) == _plain(other)
 
     def __ne__(self, other: object) -> bool:

@@ -69,7 +69,7 @@ class Trackable:
         initializer: Any = None,
         getter: Any = None,
         overwrite: bool = False,
-        **kwargs_for_getter: Any,
+        **kwargs_for_getter: object,
     ) -> Any:
         """The variable that `getter` makes, a child; ValueError if there is one of this name."""
         children = self.__dict__.get("_self_unconditional_dependency_names", {})
@@ -95,7 +95,7 @@ class Trackable:
         """Give what is now the child of a name what a restored checkpoint has for it."""
         self._child_arrived(name, trackable)
 
-    def _no_dependency(self, value: Any) -> Any:
+    def _no_dependency(self, value: object) -> Any:
         """A value that is not to become a child where it is made an attribute."""
         return value
 

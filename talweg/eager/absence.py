@@ -75,7 +75,7 @@ def evidence_of(
     )
 
 
-def _value(leaf: Any) -> Any:
+def _value(leaf: object) -> Any:
     if isinstance(leaf, Tensor):
         return leaf
     if isinstance(leaf, IndexedSlices):

@@ -209,7 +209,7 @@ def _unsupported(value: object) -> Exception:
     )
 
 
-def _default_dtype(value: Any) -> DType:
+def _default_dtype(value: object) -> DType:
     if type(value) is int and not -(2**31) <= value < 2**31:
         if not -(2**63) <= value < 2**63:
             raise value_error(
@@ -295,7 +295,7 @@ def _from_numpy(value: np.generic | np.ndarray, dtype: DType | None) -> Any:
     return quiet(value.astype, dtype.numpy_dtype)
 
 
-def _strings(value: Any, dtype: DType | None) -> Any:
+def _strings(value: object, dtype: DType | None) -> Any:
     flat = [
         item.item() if isinstance(item, (np.generic, np.ndarray)) and item.size == 1 else item
         for item in value.reshape(-1).tolist()

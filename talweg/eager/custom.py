@@ -100,7 +100,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     function = f
 
     @functools.wraps(function)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> Any:
         if args and _is_method(decorated, args[0]):
             bound = function.__get__(args[0], type(args[0]))  # type: ignore[attr-defined]
             return _apply(bound, args[1:], kwargs)
@@ -165,22 +165,22 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     return structure.pack(result, [_with_part(*pair) for pair in zip(results, flat)])
 
 
-def part_of(leaf: Any) -> Any:
+def part_of(leaf: object) -> Any:
     """The tensor that stands for a leaf: the flat values of a ragged tensor."""
     return leaf.flat_values if hasattr(leaf, "_with_gradient") else leaf
 
 
-def _with_part(leaf: Any, part: Any) -> Any:
+def _with_part(leaf: object, part: Any) -> Any:
     """What `part_of` is undone by."""
     return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
 
 
-def _brought_in(graph: Any, leaf: Any) -> Any:
+def _brought_in(graph: Any, leaf: object) -> Any:
     part = part_of(leaf)
     return _with_part(leaf, graph.bring_in(part)) if _is_outside(graph, part) else leaf
 
 
-def _is_outside(graph: Any, value: Any) -> bool:
+def _is_outside(graph: Any, value: object) -> bool:
     """Whether an argument is a tensor of a graph or batch around `graph`."""
     if not 0 < getattr(value, "level", 0) < graph.level:
         return False
@@ -188,7 +188,7 @@ def _is_outside(graph: Any, value: Any) -> bool:
     return node is None or node.table is not graph.table
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex)) or hasattr(value, "__array__")
 
 
@@ -197,7 +197,12 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _pullback(
-    function: Any, grad_fn: Any, arguments: list, variables: list, flat: list, results: list
+    function: Callable[..., Any],
+    grad_fn: Any,
+    arguments: list,
+    variables: list,
+    flat: list,
+    results: list,
 ) -> Callable[[list], list]:
     """From cotangents of the results to those of all tensor arguments and variables.
 
@@ -239,7 +244,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f`, with its intermediate results computed again in the backward pass instead of kept."""
 
     @functools.wraps(f)
-    def recomputed(*args: Any, **kwargs: Any) -> Any:
+    def recomputed(*args: object, **kwargs: object) -> Any:
         return custom_gradient(functools.wraps(f)(functools.partial(_recomputing, f)))(
             *args, **kwargs
         )
@@ -247,12 +252,12 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return recomputed
 
 
-def _recomputing(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
+def _recomputing(f: Callable[..., Any], *args: object, **kwargs: object) -> tuple:
     watchers = [r for r in dispatch.context.recorders if isinstance(r, VariableWatcher)]
     with dispatch.only(tuple(watchers)):
         result = f(*args, **kwargs)
 
-    def grad_fn(*upstream: Any, variables: Any = None) -> Any:
+    def grad_fn(*upstream: object, variables: Any = None) -> Any:
         # Each argument by itself, though one tensor may be given for several of them.
         arguments = [identity(a) if isinstance(a, Tensor) else a for a in structure.flatten(args)]
         tensors = [a for a in arguments if isinstance(a, Tensor)]
@@ -273,8 +278,8 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` with the gradient of the identity: the straight-through estimator."""
 
     @custom_gradient
-    def wrapped(*args: Any, **kwargs: Any) -> tuple:
-        def grad_fn(*upstream: Any, variables: Any = None) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> tuple:
+        def grad_fn(*upstream: object, variables: Any = None) -> Any:
             grads = upstream[0] if len(upstream) == 1 else list(upstream)
             return (grads, [None] * len(variables)) if variables else grads
 

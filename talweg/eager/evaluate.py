@@ -55,7 +55,7 @@ def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
 _new = object.__new__
 
 
-def _verify(prim: Any, arrays: list, params: dict, result: Any) -> None:
+def _verify(prim: Primitive, arrays: list, params: dict, result: Any) -> None:
     """Under `settings.check`: the kernel's results are what `infer` promised."""
     promised = prim.infer(*avals_of(arrays), **params)
     pairs = zip(promised, result) if prim.multiple else [(promised, result)]

@@ -107,7 +107,7 @@ class ExtensionType(FieldsOnly):
 
     # -- comparison
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         if type(self) is not type(other) or self._type_spec != other._type_spec:
             return False
         pairs = zip(self._flat_components(), other._flat_components())

@@ -59,7 +59,7 @@ class ExtensionField:
     def __init__(self, name: str, annotation: Any, default: object = NOTHING):
         self.name, self.annotation, self.default = name, annotation, default
 
-    def value(self, value: Any, where: str = "") -> Any:
+    def value(self, value: object, where: str = "") -> Any:
         """A value as this field keeps it; TypeError for one it does not take."""
         return _fit(value, self.annotation, where or self.name, False)
 

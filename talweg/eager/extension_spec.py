@@ -113,7 +113,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
             found = None if found is None else _merged(found, other)
         return found
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._serialize() == other._serialize()
 
     def __hash__(self) -> int:

@@ -157,7 +157,7 @@ class GraphVariable(Variable):
         reading = graph.read_variable(self._handle)
         graph.name_exactly(reading.node, self._shared)
 
-    def begin_with(self, value: Any) -> None:
+    def begin_with(self, value: object) -> None:
         """Let `value` be the first value from now on."""
         before = self._initial, self._safe_initial, self._initializer
         graph = self.graph
@@ -255,7 +255,7 @@ class GraphVariable(Variable):
         """Its value in a session (the default one)."""
         return hooks.evaluate_in_session(self.value(), None, session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: object, session: Any = None) -> None:
         """Give it a value in a session (the default one)."""
         hooks.load_in_session(self, value, session)
 
@@ -287,20 +287,20 @@ class GraphVariable(Variable):
 
     # -- writing: operations, which return the new value
 
-    def _change(self, rule: str, *operands: Any, **params: Any) -> Any:
+    def _change(self, rule: str, *operands: object, **params: object) -> Any:
         if dispatch.context.base is None:
             self.graph.check_in_force((self.value(),))
         self._handle.updated = True
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
-    def _operand(self, value: Any) -> Any:
+    def _operand(self, value: object) -> Any:
         with self._base().as_default():
             return convert_to_tensor(value, dtype=self._dtype)
 
     def assign(
         self,
-        value: Any,
+        value: object,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -313,11 +313,11 @@ class GraphVariable(Variable):
         self._check_assigned(tensor)
         return labelled(self._change("assign", tensor), name, read_value)
 
-    def assign_unchecked(self, value: Any, name: str | None = None) -> Any:
+    def assign_unchecked(self, value: object, name: str | None = None) -> Any:
         """`assign` that lets the shape change."""
         return labelled(self._change("assign", self._operand(value), strict=False), name)
 
-    def _add_or_sub(self, rule: str, value: Any, name: str | None, read_value: bool) -> Any:
+    def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
         if not self._dtype.is_numeric:
             raise invalid("TW102", f"Cannot {rule} to variables of dtype {self._dtype.name}")
@@ -378,7 +378,9 @@ class GraphVariable(Variable):
             )
         return self.scatter_rows(kind, slices.indices, slices.values)
 
-    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name=None) -> Any:
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Set rows within each batch: indices [b, n], values [b, n, ...]."""
         with self._base().as_default():
             indices = convert_to_tensor(sparse_delta.indices)
@@ -390,7 +392,7 @@ class GraphVariable(Variable):
             indices = convert_to_tensor(indices)
         return self._change(f"scatter_nd_{kind}", indices, self._operand(updates))
 
-    def assign_slice(self, place: tuple, value: Any, name: str | None = None) -> Any:
+    def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
         """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
         return labelled(self._change("slice", self._operand(value), place=place), name)
 
@@ -399,10 +401,10 @@ class GraphVariable(Variable):
     def __hash__(self) -> int:
         return id(self)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self is other
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self is not other
 
     def __repr__(self) -> str:

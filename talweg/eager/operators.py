@@ -107,7 +107,7 @@ def _hinted(x: object, y: object) -> tuple[Any, Any]:
     return matching(x, y)
 
 
-def binary(prim: Any) -> Callable[[Any, Any], Any]:
+def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
     """`prim` as a function of anything convertible."""
 
     def apply(x: Any, y: Any) -> Any:
@@ -211,7 +211,7 @@ def not_equal_operator(x: Tensor, y: Tensor) -> Any:
     return True if y is None else _compare(x, y, arithmetic.not_equal, True)
 
 
-def _compare(x: Any, y: Any, prim: Any, otherwise: bool) -> Any:
+def _compare(x: Any, y: Any, prim: Primitive, otherwise: bool) -> Any:
     x = convert_to_tensor(x)
     if not isinstance(y, Tensor):
         y = convert_to_tensor(y, None if is_tensor_like(y) else x.dtype)

@@ -9,7 +9,7 @@ the `from_...` methods: `ragged_making.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, indexing, layout, sequences
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike
+
 
 _SECRET = object()
 
@@ -475,7 +479,7 @@ class RaggedTensorSpec(TypeSpec):
         return value._type_spec
 
 
-def _sizes_of(shape: Any) -> Any:
+def _sizes_of(shape: ShapeLike) -> Any:
     """A shape in which tensors have become numbers; -1 in a tensor is a size not asked for."""
     if isinstance(shape, Tensor):
         return [None if n < 0 else int(n) for n in array_of(shape).reshape(-1)]

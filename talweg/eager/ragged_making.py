@@ -285,7 +285,7 @@ def _known_count(values: Any) -> int:
     return operator.index(values.row_splits.dims[0] - 1 if ragged else values.dims[0])
 
 
-def _integers(value: Any, argument: str, rank: int = 1) -> np.ndarray:
+def _integers(value: object, argument: str, rank: int = 1) -> np.ndarray:
     """An array of int32 or int64; int64 if the value has no dtype of its own."""
     hint = None if is_tensor_like(value) or isinstance(value, np.ndarray) else int64
     found = convert_to_tensor(value, dtype_hint=hint)

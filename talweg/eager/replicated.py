@@ -123,7 +123,7 @@ class Mirrored(Several):
     """
 
 
-def _spec_of(value: Any) -> Any:
+def _spec_of(value: object) -> Any:
     spec = None if hasattr(value, "handle_read") else getattr(value, "_type_spec", None)
     if spec is not None:
         return spec

@@ -21,7 +21,7 @@ _array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
 _resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"].__get__
 
 
-def resident(array: Any) -> EagerTensor:
+def resident(array: np.ndarray) -> EagerTensor:
     """An EagerTensor of which a device has the elements; of NumPy's array, one around that."""
     if isinstance(array, (np.ndarray, np.generic)):
         return wrap(array)

@@ -134,7 +134,7 @@ class Variables:
             found.append(alone)
         return found
 
-    def keep(self, handle: Any, array: Any) -> None:
+    def keep(self, handle: Any, array: np.ndarray) -> None:
         """Let a variable be what it was, of which a device now has the elements elsewhere."""
         variable = self.owner(handle)
         variable._tensor, variable._taken = resident(array), None
@@ -223,7 +223,7 @@ class Exchanged:
         """Which variables may be written where they are; see `Variables`."""
         return STATE.give_away([self._own.get(handle, handle) for handle in handles])
 
-    def keep(self, handle: Any, array: Any) -> None:
+    def keep(self, handle: Any, array: np.ndarray) -> None:
         """Let a variable be what it was; see `Variables`."""
         STATE.keep(self._own.get(handle, handle), array)
 

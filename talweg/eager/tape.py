@@ -301,7 +301,7 @@ class GradientTape(dispatch.Recorder):
                 self._records, self._kept, self._notes = None, [], None
                 self._watched, self._reads, self._made = set(), {}, set()
 
-    def _target(self, leaf: Any) -> Any:
+    def _target(self, leaf: object) -> Any:
         """A target as the value that was recorded."""
         if isinstance(leaf, Tensor):
             return leaf

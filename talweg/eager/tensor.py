@@ -343,7 +343,7 @@ _install_fast_operators()
 state.plain, state.evaluate = EagerTensor, evaluate
 
 
-def array_of(value: Any) -> Any:
+def array_of(value: object) -> Any:
     """The array of an eager tensor, or of a constant of a graph.
 
     NeedsStaticError for other tensors of a graph, InvalidArgumentError for what is no such tensor.

@@ -25,7 +25,7 @@ class UnconnectedGradients(enum.Enum):
     ERROR = "error"
 
     @classmethod
-    def of(cls, value: Any) -> UnconnectedGradients:
+    def of(cls, value: object) -> UnconnectedGradients:
         """`value` (one of these, or its name) as one of these; ValueError if it is none."""
         if type(value) is cls:
             return value

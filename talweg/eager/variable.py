@@ -435,7 +435,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
 
     # -- identity, copies, printing
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return hooks.equal_operator(self, other)
 
     def __ne__(self, other: object) -> Any:
@@ -486,7 +486,7 @@ def _read(variable: Variable, dtype: DType | None) -> EagerTensor:
     return variable.value()
 
 
-def variable_of(value: Any) -> Any:
+def variable_of(value: object) -> Any:
     """The variable that `value` stands for, as a Keras variable does; other values as they are."""
     if getattr(type(value), "_should_act_as_resource_variable", False):
         return value.handle.variable

@@ -44,7 +44,7 @@ else:
     generate = LazyModule("talweg.execute.llvm.link.generate")
 
 
-def made(program: Program, avals: list, state: Any, same: dict, stages: Stages) -> Manifest:
+def made(program: Program, avals: list, state: dict, same: dict, stages: Stages) -> Manifest:
     """Compile a program for arguments of these kinds; `same` of them are variables' values."""
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
@@ -133,7 +133,7 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
 
 
 def straightened(
-    program: Program, avals: list, state: Any, same: dict, stages: Stages, without: tuple = ()
+    program: Program, avals: list, state: dict, same: dict, stages: Stages, without: tuple = ()
 ) -> StaticProgram:
     """The optimized static program, for what variables are now; `without` passes of these names."""
     states = {}

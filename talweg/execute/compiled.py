@@ -86,7 +86,7 @@ class Compiled:
         self._direct = not (self._streams or self._forms or aside)
 
     def _made(
-        self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
+        self, program: Program, avals: list, state: dict, stages: Stages, anew: bool
     ) -> manifest.Manifest:
         """The program's code and what goes with it, from the disk where it is there.
 
@@ -109,7 +109,7 @@ class Compiled:
                 manifest.keep(key, program, made)
         return made
 
-    def __call__(self, program: Program, arguments: list, state: Any) -> list | None:
+    def __call__(self, program: Program, arguments: list, state: dict) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
         if self.last is None and CALLED:
             self.last = (list(arguments), state)
@@ -130,7 +130,7 @@ class Compiled:
         return interpret.run(program, arguments, state)
 
     @contextmanager
-    def keeping(self, arguments: list, state: Any) -> Iterator[None]:
+    def keeping(self, arguments: list, state: dict) -> Iterator[None]:
         """Keep aside what the program works on that is not compiled, until the call is over."""
         if self._exports is None:
             yield
@@ -147,7 +147,7 @@ class Compiled:
         finally:
             self._exports.end()
 
-    def _call_directly(self, program: Program, arguments: list, state: Any) -> list | None:
+    def _call_directly(self, program: Program, arguments: list, state: dict) -> list | None:
         """Call a program that takes, changes and gives arrays only: native code looks at them."""
         inputs = arguments
         if self._same:
@@ -186,7 +186,7 @@ class Compiled:
         layout = getattr(self.executable, "layout", None)
         return layout is not None and layout.is_done()
 
-    def _end_writing(self, state: Any, arrays: list) -> None:
+    def _end_writing(self, state: dict, arrays: list) -> None:
         """Let all variables have their new values, those that were written already once more."""
         for variable, array in zip(self._written, arrays):
             state[variable] = array
@@ -197,7 +197,7 @@ class Compiled:
         if put_back is not None:
             put_back(self._written)
 
-    def _call(self, program: Program, arguments: list, state: Any) -> list | None:
+    def _call(self, program: Program, arguments: list, state: dict) -> list | None:
         """Call a program with arguments that are no arrays: random streams, lists, what the
         interpreter runs."""
         copies = self._copies(state) if self._updates else {}
@@ -240,7 +240,7 @@ class Compiled:
             self._write_aside(state, copies)
         return outputs
 
-    def _copies(self, state: Any) -> dict[Any, Any]:
+    def _copies(self, state: dict) -> dict[Any, Any]:
         """Copies of variables of which rows will change, where somebody else holds the value."""
         copies: dict[Any, Any] = {}
         for variable in self.hosted.updated:  # type: ignore[union-attr]
@@ -250,7 +250,7 @@ class Compiled:
             del array
         return copies
 
-    def _write_aside(self, state: Any, copies: dict) -> None:
+    def _write_aside(self, state: dict, copies: dict) -> None:
         """Let variables have what regions kept aside for them."""
         kept = self._exports.now()  # type: ignore[union-attr]
         for variable, hosted in self.hosted.writes:  # type: ignore[union-attr]
@@ -276,7 +276,7 @@ class Compiled:
                 found += passed(given, place, arguments[place].handed.arrays, kept)
         return found
 
-    def _is_for_others(self, arguments: list, state: Any) -> bool:
+    def _is_for_others(self, arguments: list, state: dict) -> bool:
         """Whether the arguments have other shapes, or a variable has no value."""
         if self._shapes != list(map(kind_of, arguments)):
             return True
@@ -291,7 +291,7 @@ class Compiled:
         return inputs, [state[variable] for variable in self._written]
 
 
-def values_of_variables(program: Program, arguments: list, state: Any) -> dict[int, Any]:
+def values_of_variables(program: Program, arguments: list, state: dict) -> dict[int, Any]:
     """The arguments that are present values of variables: position -> variable."""
     variables = {
         id(state.get(variable)): variable

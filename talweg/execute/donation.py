@@ -59,7 +59,7 @@ class OwnedValues(dict):
         return to_write(array, alone)
 
 
-def exclusive(state: Any, variable: object, known: int) -> np.ndarray:
+def exclusive(state: dict, variable: object, known: int) -> np.ndarray:
     """A variable's array, which may be written in place: its own if nobody else refers to it.
 
     `known` references to it are the caller's.

@@ -61,7 +61,7 @@ def streams_of(state: object) -> Any:
     return None if getattr(state, "reserve", None) is None else state
 
 
-def reserved(streams: list, state: Any) -> tuple[list, dict]:
+def reserved(streams: list, state: dict) -> tuple[list, dict]:
     """The states that random operations begin with, and their streams after that."""
     arrays, after = [], {}
     for operation, seeds, blocks in streams:

@@ -23,6 +23,7 @@ from talweg.passes.faults import CompilerFaultError, is_missing_llvm, is_raised,
 from talweg.passes.reasons import SpecializationError
 
 if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
     from talweg.execute import compilation
 else:
     compilation = LazyModule("talweg.execute.compilation")
@@ -56,7 +57,7 @@ class HeavyKernels:
         self.spent: dict[tuple, KernelTimes] = {}
         self.compiled: dict[tuple, Any] = {}
 
-    def run(self, prim: Any, arrays: list, params: dict, kernel: Any) -> Any:
+    def run(self, prim: Primitive, arrays: list, params: dict, kernel: Any) -> Any:
         """The result; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
         try:
             arrays = [x if hasattr(x, "dtype") else np.asarray(x, arrays[0].dtype) for x in arrays]
@@ -84,14 +85,14 @@ class HeavyKernels:
         return result
 
     @staticmethod
-    def _is_worth(prim: Any, times: KernelTimes | None) -> bool:
+    def _is_worth(prim: Primitive, times: KernelTimes | None) -> bool:
         """Whether an operation is to be compiled now."""
         if settings.deterministic.get():
             return prim.memory == "window"
         return times is not None and times.total >= SECONDS
 
     def _compile(
-        self, key: tuple, prim: Any, arrays: list, params: dict, times: KernelTimes | None
+        self, key: tuple, prim: Primitive, arrays: list, params: dict, times: KernelTimes | None
     ) -> Any:
         """The operation as machine code; False where that cannot be, or is not wanted."""
         if settings.executor.get() == "interpret":

@@ -85,7 +85,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     return tier.run(program, arguments, state)
 
 
-def run_on_device(program: Program, arguments: list, state: Any, watch: Any = None) -> Any:
+def run_on_device(program: Program, arguments: list, state: dict, watch: Any = None) -> Any:
     """The outputs of a program run through XLA, as `run`: those of a device as `DeviceOutputs`.
 
     Arguments may be arrays of a device.  Where numbers are watched the interpreter runs the
@@ -155,7 +155,7 @@ class Tier:
             self.xla.xla = self.xla
         return self.xla
 
-    def run_on_device(self, program: Program, arguments: list, state: Any) -> Any:
+    def run_on_device(self, program: Program, arguments: list, state: dict) -> Any:
         """The outputs, by XLA or the interpreter."""
         if self.last is not None:
             outputs = self.last(program, arguments, state)
@@ -245,7 +245,7 @@ class Tier:
         self.queued.clear()
 
     def _compile(
-        self, key: tuple, program: Program, arguments: list, state: Any, anew: bool = True
+        self, key: tuple, program: Program, arguments: list, state: dict, anew: bool = True
     ) -> Any:
         """The compiled program, or REFUSED; None where it is not on disk, nor to be made `anew`."""
         if not self.compiling.acquire(blocking=False):
@@ -268,7 +268,7 @@ class Tier:
         finally:
             self.compiling.release()
 
-    def _version(self, program: Program, arguments: list, state: Any, anew: bool) -> Any:
+    def _version(self, program: Program, arguments: list, state: dict, anew: bool) -> Any:
         """The compiled program, or REFUSED: what cannot be compiled, and faults of the compiler."""
         try:
             if self.xla is self:
@@ -321,7 +321,7 @@ def _forked() -> None:
 forks.in_child(_forked)
 
 
-def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:
+def run_by(version: Any, program: Program, arguments: list, state: dict) -> list:
     """The outputs, by a compiled program, or by the interpreter where it is for others.
 
     It is if a variable has no value, which the interpreter says, or if another thread has changed
@@ -331,7 +331,7 @@ def run_by(version: Any, program: Program, arguments: list, state: Any) -> list:
     return interpret.run(program, arguments, state) if outputs is None else outputs
 
 
-def compile_program(program: Program, arguments: list, state: Any, anew: bool = True) -> Any:
+def compile_program(program: Program, arguments: list, state: dict, anew: bool = True) -> Any:
     """The program compiled for these arguments, or REFUSED; None if it is not there, and not made.
 
     anew: whether it is made if it is not found on disk.
@@ -351,7 +351,7 @@ def compile_program(program: Program, arguments: list, state: Any, anew: bool = 
         return _refused(program, error)
 
 
-def compile_by_xla(program: Program, arguments: list, state: Any) -> Any:
+def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
     """The program compiled by XLA, or REFUSED; FailedPreconditionError if there is no JAX."""
     if not program.steps:
         return REFUSED

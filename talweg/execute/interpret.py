@@ -125,7 +125,7 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
     return [values[slot] for slot in program.outputs]
 
 
-def _write(program: Program, values: list, state: Any) -> None:
+def _write(program: Program, values: list, state: dict) -> None:
     """Let `state` have what the program has written."""
     for variable, slot in program.writes.items():
         if type(variable) is not Node or getattr(state, "reserve", None) is None:

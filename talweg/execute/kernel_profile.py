@@ -72,7 +72,7 @@ def _best(function: Callable) -> float:
 
 
 def profile(
-    compiled: Compiled, arguments: list, state: object, repeats: int = 20
+    compiled: Compiled, arguments: list, state: dict, repeats: int = 20
 ) -> list[KernelTime]:
     """The time of each block of a compiled program on one thread; the least of some runs.
 

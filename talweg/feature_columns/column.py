@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from talweg.core.errors import value_error
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+
 
 @export("__internal__.feature_column.StateManager")
 class StateManager:
@@ -29,7 +32,12 @@ class StateManager:
         self._cols_to_resources_map: Any = defaultdict(dict)
 
     def create_variable(
-        self, feature_column: Any, name: str, shape: Any, dtype: Any = None, **options: Any
+        self,
+        feature_column: Any,
+        name: str,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        **options: object,
     ) -> Any:
         """A new variable of a column; ValueError if it has one of this name."""
         if name in self._cols_to_vars_map[feature_column]:
@@ -148,7 +156,7 @@ class FeatureTransformationCache:
         return expand_dims(found, -1) if found.ndim == 1 else found
 
 
-def to_sparse(x: Any, dtype: Any = None) -> SparseTensor:
+def to_sparse(x: Any, dtype: DTypeLike | None = None) -> SparseTensor:
     """A SparseTensor; of a dense one without -1 and empty strings."""
     if isinstance(x, SparseTensor):
         return x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -145,7 +146,7 @@ def _tuples(value: object) -> Any:
 
 
 @export("feature_column.bucketized_column")
-def bucketized_column(source_column: Any, boundaries: TensorLike) -> BucketizedColumn:
+def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> BucketizedColumn:
     """The buckets between sorted boundaries that the numbers of a column fall into.
 
     >>> import talweg as tf

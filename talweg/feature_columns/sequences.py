@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.examples.features import VarLenFeature
@@ -23,7 +24,7 @@ from talweg.feature_columns.column import (
 )
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.annotations import DTypeLike
 
 
 class _SequenceCategorical(NamedTuple):
@@ -122,7 +123,7 @@ def sequence_categorical_column_with_hash_bucket(
 @export("feature_column.sequence_categorical_column_with_vocabulary_list")
 def sequence_categorical_column_with_vocabulary_list(
     key: str,
-    vocabulary_list: TensorLike,
+    vocabulary_list: Sequence[Any],
     dtype: DTypeLike | None = None,
     default_value: int = -1,
     num_oov_buckets: int = 0,

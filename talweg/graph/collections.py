@@ -31,7 +31,7 @@ class CollectionItem:
         self.nodes: list[Node] = []
         self.value = structure.map_leaves(self._keep, value)
 
-    def _keep(self, leaf: Any) -> Any:
+    def _keep(self, leaf: object) -> Any:
         if type(leaf) in (Symbol, Operation):
             return CollectionPosition(type(leaf), [self._hold(leaf.node)])
         if hasattr(leaf, "_flat_components"):
@@ -73,7 +73,7 @@ def _given(leaf: TypeSpec, graph: Graph) -> Any:
     return leaf.kind(*[_given(part, graph) for part in leaf.parts])
 
 
-def kept(value: Any) -> Any:
+def kept(value: object) -> Any:
     """`value` in a form that does not keep its graph."""
     leaves = structure.flatten(value, composites=True)
     return (
@@ -113,7 +113,7 @@ class CollectionRef(MutableSequence):
         """Put `value` before what stands at `index`."""
         self._items.insert(index, kept(value))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, (list, CollectionRef)) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]

@@ -54,7 +54,7 @@ class GraphElements:
             f"{_wanted(allow_tensor, allow_operation)}.",
         )
 
-    def _converted(self, obj: Any) -> Any:
+    def _converted(self, obj: object) -> Any:
         """What stands for `obj` in the graph: the value of a variable."""
         if hasattr(obj, "handle_read"):
             if obj.table is not self.table:
@@ -72,7 +72,7 @@ class GraphElements:
         with self.unlocked(), self.control_dependencies(None):  # type: ignore[attr-defined]
             return self.read_variable(variable.handle)  # type: ignore[attr-defined]
 
-    def own(self, element: Any) -> Any:
+    def own(self, element: object) -> Any:
         """`element`; ValueError if it belongs to another graph."""
         if element.node.table is not self.table:
             what = "Tensor" if isinstance(element, Symbol) else "Operation"
@@ -149,7 +149,7 @@ class GraphElements:
         """Let neither the operation nor its results be fetched."""
         self._unfetchable.add(self._maker(op))
 
-    def _maker(self, element: Any) -> Node:
+    def _maker(self, element: object) -> Node:
         node = element.node
         return node.inputs[0] if node.prim.role is Role.PROJECTION else node
 

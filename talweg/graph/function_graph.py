@@ -102,7 +102,7 @@ class FunctionGraph(Graph):
         self.table.symbolic = True
         return symbol
 
-    def bring_in(self, value: Any) -> Symbol:
+    def bring_in(self, value: object) -> Symbol:
         """What `value` (a tensor from outside) is inside; captured on first use."""
         captured = self.captured.get(id(value))
         if captured is not None:
@@ -207,7 +207,7 @@ class FunctionGraph(Graph):
                 self.table.release(node)
             raise
 
-    def _meet(self, prim: Any, params: tuple, nodes: tuple) -> Any:
+    def _meet(self, prim: Primitive, params: tuple, nodes: tuple) -> Any:
         """The result(s) of the effect that an earlier run made at this place; else None."""
         if self.met >= len(self.effects):
             return None

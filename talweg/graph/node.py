@@ -123,7 +123,7 @@ class Content:
         """Whether it is too large to be a literal."""
         return self.array.nbytes > self.EMBEDDED
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Content) or self.digest != other.digest:
             return False
         if self is other:

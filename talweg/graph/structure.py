@@ -81,7 +81,7 @@ def sorted_keys(mapping: Mapping) -> list:
         ) from None
 
 
-def flatten(structure: Any, composites: bool = False) -> list:
+def flatten(structure: object, composites: bool = False) -> list:
     """All leaves, in order."""
     kind = kind_of(structure)
     if kind == LEAF or (kind == COMPOSITE and not composites):

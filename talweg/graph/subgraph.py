@@ -190,7 +190,7 @@ class Body:
                 rows.append((node.prim, _params(node), sources))
         return (*rows, tuple([number[node] for node in self.outputs]))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Body) and self.key == other.key)
 
     def __hash__(self) -> int:

@@ -82,7 +82,7 @@ class _BodyPrinter:
             text += f" after {', '.join(f'%{number[c]}' for c in controls if c in number)}"
         return text
 
-    def value(self, value: Any, number: dict) -> str:
+    def value(self, value: object, number: dict) -> str:
         if type(value) is Dim:
             return f"size({size_text(value, number)!r})"
         if type(value) is tuple:

@@ -16,7 +16,10 @@ gradient goes the other way: one product per tap into planes, which are added wh
 A depthwise convolution has no product worth a BLAS call: it is multiply and add, tap by tap.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,7 +32,14 @@ FEW_CHANNELS = 4
 DEPTHWISE_BYTES = 256 << 10
 
 
-def convolution(x, w, strides, padding, dilation, groups=1):
+def convolution(
+    x,
+    w: np.ndarray,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups=1,
+):
     """y = x * w, see the head of this module. [N, *S, C] [*K, C/groups, M] -> [N, *O, M]."""
     kernel, dtype = w.shape[:-2], np.result_type(x, w)
     outputs = windows.output_sizes(x.shape[1:-1], kernel, strides, padding, dilation)
@@ -46,7 +56,15 @@ def convolution(x, w, strides, padding, dilation, groups=1):
     return y.astype(dtype, copy=False)
 
 
-def convolution_filter_gradient(x, g, kernel, strides, padding, dilation, groups=1):
+def convolution_filter_gradient(
+    x,
+    g: np.ndarray,
+    kernel,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int = 1,
+):
     """dL/dw = the sum of (columns of x)^T g. [N, *S, C] [N, *O, M] -> [*K, C/groups, M]."""
     dtype = np.result_type(x, g)
     x, g = windows.widened(x), windows.widened(g)
@@ -66,7 +84,15 @@ def convolution_filter_gradient(x, g, kernel, strides, padding, dilation, groups
     return total.astype(dtype, copy=False)
 
 
-def convolution_input_gradient(g, w, sizes, strides, padding, dilation, groups=1):
+def convolution_input_gradient(
+    g,
+    w: np.ndarray,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int = 1,
+):
     """dL/dx[n, i, c] = sum of g[n, o, m] w[k, c, m] over the (o, k) that read i.
 
     [N, *O, M] [*K, C/groups, M] -> [N, *sizes, C]. This is the transposed convolution.
@@ -89,26 +115,28 @@ def convolution_input_gradient(g, w, sizes, strides, padding, dilation, groups=1
     return total.astype(dtype, copy=False)
 
 
-def is_depthwise(w, groups):
+def is_depthwise(w: np.ndarray, groups: int):
     """Whether every input channel is a group of its own (one channel alone is not worth it)."""
     return groups > 1 and w.shape[-2] == 1
 
 
-def _is_pointwise(kernel, strides, padding):
+def _is_pointwise(kernel, strides: Sequence[int], padding: Sequence[tuple[int, int]]):
     return all(n == 1 for n in (*kernel, *strides)) and not any(map(any, padding))
 
 
-def _by_group(w, groups):
+def _by_group(w: np.ndarray, groups: int):
     """A view of w as matrices `[groups, taps * C/groups, M/groups]`."""
     return w.reshape(-1, groups, w.shape[-1] // groups).swapaxes(0, 1)
 
 
-def _positions(y, groups):
+def _positions(y: np.ndarray, groups: int):
     """A view of `[n, *O, M]` (contiguous in its positions) as `[groups, positions, M/groups]`."""
     return y.reshape(-1, groups, y.shape[-1] // groups).swapaxes(0, 1)
 
 
-def _column_tiles(x, kernel, strides, dilation, groups):
+def _column_tiles(
+    x: np.ndarray, kernel, strides: Sequence[int], dilation: Sequence[int], groups: int
+):
     """Yield (tile of `[N, *O]`, its columns `[groups, positions, taps * C/groups]`).
 
     The columns of one tile are overwritten by the next.
@@ -140,7 +168,7 @@ def _column_tiles(x, kernel, strides, dilation, groups):
             yield place, columns.reshape(groups, -1, taps * depth)
 
 
-def _copies_across(x, kernel, dilation, depth):
+def _copies_across(x: np.ndarray, kernel, dilation: Sequence[int], depth):
     """Whether positions, not taps and channels, make the longer runs to copy."""
     if x.strides[-1] > x.strides[-2]:  # channels-first memory: rows of positions are contiguous
         return True
@@ -148,7 +176,15 @@ def _copies_across(x, kernel, dilation, depth):
     return depth <= FEW_CHANNELS and run <= SHORT_RUN
 
 
-def _tap_rows(place, sizes, outputs, kernel, strides, padding, dilation):
+def _tap_rows(
+    place,
+    sizes: Sequence[int],
+    outputs,
+    kernel,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """The taps of one tile: as `window_taps`, with outputs counted from the tile's first row."""
     first, stop = place[1].start, place[1].stop
     (low, high), *others = padding
@@ -158,7 +194,15 @@ def _tap_rows(place, sizes, outputs, kernel, strides, padding, dilation):
     )
 
 
-def _scatter_planes(g, w, total, strides, padding, dilation, groups):
+def _scatter_planes(
+    g: np.ndarray,
+    w: np.ndarray,
+    total,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int,
+):
     """Per tap one product g w[k]^T, a plane `[n, *O, C]`, added where the tap read."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
     taps = math.prod(kernel)
@@ -180,7 +224,15 @@ def _scatter_planes(g, w, total, strides, padding, dilation, groups):
             np.add(spot, planes[tap.index][windows.in_image(tap.outputs)], out=spot)
 
 
-def _scatter_rows(g, w, total, strides, padding, dilation, groups):
+def _scatter_rows(
+    g: np.ndarray,
+    w: np.ndarray,
+    total,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int,
+):
     """As `_scatter_planes` with channels in front, so that few channels still make long rows."""
     kernel, outputs, depth = w.shape[:-2], g.shape[1:-1], w.shape[-2]
     taps, sizes = math.prod(kernel), total.shape[1:-1]
@@ -197,7 +249,7 @@ def _scatter_rows(g, w, total, strides, padding, dilation, groups):
     np.copyto(total, np.moveaxis(front.reshape(-1, g.shape[0], *sizes), 0, -1))
 
 
-def _depthwise_tiles(g_like, groups):
+def _depthwise_tiles(g_like, groups: int):
     """Tiles for tap-by-tap work on `[N, *O, C]`, and the buffer shape of one tile."""
     return windows.tiles(
         g_like.shape[0], g_like.shape[1:-1], groups * g_like.itemsize, DEPTHWISE_BYTES
@@ -209,7 +261,9 @@ def _along_rows(weights, width):
     return np.repeat(weights[:, None, :], width, axis=1)
 
 
-def _shifted(x, place, outputs, index, kernel, strides, dilation):
+def _shifted(
+    x: np.ndarray, place, outputs, index, kernel, strides: Sequence[int], dilation: Sequence[int]
+):
     """What tap `index` of a tile reads of a padded x: a view of the shape of the tile."""
     offsets = np.unravel_index(index, kernel)
     spans = []
@@ -220,7 +274,9 @@ def _shifted(x, place, outputs, index, kernel, strides, dilation):
     return x[(place[0], *spans)]
 
 
-def _depthwise(x, w, y, strides, dilation):
+def _depthwise(
+    x: np.ndarray, w: np.ndarray, y: np.ndarray, strides: Sequence[int], dilation: Sequence[int]
+):
     """y[n, o, c, j] = sum over taps of x[n, o * stride + k * dilation, c] w[k, c, j]."""
     kernel, outputs, channels = w.shape[:-2], y.shape[1:-1], x.shape[-1]
     split = y.reshape(*y.shape[:-1], channels, -1)
@@ -239,7 +295,9 @@ def _depthwise(x, w, y, strides, dilation):
             target[...] = total
 
 
-def _depthwise_filter_gradient(x, g, total, strides, dilation):
+def _depthwise_filter_gradient(
+    x: np.ndarray, g: np.ndarray, total, strides: Sequence[int], dilation: Sequence[int]
+):
     """gw[k, c, j] = sum over n, o of x[n, o * stride + k * dilation, c] g[n, o, c, j]."""
     kernel, outputs, channels = total.shape[:-2], g.shape[1:-1], x.shape[-1]
     split = g.reshape(*g.shape[:-1], channels, -1)
@@ -256,7 +314,14 @@ def _depthwise_filter_gradient(x, g, total, strides, dilation):
                 sums[index, :, copy] += ones @ product.reshape(-1, channels)
 
 
-def _depthwise_input_gradient(g, w, total, strides, padding, dilation):
+def _depthwise_input_gradient(
+    g: np.ndarray,
+    w: np.ndarray,
+    total,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """gx[n, i, c] = sum of g[n, o, c, j] w[k, c, j] over the (o, k, j) that read i."""
     kernel, outputs, channels = w.shape[:-2], g.shape[1:-1], total.shape[-1]
     split = g.reshape(*g.shape[:-1], channels, -1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from talweg.core.cores import count_cores
@@ -12,7 +10,7 @@ from talweg.core.settings import threads
 LARGE = 1 << 18  # elements that are worth a second thread
 
 
-def transform(name: str, x: np.ndarray, **parameters: Any) -> np.ndarray:
+def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
     """`scipy.fft`'s function `name` of x; on all threads that the settings allow where x is large.
 
     It works on several rows at once, where NumPy's works on one.

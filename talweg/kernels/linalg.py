@@ -24,7 +24,7 @@ def conjugate_transpose(x: np.ndarray) -> Any:
 def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel`, computing float16 in float32."""
 
-    def run(*arrays: Any, **params: Any) -> Any:
+    def run(*arrays: object, **params: object) -> Any:
         if arrays[0].dtype.itemsize != 2:
             return kernel(*arrays, **params)
         dtype = arrays[0].dtype

@@ -18,6 +18,10 @@ Choices are multiplied in as integers 0 and 1 on the bit patterns: exact for inf
 cotangents, where a floating-point product with 0 would make NaN, and one vectorised pass.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import numpy as np
 
 from talweg.kernels import window as windows
@@ -26,7 +30,13 @@ from talweg.kernels import window as windows
 TILE_BYTES = 2 << 20
 
 
-def max_pool(x, window, strides, padding, dilation):
+def max_pool(
+    x,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """y[n, o, c] = max over taps k of x[n, o * stride + k * dilation - low, c]."""
     dtype = x.dtype
     lowest = -np.inf if _is_float(dtype) else _lowest_integer(dtype)
@@ -34,7 +44,15 @@ def max_pool(x, window, strides, padding, dilation):
     return y.astype(dtype, copy=False)
 
 
-def max_pool_gather(v, x, window, strides, padding, dilation, y=None):
+def max_pool_gather(
+    v,
+    x: np.ndarray,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    y: np.ndarray | None = None,
+):
     """v at the place of each window's first maximum of x: `[N, *S, C] -> [N, *O, C]`.
 
     `y` is `max_pool(x)` where the caller has it. A window that lies in padding only gives zero.
@@ -52,7 +70,15 @@ def max_pool_gather(v, x, window, strides, padding, dilation, y=None):
     return found.view(v.dtype).astype(dtype, copy=False)
 
 
-def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
+def max_pool_scatter(
+    g,
+    x: np.ndarray,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    y: np.ndarray | None = None,
+):
     """Add each g at the place of its window's first maximum of x: `[N, *O, C] -> [N, *S, C]`."""
     dtype = g.dtype
     g, x, y = _operands(g, x, window, strides, padding, dilation, y)
@@ -69,7 +95,13 @@ def max_pool_scatter(g, x, window, strides, padding, dilation, y=None):
     return total.astype(dtype, copy=False)
 
 
-def max_pool_with_argmax(x, window, strides, padding, dilation):
+def max_pool_with_argmax(
+    x,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """The maxima, and the position of each one in its image: ((s0 * S1 + s1) * S2 ...) * C + c."""
     y = max_pool(x, window, strides, padding, dilation)
     _, wide, top = _operands(x, x, window, strides, padding, dilation, y)
@@ -88,7 +120,13 @@ def max_pool_with_argmax(x, window, strides, padding, dilation):
     return y, position
 
 
-def avg_pool(x, window, strides, padding, dilation):
+def avg_pool(
+    x,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """y[n, o, c] = mean of the elements of the window that lie inside of x."""
     dtype = x.dtype
     y = _reduce_windows(windows.widened(x), np.add, 0, window, strides, padding, dilation)
@@ -96,7 +134,14 @@ def avg_pool(x, window, strides, padding, dilation):
     return _divided(y, counts).astype(dtype, copy=False)
 
 
-def avg_pool_transpose(g, sizes, window, strides, padding, dilation):
+def avg_pool_transpose(
+    g,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """gx[n, i, c] = sum of g[n, o, c] / count(o) over the windows o that read i."""
     dtype = g.dtype
     g = windows.widened(g)
@@ -110,7 +155,14 @@ def avg_pool_transpose(g, sizes, window, strides, padding, dilation):
     return g.astype(dtype, copy=False)
 
 
-def window_counts(sizes, outputs, window, strides, padding, dilation):
+def window_counts(
+    sizes: Sequence[int],
+    outputs,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """How many elements of x each window has, per spatial axis: numbers or vectors to multiply."""
     if not any(map(any, padding)):
         return list(window)
@@ -124,26 +176,26 @@ def window_counts(sizes, outputs, window, strides, padding, dilation):
     return counts
 
 
-def _tiles(x):
+def _tiles(x: np.ndarray):
     """Slices of the batch that are small enough to stay in the cache."""
     step = max(TILE_BYTES // max(x[:1].nbytes, 1), 1)
     return [slice(start, start + step) for start in range(0, x.shape[0], step)]
 
 
-def _is_float(dtype):
+def _is_float(dtype: np.dtype):
     return dtype.kind in "fV"  # ml_dtypes types have kind V
 
 
-def _lowest_integer(dtype):
+def _lowest_integer(dtype: np.dtype):
     return False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _on_axis(values, axis, ndim):
+def _on_axis(values: np.ndarray, axis, ndim):
     """A vector as an array of `ndim` axes that varies on `axis` only."""
     return values.reshape([-1 if other == axis else 1 for other in range(ndim)])
 
 
-def _divided(y, counts, out=None):
+def _divided(y: np.ndarray, counts, out=None):
     """y / the product of the per-axis counts."""
     divisor = y.dtype.type(1)
     for axis, count in enumerate(counts, start=1):
@@ -153,7 +205,15 @@ def _divided(y, counts, out=None):
     return np.divide(y, np.asarray(divisor, y.dtype), out=y if out is None else out)
 
 
-def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
+def _reduce_windows(
+    x: np.ndarray,
+    ufunc,
+    identity,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """Reduce every window: one axis after the other, which both maximum and sum allow."""
     outputs = windows.output_sizes(x.shape[1:-1], window, strides, padding, dilation)
     pairs = [
@@ -171,7 +231,7 @@ def _reduce_windows(x, ufunc, identity, window, strides, padding, dilation):
     return y
 
 
-def _reduce_axis(x, axis, outputs, pairs, ufunc, identity, out):
+def _reduce_axis(x: np.ndarray, axis, outputs, pairs, ufunc, identity, out):
     """Reduce windows along one axis, into `out` if given; `pairs` as `axis_taps` gives them."""
     before = (slice(None),) * axis
     if out is None:
@@ -193,7 +253,7 @@ def _reduce_axis(x, axis, outputs, pairs, ufunc, identity, out):
     return out
 
 
-def _spread_axis(g, axis, size, taps, stride, low, step):
+def _spread_axis(g: np.ndarray, axis, size, taps, stride, low, step):
     """The transpose of a windowed sum along one axis."""
     before = (slice(None),) * axis
     pairs = windows.axis_taps(size, g.shape[axis], taps, stride, low, step)
@@ -208,7 +268,15 @@ def _spread_axis(g, axis, size, taps, stride, low, step):
     return total
 
 
-def _operands(moved, x, window, strides, padding, dilation, y):
+def _operands(
+    moved,
+    x: np.ndarray,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    y,
+):
     """All three in their working dtypes, y made where it is missing."""
     x = windows.widened(x)
     if y is None:
@@ -216,7 +284,14 @@ def _operands(moved, x, window, strides, padding, dilation, y):
     return windows.widened(moved), x, windows.widened(y)
 
 
-def _taps(x, y, window, strides, padding, dilation):
+def _taps(
+    x: np.ndarray,
+    y: np.ndarray,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     return windows.window_taps(x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation)
 
 
@@ -225,12 +300,12 @@ def _are_disjoint(taps, stride, step):
     return windows.extent(taps, step) <= stride
 
 
-def _bits(array):
+def _bits(array: np.ndarray):
     """The elements of `array` as integers of the same size."""
     return array.view(f"i{array.itemsize}")
 
 
-def _first_maxima(x, y, taps):
+def _first_maxima(x: np.ndarray, y: np.ndarray, taps):
     """Yield per tap (index of outputs, index of inputs, mask: this tap is the first maximum).
 
     The mask of one tap is overwritten by the next.
@@ -257,7 +332,7 @@ def _first_maxima(x, y, taps):
         np.logical_xor(waiting, mask, out=waiting)
 
 
-def _scatter_disjoint(g, x, y, total, taps):
+def _scatter_disjoint(g: np.ndarray, x: np.ndarray, y: np.ndarray, total, taps):
     """`max_pool_scatter` of one tile whose windows share no elements: written, not added."""
     chosen = np.empty_like(_bits(g))
     for here, there, mask in _first_maxima(x, y, taps):
@@ -265,7 +340,7 @@ def _scatter_disjoint(g, x, y, total, taps):
         np.multiply(_bits(g)[here], chosen[here], out=_bits(total)[there])
 
 
-def _scatter_overlapping(g, x, y, total, taps):
+def _scatter_overlapping(g: np.ndarray, x: np.ndarray, y: np.ndarray, total, taps):
     """`max_pool_scatter` of one tile whose windows share elements."""
     product = np.empty_like(g)
     chosen = np.empty_like(_bits(g))

@@ -8,7 +8,10 @@ The convolution and pooling kernels share this module, so that there is one plac
 stands and one place where an off-by-one can be.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -28,7 +31,9 @@ class Tap(NamedTuple):
     inputs: tuple  # slices of the spatial input axes, as long as `outputs`
 
 
-def same_padding(sizes, window, strides, dilation):
+def same_padding(
+    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+):
     """SAME: ceil(size / stride) outputs; an odd rest of the padding goes to the end."""
     pairs = []
     for size, taps, stride, step in zip(sizes, window, strides, dilation, strict=True):
@@ -38,7 +43,13 @@ def same_padding(sizes, window, strides, dilation):
     return tuple(pairs)
 
 
-def explicit_padding(padding, sizes, window, strides, dilation):
+def explicit_padding(
+    padding,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+):
     """The pairs (in front, behind) per spatial axis for "SAME", "VALID" or given pairs."""
     if isinstance(padding, str):
         if padding == "SAME":
@@ -52,7 +63,13 @@ def extent(taps, step):
     return (taps - 1) * step + 1
 
 
-def output_sizes(sizes, window, strides, padding, dilation):
+def output_sizes(
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """How many windows fit on each axis: (size + low + high - extent) // stride + 1."""
     return tuple(
         max((size + low + high - extent(taps, step)) // stride + 1, 0)
@@ -62,7 +79,13 @@ def output_sizes(sizes, window, strides, padding, dilation):
     )
 
 
-def transposed_sizes(outputs, window, strides, padding, dilation):
+def transposed_sizes(
+    outputs,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """The smallest input whose windows are `outputs` in number: `output_sizes` turned round."""
     return tuple(
         (count - 1) * stride + extent(taps, step) - low - high
@@ -88,7 +111,14 @@ def axis_taps(size, outputs, taps, stride, low, step):
     return pairs
 
 
-def window_taps(sizes, outputs, window, strides, padding, dilation):
+def window_taps(
+    sizes: Sequence[int],
+    outputs,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """Every `Tap` that touches the array, in window scan order. Padding is never touched."""
     axes = [
         axis_taps(size, count, taps, stride, low, step)
@@ -104,7 +134,7 @@ def window_taps(sizes, outputs, window, strides, padding, dilation):
     return found
 
 
-def working_dtype(dtype):
+def working_dtype(dtype: np.dtype):
     """The dtype a kernel computes in: 16-bit floats are widened and the result rounded once."""
     dtype = np.dtype(dtype)
     if dtype.kind in "fV" and dtype.itemsize < 4:  # ml_dtypes types have kind V
@@ -112,7 +142,7 @@ def working_dtype(dtype):
     return dtype
 
 
-def widened(array):
+def widened(array: np.ndarray):
     """`array` in its `working_dtype`."""
     return array.astype(working_dtype(array.dtype), copy=False)
 
@@ -122,7 +152,7 @@ def in_image(slices):
     return (slice(None), *slices, slice(None))
 
 
-def pad_spatial(x, padding, fill=0):
+def pad_spatial(x: np.ndarray, padding: Sequence[tuple[int, int]], fill=0):
     """`x` with (in front, behind) elements `fill` round it; `x` itself where there are none."""
     if not any(map(any, padding)):
         return x
@@ -135,7 +165,9 @@ def pad_spatial(x, padding, fill=0):
     return padded
 
 
-def sliding_windows(x, window, strides, dilation):
+def sliding_windows(
+    x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+):
     """A view `[batch, *outputs, *window, channels]` of `x`, which has its padding already."""
     ndim = x.ndim - 2
     outputs = output_sizes(x.shape[1:-1], window, strides, ((0, 0),) * ndim, dilation)
@@ -174,7 +206,13 @@ def tiles(batch, outputs, bytes_each, limit=TILE_BYTES):
             yield slice(image, image + 1), slice(start, min(start + step, rows))
 
 
-def patches(x, window, strides, padding, dilation):
+def patches(
+    x,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """Every window as one row of channels: `[N, *S, C] -> [N, *outputs, prod(window) * C]`.
 
     The order inside a row is the window in row-major order, channels innermost, as in TensorFlow's
@@ -187,7 +225,14 @@ def patches(x, window, strides, padding, dilation):
     return view.copy(order="C").reshape(*view.shape[: 1 + ndim], depth)
 
 
-def patches_transpose(g, sizes, window, strides, padding, dilation):
+def patches_transpose(
+    g,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+):
     """The transpose of `patches`: each row of channels is added where it was read.
 
     gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.

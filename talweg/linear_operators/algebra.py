@@ -5,7 +5,7 @@ The result is of the simplest class that holds it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.api.tensors import convert_to_tensor
@@ -37,6 +37,10 @@ from talweg.linear_operators.structured import (
     LinearOperatorPermutation,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
+
 # -- products
 
 
@@ -62,7 +66,7 @@ def _identities(a: object, b: object) -> Any:
 
 @rule("matmul", LinearOperatorZeros, LinearOperator)
 @rule("matmul", LinearOperator, LinearOperatorZeros)
-def _zeros(a: Any, b: Any) -> Any:
+def _zeros(a: TensorLike, b: TensorLike) -> Any:
     if not a.is_square or not b.is_square:
         return LinearOperatorComposition([a, b], **of_product(a, b))
     return a if isinstance(a, LinearOperatorZeros) else b
@@ -76,7 +80,7 @@ def _only_zeros(a: object, b: object) -> Any:
 
 
 @rule("matmul", LinearOperatorDiag, LinearOperatorDiag)
-def _diagonals(a: Any, b: Any) -> Any:
+def _diagonals(a: TensorLike, b: TensorLike) -> Any:
     return LinearOperatorDiag(
         convert_to_tensor(a.diag) * convert_to_tensor(b.diag),
         **_real(of_commuting_product(a, b), a),
@@ -91,21 +95,21 @@ def _real(hints: dict[str, Any], operator: Any) -> dict[str, Any]:
 
 
 @rule("matmul", LinearOperatorScaledIdentity, LinearOperatorScaledIdentity)
-def _scaled(a: Any, b: Any) -> Any:
+def _scaled(a: TensorLike, b: TensorLike) -> Any:
     product = convert_to_tensor(a.multiplier) * convert_to_tensor(b.multiplier)
     return LinearOperatorScaledIdentity(a.num_rows, product, **_real(of_commuting_product(a, b), a))
 
 
 @rule("matmul", LinearOperatorDiag, LinearOperatorScaledIdentity)
 @rule("matmul", LinearOperatorScaledIdentity, LinearOperatorDiag)
-def _scaled_diagonal(a: Any, b: Any) -> Any:
+def _scaled_diagonal(a: TensorLike, b: TensorLike) -> Any:
     diagonal, scaled = (a, b) if isinstance(a, LinearOperatorDiag) else (b, a)
     product = convert_to_tensor(diagonal.diag) * scaled._number(1)
     return LinearOperatorDiag(product, **_real(of_commuting_product(a, b), a))
 
 
 @rule("matmul", LinearOperatorDiag, LinearOperatorLowerTriangular)
-def _rows_scaled(a: Any, b: Any) -> Any:
+def _rows_scaled(a: TensorLike, b: TensorLike) -> Any:
     return LinearOperatorLowerTriangular(
         convert_to_tensor(a.diag)[..., None] * b.to_dense(),
         is_non_singular=of_product(a, b)["is_non_singular"],
@@ -113,7 +117,7 @@ def _rows_scaled(a: Any, b: Any) -> Any:
 
 
 @rule("matmul", LinearOperatorLowerTriangular, LinearOperatorDiag)
-def _columns_scaled(a: Any, b: Any) -> Any:
+def _columns_scaled(a: TensorLike, b: TensorLike) -> Any:
     return LinearOperatorLowerTriangular(
         a.to_dense() * convert_to_tensor(b.diag)[..., None, :],
         is_non_singular=of_product(a, b)["is_non_singular"],
@@ -132,7 +136,7 @@ def _circulants(a: Any, b: Any) -> Any:
 
 
 @rule("matmul", LinearOperatorBlockDiag, LinearOperatorBlockDiag)
-def _blocks(a: Any, b: Any) -> Any:
+def _blocks(a: TensorLike, b: TensorLike) -> Any:
     pairs = list(zip(a.operators, b.operators))
     fit = len(a.operators) == len(b.operators) and all(
         x.domain_dimension is not None and x.domain_dimension == y.range_dimension for x, y in pairs
@@ -143,7 +147,7 @@ def _blocks(a: Any, b: Any) -> Any:
 
 
 @rule("matmul", LinearOperatorKronecker, LinearOperatorKronecker)
-def _kroneckers(a: Any, b: Any) -> Any:
+def _kroneckers(a: TensorLike, b: TensorLike) -> Any:
     pairs = list(zip(a.operators, b.operators))
     fit = len(a.operators) == len(b.operators) and all(
         x.domain_dimension is not None and x.domain_dimension == y.range_dimension for x, y in pairs
@@ -157,7 +161,7 @@ def _kroneckers(a: Any, b: Any) -> Any:
 
 
 @rule("solve", LinearOperator, LinearOperator)
-def _inverse_times(a: Any, b: object) -> Any:
+def _inverse_times(a: TensorLike, b: object) -> Any:
     inverse = a if isinstance(a, LinearOperatorIdentity) else a.inverse()
     return inverse.matmul(b)
 
@@ -171,7 +175,7 @@ def _adjoint(a: LinearOperatorFullMatrix) -> Any:
 
 
 @rule("adjoint", LinearOperatorAdjoint)
-def _adjoint_of_adjoint(a: Any) -> Any:
+def _adjoint_of_adjoint(a: TensorLike) -> Any:
     return a.operator
 
 
@@ -182,12 +186,12 @@ def _self_adjoint(a: object) -> Any:
 
 
 @rule("adjoint", LinearOperatorDiag)
-def _adjoint_diagonal(a: Any) -> Any:
+def _adjoint_diagonal(a: TensorLike) -> Any:
     return LinearOperatorDiag(conj(convert_to_tensor(a.diag)), **same(a))
 
 
 @rule("adjoint", LinearOperatorScaledIdentity)
-def _adjoint_scaled(a: Any) -> Any:
+def _adjoint_scaled(a: TensorLike) -> Any:
     return LinearOperatorScaledIdentity(
         a.num_rows, conj(convert_to_tensor(a.multiplier)), **same(a)
     )
@@ -199,17 +203,17 @@ def _adjoint_circulant(a: Any) -> Any:
 
 
 @rule("adjoint", LinearOperatorBlockDiag)
-def _adjoint_blocks(a: Any) -> Any:
+def _adjoint_blocks(a: TensorLike) -> Any:
     return LinearOperatorBlockDiag([o.adjoint() for o in a.operators], **same(a))
 
 
 @rule("adjoint", LinearOperatorKronecker)
-def _adjoint_kronecker(a: Any) -> Any:
+def _adjoint_kronecker(a: TensorLike) -> Any:
     return LinearOperatorKronecker([o.adjoint() for o in a.operators], **same(a))
 
 
 @rule("adjoint", LinearOperatorPermutation)
-def _adjoint_permutation(a: Any) -> Any:
+def _adjoint_permutation(a: TensorLike) -> Any:
     return LinearOperatorPermutation(a._places(inverse=True), a.dtype, **same(a))
 
 
@@ -226,7 +230,7 @@ def _inverted(a: object) -> dict[str, Any]:
 
 
 @rule("inverse", LinearOperatorInversion)
-def _inverse_of_inverse(a: Any) -> Any:
+def _inverse_of_inverse(a: TensorLike) -> Any:
     return a.operator
 
 
@@ -242,7 +246,7 @@ def _inverse_diagonal(a: LinearOperatorDiag) -> Any:
 
 
 @rule("inverse", LinearOperatorScaledIdentity)
-def _inverse_scaled(a: Any) -> Any:
+def _inverse_scaled(a: TensorLike) -> Any:
     return LinearOperatorScaledIdentity(
         a.num_rows, 1 / convert_to_tensor(a.multiplier), **_inverted(a)
     )
@@ -254,22 +258,22 @@ def _inverse_circulant(a: Any) -> Any:
 
 
 @rule("inverse", LinearOperatorBlockDiag)
-def _inverse_blocks(a: Any) -> Any:
+def _inverse_blocks(a: TensorLike) -> Any:
     return LinearOperatorBlockDiag([o.inverse() for o in a.operators], **_inverted(a))
 
 
 @rule("inverse", LinearOperatorKronecker)
-def _inverse_kronecker(a: Any) -> Any:
+def _inverse_kronecker(a: TensorLike) -> Any:
     return LinearOperatorKronecker([o.inverse() for o in a.operators], **_inverted(a))
 
 
 @rule("inverse", LinearOperatorPermutation)
-def _inverse_permutation(a: Any) -> Any:
+def _inverse_permutation(a: TensorLike) -> Any:
     return LinearOperatorPermutation(a._places(inverse=True), a.dtype, **_inverted(a))
 
 
 @rule("inverse", LinearOperatorBlockLowerTriangular)
-def _inverse_triangular_blocks(a: Any) -> Any:
+def _inverse_triangular_blocks(a: TensorLike) -> Any:
     if len(a.operators) == 1:
         return LinearOperatorBlockLowerTriangular([[a.operators[0][0].inverse()]], **_inverted(a))
     count = len(a.operators)
@@ -294,7 +298,7 @@ def _inverse_triangular_blocks(a: Any) -> Any:
 
 
 @rule("cholesky", LinearOperator)
-def _cholesky(a: Any) -> Any:
+def _cholesky(a: TensorLike) -> Any:
     return LinearOperatorLowerTriangular(
         look_up("linalg.cholesky")(a.to_dense()),
         is_non_singular=True,
@@ -304,12 +308,12 @@ def _cholesky(a: Any) -> Any:
 
 
 @rule("cholesky", LinearOperatorIdentity)
-def _cholesky_identity(a: Any) -> Any:
+def _cholesky_identity(a: TensorLike) -> Any:
     return LinearOperatorIdentity(a.num_rows, batch_shape=a.batch_shape_arg, dtype=a.dtype)
 
 
 @rule("cholesky", LinearOperatorDiag)
-def _cholesky_diagonal(a: Any) -> Any:
+def _cholesky_diagonal(a: TensorLike) -> Any:
     return LinearOperatorDiag(
         look_up("sqrt")(convert_to_tensor(a.diag)),
         is_non_singular=True,
@@ -319,21 +323,21 @@ def _cholesky_diagonal(a: Any) -> Any:
 
 
 @rule("cholesky", LinearOperatorScaledIdentity)
-def _cholesky_scaled(a: Any) -> Any:
+def _cholesky_scaled(a: TensorLike) -> Any:
     return LinearOperatorScaledIdentity(
         a.num_rows, look_up("sqrt")(convert_to_tensor(a.multiplier)), **_inverted(a)
     )
 
 
 @rule("cholesky", LinearOperatorBlockDiag)
-def _cholesky_blocks(a: Any) -> Any:
+def _cholesky_blocks(a: TensorLike) -> Any:
     return LinearOperatorBlockDiag(
         [o.cholesky() for o in a.operators], is_non_singular=True, is_square=True
     )
 
 
 @rule("cholesky", LinearOperatorKronecker)
-def _cholesky_kronecker(a: Any) -> Any:
+def _cholesky_kronecker(a: TensorLike) -> Any:
     return LinearOperatorKronecker(
         [o.cholesky() for o in a.operators], is_non_singular=True, is_square=True
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, TensorLike
 
 
-def complex_of(x: Any) -> Any:
+def complex_of(x: TensorLike) -> Any:
     """x as complex numbers of its precision."""
     if x.dtype.is_complex:
         return x

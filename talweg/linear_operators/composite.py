@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from talweg.core.shapes import TensorShape
 from talweg.core.spec import TensorSpec, TypeSpec
 from talweg.linear_operators.hints import same
 from talweg.linear_operators.operator import LinearOperator
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 class CompositeOperator(LinearOperator):
@@ -73,7 +76,7 @@ class CompositeOperator(LinearOperator):
             made._replace(name, rest.pop(0) if name in self.tensors else _taken(held, rest))
         return made
 
-    def _replace(self, name: str, value: Any) -> None:
+    def _replace(self, name: str, value: TensorLike) -> None:
         object.__setattr__(self, f"_{name}", value)
         if name in self._parameters:
             self._parameters[name] = value
@@ -122,14 +125,14 @@ class CompositeOperator(LinearOperator):
         return made
 
 
-def sliced(value: Any, key: tuple, own: int, operator: Any) -> Any:
+def sliced(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
     """A part of the batch of a tensor whose last axes are an operator's own."""
     rank = operator.batch_shape.rank
     batch = operator.batch_shape_tensor() if rank is None else rank
     return _part(convert_to_tensor(value), key, own, batch)
 
 
-def _part(x: Any, key: tuple, own: int, batch: Any) -> Any:
+def _part(x: TensorLike, key: tuple, own: int, batch: Any) -> Any:
     """`sliced`, of a batch of so many axes, or of these sizes; kept whole if unknown."""
     axes = batch if isinstance(batch, int) else index(batch.dims[0])
     missing = axes - (x.ndim - own)
@@ -242,7 +245,7 @@ class LinearOperatorSpec(TypeSpec):
         specs = [spec for key in sorted(parts) for spec in _flat_specs(parts[key])]
         return LinearOperatorSpec(operator(**given, **static), specs)
 
-    def _of(self, value: Any) -> TypeSpec | None:
+    def _of(self, value: TensorLike) -> TypeSpec | None:
         return LinearOperatorSpec(value) if isinstance(value, CompositeOperator) else None
 
     def __repr__(self) -> str:

@@ -86,7 +86,7 @@ class LinearOperatorDiag(CompositeOperator):
         x = adjoint_of(x) if adjoint_arg else x
         return self._diagonal(adjoint)[..., None] * x
 
-    def _matvec(self, x: Any, adjoint: bool) -> Any:
+    def _matvec(self, x: TensorLike, adjoint: bool) -> Any:
         return self._diagonal(adjoint) * x
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
@@ -109,7 +109,7 @@ class LinearOperatorDiag(CompositeOperator):
         logs = log_abs(self._diagonal())
         return cast(look_up("reduce_sum")(logs, axis=-1), self.dtype)
 
-    def _add_to_tensor(self, x: Any) -> Any:
+    def _add_to_tensor(self, x: TensorLike) -> Any:
         diagonal = look_up("linalg.diag_part")(x) + self._diagonal()
         if diagonal.shape.rank is not None and diagonal.shape.rank + 1 == x.shape.rank:
             return look_up("linalg.set_diag")(x, diagonal)

@@ -58,7 +58,7 @@ def of_all(operators: list[Any], name: str) -> Hint:
     return True if all(found) else None
 
 
-def of_product(first: Any, second: Any) -> dict[str, Any]:
+def of_product(first: object, second: object) -> dict[str, Any]:
     """Hints of a matrix product."""
     square: Hint = True if first.is_square and second.is_square else None
     if {first.is_square, second.is_square} == {True, False}:

@@ -248,7 +248,7 @@ class LinearOperatorScaledIdentity(CompositeOperator):
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         return (adjoint_of(x) if adjoint_arg else x) * self._number(2, adjoint)
 
-    def _matvec(self, x: Any, adjoint: bool) -> Any:
+    def _matvec(self, x: TensorLike, adjoint: bool) -> Any:
         return x * self._number(1, adjoint)
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:

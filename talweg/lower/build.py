@@ -364,7 +364,7 @@ def is_load(expr: Expr, buffer: Buffer, place: Index) -> bool:
     return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 
 
-def _reshaped(function: Any, shapes: list, *arrays: Any) -> Any:
+def _reshaped(function: Any, shapes: list, *arrays: object) -> Any:
     pairs = zip(arrays, shapes)
     return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 

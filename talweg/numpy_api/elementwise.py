@@ -453,9 +453,7 @@ def around(a: TensorLike, decimals: int = 0) -> Tensor:
 
 
 @export("experimental.numpy.sign")
-def sign(
-    x: TensorLike, out: TensorLike | None = None, where: TensorLike | None = None, **kwargs: object
-) -> Tensor:
+def sign(x: TensorLike, out: object = None, where: object = None, **kwargs: object) -> Tensor:
     """-1, 0 or 1; of complex numbers z / |z|.
 
     ValueError for `out`, `where` or other keywords, which NumPy's function has.

@@ -20,7 +20,7 @@ def take(
     a: TensorLike,
     indices: TensorLike,
     axis: int | None = None,
-    out: TensorLike | None = None,
+    out: object = None,
     mode: str = "clip",
 ) -> Tensor:
     """Elements (slices along an axis) at indices; without an axis, of the flat array.

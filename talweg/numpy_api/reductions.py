@@ -89,7 +89,7 @@ def mean(
     a: TensorLike,
     axis: AxisLike | None = None,
     dtype: DTypeLike | None = None,
-    out: TensorLike | None = None,
+    out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """The mean over axes, of integers as a float.  ValueError for `out`.
@@ -107,7 +107,7 @@ def mean(
 def amax(
     a: TensorLike,
     axis: AxisLike | None = None,
-    out: TensorLike | None = None,
+    out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """The largest element over axes.  ValueError for `out`.
@@ -124,7 +124,7 @@ def amax(
 def amin(
     a: TensorLike,
     axis: AxisLike | None = None,
-    out: TensorLike | None = None,
+    out: object = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """The smallest element over axes.  ValueError for `out`.
@@ -212,7 +212,7 @@ def var(
     a: TensorLike,
     axis: AxisLike | None = None,
     dtype: DTypeLike | None = None,
-    out: TensorLike | None = None,
+    out: object = None,
     ddof: int = 0,
     keepdims: bool | None = None,
 ) -> Tensor:

@@ -20,6 +20,7 @@ from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.spec import TypeSpec
     from talweg.pipeline.stage import Rows
 
 
@@ -28,7 +29,7 @@ class Batch(Stage):
 
     name = "_BatchDataset"
 
-    def __init__(self, source: Any, count: int | None, drop_remainder: TensorLike):
+    def __init__(self, source: Any, count: int | None, drop_remainder: bool):
         check_known(count)
         known = count if type(count) is int and drop_remainder is True else None
         specs = [batch_spec(leaf, known) for leaf in source.layout.flat]
@@ -273,7 +274,7 @@ def _only_none(leaf: object) -> None:
     )
 
 
-def _shapes_like(spec: Any, shapes: object) -> list:
+def _shapes_like(spec: TypeSpec, shapes: object) -> list:
     """Shapes in the structure of `spec`, flat; ValueError where structures differ."""
     if not element.is_nested(spec):
         if isinstance(spec, NoneTensorSpec):
@@ -298,7 +299,7 @@ def _shape(value: object) -> TensorShape:
     return TensorShape(value)
 
 
-def _check_shape(leaf: Any, shape: Any) -> None:
+def _check_shape(leaf: object, shape: Any) -> None:
     if shape is None or leaf.shape.rank is None or shape.rank is None:
         return
     if leaf.shape.rank != shape.rank:

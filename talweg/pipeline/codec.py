@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.eager.ragged import RaggedTensorSpec
 from talweg.graph import structure
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
+
+if TYPE_CHECKING:
+    from talweg.core.spec import TypeSpec
+
 
 _LENGTH = struct.Struct("<I")
 _DAMAGE = (
@@ -71,14 +75,14 @@ def decoded(layout: ElementLayout, data: bytes) -> tuple:
         raise DataLossError(None, None, text) from None
 
 
-def _fits(spec: Any, array: np.ndarray) -> bool:
+def _fits(spec: TypeSpec, array: np.ndarray) -> bool:
     return spec.dtype.numpy_dtype == array.dtype and spec.shape.is_compatible_with(array.shape)
 
 
 # -- specs
 
 
-def spec_to_json(spec: Any) -> Any:
+def spec_to_json(spec: TypeSpec) -> Any:
     """A nest of specs as plain lists and dictionaries; TypeError for what cannot be stored."""
     if isinstance(spec, dict):
         return {"dict": {str(key): spec_to_json(spec[key]) for key in spec}}
@@ -97,7 +101,7 @@ def spec_to_json(spec: Any) -> Any:
     return {kind: parts}
 
 
-def spec_from_json(value: Any) -> Any:
+def spec_from_json(value: object) -> Any:
     """The nest of specs again."""
     ((kind, parts),) = value.items()
     if kind == "dict":

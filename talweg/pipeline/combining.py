@@ -35,7 +35,7 @@ class Combining:
     stage: Stage
 
     @classmethod
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+    def zip(cls, *args: object, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of several datasets together, until the first of them ends.
 
         Takes the datasets as arguments, or one nest of them, whose structure the elements have.

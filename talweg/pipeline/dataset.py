@@ -82,7 +82,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         self._tensor: Any = None
 
     @classmethod
-    def of(cls, stage: Stage, *sources: Any) -> Any:
+    def of(cls, stage: Stage, *sources: object) -> Any:
         """The dataset of a stage, with the options of those it is made of."""
         found = cls.base(stage)
         options = [source._options for source in sources if source._options is not None]
@@ -228,7 +228,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         ids = [id(leaf) for leaf in function.leaves()]
         layout, count = function.layout, len(leaves)
 
-        def call(bound: Bound, *arrays: Any) -> tuple:
+        def call(bound: Bound, *arrays: object) -> tuple:
             values = dict(zip(ids, arrays[count:]))
             run = IterationRun(values, None)
             flat = tuple([unwrapped(array) for array in arrays[:count]])

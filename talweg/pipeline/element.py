@@ -55,7 +55,7 @@ def _leaf(value: object) -> bool:
     return structure.kind_of(value) == structure.SEQUENCE  # ranges, deques, shapes
 
 
-def flatten(value: Any) -> list:
+def flatten(value: object) -> list:
     """All leaves, in the order of `tf.nest`."""
     if not is_nested(value):
         return [value]
@@ -74,7 +74,7 @@ def _packed(template: object, remaining: Iterator) -> Any:
     return structure.rebuild(template, parts)
 
 
-def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
+def map_leaves(function: Callable[..., Any], *nests: object) -> Any:
     """`function` of the leaves of nests that have the structure of the first."""
     columns = zip(*[flatten(nest) for nest in nests])
     return pack(nests[0], [function(*leaves) for leaves in columns])
@@ -94,7 +94,7 @@ def text_of(value: Any) -> str:
 # -- leaves
 
 
-def as_leaf(value: Any) -> Any:
+def as_leaf(value: object) -> Any:
     """A leaf as it is kept: a tensor, a composite, a dataset, None."""
     if value is None or isinstance(value, (Tensor, SparseTensor, RaggedTensor)):
         return value
@@ -129,7 +129,7 @@ def converted(value: object) -> Any:
     return structure.rebuild(value, parts)
 
 
-def spec_of(leaf: Any) -> TypeSpec:
+def spec_of(leaf: object) -> TypeSpec:
     """The spec of a leaf."""
     if leaf is None:
         return NoneTensorSpec()

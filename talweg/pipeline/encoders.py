@@ -20,23 +20,23 @@ class ExtensionTypeBatchEncoder:
     axis gives an encoder of its own as `__batch_encoder__`.
     """
 
-    def batch(self, spec: Any, batch_size: int | None) -> Any:
+    def batch(self, spec: TypeSpec, batch_size: int | None) -> Any:
         """The spec of a batch of values."""
         return mapped(lambda leaf: batch_spec(leaf, batch_size), spec)
 
-    def unbatch(self, spec: Any) -> Any:
+    def unbatch(self, spec: TypeSpec) -> Any:
         """The spec of a row of a value."""
         return mapped(row_spec, spec)
 
-    def encode(self, spec: Any, value: TensorLike, minimum_rank: int = 0) -> list:
+    def encode(self, spec: TypeSpec, value: TensorLike, minimum_rank: int = 0) -> list:
         """The tensors and composites that stand for a value."""
         return leaves_of(value)
 
-    def decode(self, spec: Any, encoded_value: list) -> Any:
+    def decode(self, spec: TypeSpec, encoded_value: list) -> Any:
         """The value of a spec that is encoded so."""
         return spec.with_leaves(list(encoded_value))
 
-    def encoding_specs(self, spec: Any) -> list[TypeSpec]:
+    def encoding_specs(self, spec: TypeSpec) -> list[TypeSpec]:
         """The specs of what `encode` gives."""
         return leaves_of(spec)
 

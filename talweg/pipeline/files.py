@@ -19,7 +19,7 @@ from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 Reader = Callable[[str, str], Iterator[bytes]]  # path, compression -> what is in the file
 STRING = ElementLayout(TensorSpec((), string))
@@ -41,7 +41,7 @@ class Files(Stage):
         paths: Stage,
         reader: Reader,
         compression: str,
-        parallel: TensorLike | None = None,
+        parallel: int | None = None,
     ):
         super().__init__(STRING, paths)
         self.name, self.reader = name, reader

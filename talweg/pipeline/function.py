@@ -200,7 +200,7 @@ def _content(run: IterationRun, value: object) -> Any:
     return found if hasattr(found, "dtype") and hasattr(found, "shape") else Variant(found)
 
 
-def _result_leaf(leaf: Any, what: str) -> Any:
+def _result_leaf(leaf: object, what: str) -> Any:
     """A leaf of a result as a tensor, composite or None."""
     if leaf is None or isinstance(leaf, Tensor):
         return leaf
@@ -220,7 +220,7 @@ def _result_leaf(leaf: Any, what: str) -> Any:
         ) from None
 
 
-def _parts(leaf: Any) -> list:
+def _parts(leaf: object) -> list:
     """The tensors that a leaf of a result consists of."""
     if leaf is None:
         return []

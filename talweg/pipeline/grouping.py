@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class Grouping:
     def padded_batch(
         self,
         batch_size: TensorLike,
-        padded_shapes: TensorLike | None = None,
+        padded_shapes: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
         padding_values: TensorLike | None = None,
         drop_remainder: bool = False,
         name: str | None = None,
@@ -206,7 +206,7 @@ class Grouping:
         element_length_func: OfElement,
         bucket_boundaries: Any,
         bucket_batch_sizes: Any,
-        padded_shapes: TensorLike | None = None,
+        padded_shapes: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
         padding_values: TensorLike | None = None,
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,

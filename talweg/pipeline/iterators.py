@@ -8,6 +8,7 @@ order of the program.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
@@ -151,7 +152,10 @@ class Iterator(Trackable):
     """
 
     def __init__(
-        self, dataset: Any = None, components: TensorLike | None = None, element_spec: Any = None
+        self,
+        dataset: Any = None,
+        components: Sequence[Any] | TensorLike | None = None,
+        element_spec: Any = None,
     ):
         self._variant: Any = None
         self._key: tuple | None = None

@@ -50,7 +50,7 @@ class Keeping:
     @classmethod
     def list_files(
         cls,
-        file_pattern: TensorLike,
+        file_pattern: PathLike | TensorLike,
         shuffle: bool | None = None,
         seed: TensorLike | None = None,
         name: str | None = None,

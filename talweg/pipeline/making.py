@@ -83,7 +83,7 @@ class Making:
         return cls.of(TensorSlices(tensors))
 
     @classmethod
-    def range(cls, *args: Any, **kwargs: Any) -> Dataset:
+    def range(cls, *args: object, **kwargs: object) -> Dataset:
         """range(stop), range(start, stop) or range(start, stop, step) as int64 scalars.
 
         output_type: another dtype.  ValueError for other numbers of arguments.

@@ -18,7 +18,7 @@ from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Rows, Stage, as_numbers, start_rows
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 class Map(Stage):
@@ -26,9 +26,7 @@ class Map(Stage):
 
     name = "_MapDataset"
 
-    def __init__(
-        self, source: Any, function: Callable[..., Any], parallel: TensorLike | None = None
-    ):
+    def __init__(self, source: Any, function: Callable[..., Any], parallel: int | None = None):
         self.function = DataFunction(function, [source.layout], "Dataset.map()")
         super().__init__(self.function.layout, source)
         self.parallel, self.waits = parallel, self.function.waits
@@ -296,7 +294,7 @@ def settled(
         spec = loosened
 
 
-def _loosened(before: TensorSpec, after: TensorLike, what: str) -> Any:
+def _loosened(before: TensorSpec, after: object, what: str) -> Any:
     """The spec that both have; TypeError where structures or dtypes differ."""
     one, other = element.flatten(before), element.flatten(after)
     same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(

@@ -17,7 +17,7 @@ from talweg.pipeline.run import Bound, End, IterationRun, Next, bound_of
 from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, counting, smallest, start_rows
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 class Zip(Stage):
@@ -118,9 +118,7 @@ class Interleave(Stage):
 
     name = "_InterleaveDataset"
 
-    def __init__(
-        self, source: Any, function: Callable[..., Any], cycle: TensorLike, block: TensorLike
-    ):
+    def __init__(self, source: Any, function: Callable[..., Any], cycle: int, block: int):
         self.function = DataFunction(function, [source.layout], "Dataset.interleave()")
         super().__init__(nested_layout(self.function, "interleave"), source)
         self.cycle, self.block = cycle, block
@@ -412,7 +410,7 @@ class Choose(Stage):
         return step
 
 
-def merged(first: TensorLike, second: TensorLike, what: str) -> Any:
+def merged(first: object, second: object, what: str) -> Any:
     """The spec of elements of either dataset; TypeError where structures or dtypes differ."""
     one, other = element.flatten(first), element.flatten(second)
     same = element.text_of(element.pack(first, [0] * len(one))) == element.text_of(

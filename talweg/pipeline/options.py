@@ -180,5 +180,5 @@ class Options(Settings):
     def __getattr__(self, name: str) -> Any:
         return super().__getattr__(self.older.get(name, name))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(self.older.get(name, name), value)

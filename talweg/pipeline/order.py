@@ -170,7 +170,7 @@ class Shard(PassOn):
 
     name = "_ShardDataset"
 
-    def __init__(self, source: object, count: int | None, index: TensorLike):
+    def __init__(self, source: object, count: int | None, index: int):
         super().__init__(source)
         self.count, self.index = count, index
 

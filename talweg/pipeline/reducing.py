@@ -24,6 +24,7 @@ from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.spec import TypeSpec
 
 KEY = ElementLayout(TensorSpec((), int64))
 
@@ -219,7 +220,7 @@ class ToRagged(Stage):
         )
 
 
-def _ragged_spec(leaf: Any, splits_dtype: Any) -> RaggedTensorSpec:
+def _ragged_spec(leaf: object, splits_dtype: Any) -> RaggedTensorSpec:
     if leaf.shape.rank is None:
         raise value_error("TW203", f"ragged_batch: the rank of {leaf!r} must be known")
     return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.shape.rank - 1, splits_dtype)
@@ -285,7 +286,7 @@ def _check_fillable(leaf: object) -> None:
     raise make("TW104", f"`tf.data.experimental.pad_to_cardinality` cannot make zeros like {leaf}")
 
 
-def _zeros(spec: Any) -> Any:
+def _zeros(spec: TypeSpec) -> Any:
     sizes = [0 if size is None else size for size in (spec.shape.as_tuple() or ())]
     if spec.dtype.name == "string":
         return np.full(sizes, b"", object)

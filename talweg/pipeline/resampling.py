@@ -56,7 +56,7 @@ def resampled(dataset: Any, class_func: Any, target: Any, initial: object, seed:
     def class_of(data: object) -> Any:
         return class_func(*data) if isinstance(data, tuple) else class_func(data)
 
-    def marked(*data: Any) -> tuple[Any, Any]:
+    def marked(*data: object) -> tuple[Any, Any]:
         element = data[0] if len(data) == 1 else data
         return class_func(*data), element
 

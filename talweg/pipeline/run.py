@@ -67,7 +67,7 @@ class IterationRun:
                 )
         return array.value if type(array) is Variant else array
 
-    def number(self, value: Any) -> int:
+    def number(self, value: object) -> int:
         """An integer argument, which may be a tensor."""
         return value if type(value) is int else int(self.array(value))
 

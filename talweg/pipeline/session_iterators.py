@@ -45,7 +45,6 @@ from talweg.pipeline.run import Bound, End, unknowns
 from talweg.prims.host import act
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
     from talweg.graph.node import Node
 
 _numbers = itertools.count()
@@ -114,7 +113,7 @@ class Iterator(OwnedIterator):
         self,
         resource: IteratorResource | None,
         layout: ElementLayout,
-        handle: TensorLike | None = None,
+        handle: Tensor | None = None,
     ):
         self._layout, self._resource, self._handle = layout, resource, handle
         self._leaves: list = []
@@ -185,7 +184,7 @@ class Iterator(OwnedIterator):
         found = unknowns(stage)
         ids = [id(leaf) for leaf in found]
 
-        def begin(*arrays: Any) -> None:
+        def begin(*arrays: object) -> None:
             values = {key: unwrapped(array) for key, array in zip(ids, arrays)}
             resource.start(session_state(), Bound(stage, values, {}))  # type: ignore[union-attr]
 
@@ -202,7 +201,7 @@ class Iterator(OwnedIterator):
         if resource is None:
             operands = [self._handle]
 
-        def take(*values: Any) -> tuple:
+        def take(*values: object) -> tuple:
             state = session_state()
             own = resource
             if own is None:

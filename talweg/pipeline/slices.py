@@ -64,7 +64,7 @@ def count_rows(content: Any) -> int:
     return int(content.shape[0])
 
 
-def static_count(leaf: Any) -> int | None:
+def static_count(leaf: object) -> int | None:
     """How many rows a leaf has, as far as a graph knows."""
     if isinstance(leaf, ExtensionType):
         return static_count(_encoding(leaf)[0])
@@ -159,7 +159,7 @@ def _stacked_sparse(items: list) -> SparseTensor:
     )
 
 
-def _stacked_ragged(items: list, spec: Any) -> RaggedTensor:
+def _stacked_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
     """Ragged tensors (or, of ragged rank 0, tensors) as one with one more divided dimension."""
     dtype = spec.row_splits_dtype.numpy_dtype
     tensors = [_plain(item) for item in items]
@@ -194,7 +194,7 @@ def _as_content(part: object) -> Any:
     return part._array if isinstance(part, EagerTensor) else part
 
 
-def _encoding(value: Any) -> list:
+def _encoding(value: object) -> list:
     """The tensors and composites that stand for a value with rows."""
     spec = value._type_spec
     return structure.flatten(encoder_of(spec).encode(spec, value, 1))

@@ -30,6 +30,7 @@ from talweg.pipeline.stage import (
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.spec import TypeSpec
 
 
 class Tensors(Stage):
@@ -73,7 +74,7 @@ def _tensors_in(leaves: list) -> list:
     ]
 
 
-def resolved(run: IterationRun, leaf: Any) -> Any:
+def resolved(run: IterationRun, leaf: object) -> Any:
     """The content of a leaf, for this pass."""
     if type(leaf) is EagerTensor:
         return run.array(leaf)
@@ -357,7 +358,7 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
     return take
 
 
-def _taken(value: float | np.ndarray, spec: Any) -> Any:
+def _taken(value: float | np.ndarray, spec: TypeSpec) -> Any:
     """A yielded leaf as content of this spec."""
     if type(spec) is not TensorSpec:
         if isinstance(spec, NoneTensorSpec):

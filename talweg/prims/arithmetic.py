@@ -114,7 +114,7 @@ class div:
         return -z / y
 
 
-def _power(x, y):
+def _power(x: np.ndarray, y: np.ndarray):
     if np.asarray(x).dtype.kind in "iu" and np.size(x) and np.any(np.less(y, 0)):
         raise invalid(
             "TW209",
@@ -166,7 +166,7 @@ class pow_:
 _SHORT_POWERS = frozenset((0.5, -0.5, *range(-4, 5)))
 
 
-def _root(t, x):
+def _root(t, x: np.ndarray):
     """x to the power 1/2, which differs from √x at -inf and -0."""
     return t.select(t.equal(x, -np.inf), t.neg(x), t.add(t.sqrt(x), 0))
 

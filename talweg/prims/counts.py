@@ -138,7 +138,7 @@ class partition_sizes:
     )
 
 
-def _check_range(name, x, limits, bins: int):
+def _check_range(name: str, x, limits, bins: int):
     for part, argument in ((x, "values"), (limits, "value_range")):
         check_dtype(name, argument, part.dtype, REAL)
         if part.dtype is not x.dtype:

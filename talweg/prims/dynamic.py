@@ -265,7 +265,7 @@ def _check_vector(name: str, shape: Aval):
         raise invalid("TW203", f"{name}: shape has shape {shape.dims}", "an integer vector")
 
 
-def _known(x):
+def _known(x: np.ndarray):
     """The array of a constant, for `expand` rules."""
     return np.broadcast_to(x.content, x.dims)
 

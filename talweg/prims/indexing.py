@@ -8,6 +8,7 @@ kernel, which alone sees values.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ ROWS = np.array([2, 0, 2], np.int32)
 PLACES = np.array([[0, 1], [1, 0]], np.int32)
 
 
-def check_index(name, dtype):
+def check_index(name: str, dtype):
     """InvalidArgumentError unless `dtype` can index."""
     if dtype not in INDEX:
         raise invalid(
@@ -37,7 +38,7 @@ def check_index(name, dtype):
         )
 
 
-def check_range(name, indices, size):
+def check_range(name: str, indices: np.ndarray, size):
     """InvalidArgumentError that names the first index outside [0, size)."""
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         bad = np.argwhere((indices < 0) | (indices >= size))[0]
@@ -52,7 +53,7 @@ def check_range(name, indices, size):
 # -- along one axis
 
 
-def _gather_dims(name, x, i, axis, batch_dims):
+def _gather_dims(name: str, x, i: np.ndarray, axis: int, batch_dims: int):
     check_index(name, i.dtype)
     if x.ndim <= axis:
         raise invalid(
@@ -70,20 +71,20 @@ def _gather_dims(name, x, i, axis, batch_dims):
     return (*x.dims[:axis], *i.dims[batch_dims:], *x.dims[axis + 1 :])
 
 
-def _split_dims(dims, axis, batch_dims):
+def _split_dims(dims: Sequence[Any], axis: int, batch_dims: int):
     """The sizes of the batch axes, the axes before the gathered one, and those after it."""
     prod = math.prod
     return prod(dims[:batch_dims]), prod(dims[batch_dims:axis]), prod(dims[axis + 1 :])
 
 
-def _batched_rows(i, batches, size):
+def _batched_rows(i: np.ndarray, batches, size):
     """Row numbers [batches * k] in an array of `batches` blocks of `size` rows."""
     blocks = np.arange(batches, dtype=np.int64)[:, None] * size
     count = i.size // batches if batches else 0
     return (blocks + i.reshape(batches, count)).reshape(-1)
 
 
-def _gather(x, i, *, axis, batch_dims):
+def _gather(x, i: np.ndarray, *, axis: int, batch_dims: int):
     size = x.shape[axis]
     check_range("gather", i, size)
     if batch_dims == 0:
@@ -99,7 +100,7 @@ def _gather(x, i, *, axis, batch_dims):
     return found.reshape(dims)
 
 
-def _scatter_rows(g, i, *, axis, batch_dims, rows):
+def _scatter_rows(g: np.ndarray, i: np.ndarray, *, axis: int, batch_dims: int, rows: np.ndarray):
     dims = (*g.shape[:axis], rows, *g.shape[axis + i.ndim - batch_dims :])
     check_range("scatter", i, rows)
     batches, outer, inner = _split_dims(dims, axis, batch_dims)
@@ -115,7 +116,7 @@ def _scatter_rows(g, i, *, axis, batch_dims, rows):
 def _along(prim):
     """The batch rule of gather and scatter_rows: batched operands get one more batch axis."""
 
-    def batch(size, batched, x, i, *, axis, batch_dims, **params):
+    def batch(size, batched, x, i, *, axis: int, batch_dims: int, **params: object):
         if not batched[1] and batch_dims == 0:
             return prim()(x, i, axis=axis + 1, batch_dims=0, **params)
         x, i = batch_to_front(size, x, batched[0]), batch_to_front(size, i, batched[1])
@@ -218,7 +219,7 @@ def sum_of(x):
     return "or" if x.dtype.is_bool else "add"
 
 
-def in_float32(t, name, operands, place, params):
+def in_float32(t, name: str, operands, place, params):
     """A sum (product) of 16-bit floats computed in float32, for `expand` rules."""
     x = operands[place]
     if not (x.dtype.is_floating and x.dtype.size == 2):
@@ -227,7 +228,7 @@ def in_float32(t, name, operands, place, params):
     return t.cast(t.apply(later(name), *wide, **params), dtype=x.dtype)
 
 
-def slices(g, i, x, dtype):
+def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     """The cotangent `g` of rows i of x, as IndexedSlices."""
     try:
         count = math.prod(i.dims)
@@ -242,7 +243,7 @@ def slices(g, i, x, dtype):
     return IndexedSlices(values, reshape(i, shape=(count,)), whole)
 
 
-def _unranked_slices(g, i, x, dtype):
+def _unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
     """`slices` of a tensor whose rank a graph does not know."""
     whole, reshape_to = later("shape_of")(x, dtype=dtype), later("reshape_to")
     first = hooks.convert_to_tensor(np.array([-1], dtype.numpy_dtype))
@@ -290,7 +291,7 @@ class gather_rows:
 # -- at several coordinates
 
 
-def nd_dims(name, shape, i):
+def nd_dims(name: str, shape: Sequence[Any], i: np.ndarray):
     """The dimensions of the slices that indices i [..., depth] name in `shape`."""
     check_index(name, i.dtype)
     if i.ndim == 0:
@@ -308,7 +309,7 @@ def nd_dims(name, shape, i):
     return (*i.dims[:-1], *shape[depth:])
 
 
-def _flat_rows(name, i, shape):
+def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
     """The row number of every index in an array of `shape` flattened to rows."""
     depth = i.shape[-1]
     sizes = np.array(shape[:depth], np.int64)
@@ -327,13 +328,13 @@ def _flat_rows(name, i, shape):
     return (i.reshape(math.prod(i.shape[:-1]), depth) @ steps).astype(np.int64)
 
 
-def _as_rows(array, depth):
+def _as_rows(array: np.ndarray, depth: int):
     """A copy of `array` as a matrix with a row for each index of `depth` numbers."""
     rows = math.prod(array.shape[:depth])
     return np.array(array).reshape(rows, math.prod(array.shape[depth:]))
 
 
-def nd_places(shape, i):
+def nd_places(shape: Sequence[Any], i):
     """The indices i moved to where a batch axis of `shape` comes first: [size, ..., depth + 1]."""
     size = shape[0]
     front = later("counting")(size=size, dtype=i.dtype)
@@ -341,7 +342,7 @@ def nd_places(shape, i):
     return concat(broadcast_to(front, shape=(*i.dims[:-1], 1)), i, axis=len(i.dims) - 1)
 
 
-def require_places(t, i, dims):
+def require_places(t, i: np.ndarray, dims: Sequence[Any]):
     """All indices i [..., depth] are within an array of shape `dims`, for `requires` rules."""
     depth = i.dims[-1]
     if depth and len(set(dims[:depth])) == 1:
@@ -352,7 +353,7 @@ def require_places(t, i, dims):
         t.require(t.logical_and(t.greater_equal(i, 0), inside))
 
 
-def _gather_nd(x, i, *, sparse):
+def _gather_nd(x: np.ndarray, i: np.ndarray, *, sparse: bool):
     rows = _flat_rows("gather_nd", i, x.shape)
     dims = (*i.shape[:-1], *x.shape[i.shape[-1] :])
     if 0 in dims:
@@ -413,7 +414,7 @@ class gather_nd:
     )
 
 
-def check_updates(name, shape, i, updates):
+def check_updates(name: str, shape: Sequence[Any], i, updates: np.ndarray):
     if shape is None or i.dims is None or updates.dims is None:
         return  # a rank that is known only when the graph runs
     dims = nd_dims(name, shape, i)
@@ -432,14 +433,14 @@ def check_updates(name, shape, i, updates):
         )
 
 
-def scatter_into(name, kind, whole, i, updates):
+def scatter_into(name: str, kind, whole: np.ndarray, i, updates: np.ndarray):
     rows = _flat_rows(name, i, whole.shape)
     result = _as_rows(whole, i.shape[-1])
     combine_rows(kind, result, rows, updates.reshape(rows.size, result.shape[1]))
     return result.reshape(whole.shape)
 
 
-def nd_updates(s, i, u, dims):
+def nd_updates(s, i, u, dims: Sequence[Any]):
     """`ScatterRule.at` for updates u [..., r] of the places i [..., depth] in an array of
     `dims`."""
     depth, lead = i.dims[-1], len(i.dims) - 1

@@ -81,7 +81,7 @@ class stack:
     )
 
 
-def _parts(t, x, sizes: tuple, axis):
+def _parts(t, x, sizes: tuple, axis: int):
     """Slices of x along an axis, one after the other, for `expand` rules."""
     found, start, rest = [], 0, x.dims[axis + 1 :]
     for size in sizes:

@@ -58,7 +58,7 @@ def _batch(name: str):
 def _kernel(ufunc, start: float):
     """The scan by `ufunc`, which has `start` as its neutral element; 16-bit floats in float32."""
 
-    def kernel(x, *, axis, exclusive, reverse):
+    def kernel(x: np.ndarray, *, axis: int, exclusive: bool, reverse: bool):
         dtype = x.dtype
         if dtype.itemsize == 2 and dtype.kind not in "iu":
             x = x.astype(np.float32)
@@ -94,14 +94,14 @@ def _along(axis: object, rank: int, bounds: slice):
 # -- pieces of an axis
 
 
-def part(x, axis, start, stop):
+def part(x, axis: int, start, stop):
     """x[start:stop] along an axis."""
     begin, end = [0] * len(x.dims), list(x.dims)
     begin[axis], end[axis] = start, stop
     return strided_slice(x, begin=tuple(begin), end=tuple(end), strides=(1,) * len(begin))
 
 
-def shifted(x, axis, by):
+def shifted(x, axis: int, by):
     """x moved by `by` places along an axis (backward if negative); zeros move in."""
     size = x.dims[axis]
     if type(size) is int and size <= abs(by):

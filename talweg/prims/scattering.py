@@ -6,7 +6,8 @@ x [..., r], i [k, depth], u [k, r]: each i[k] names a slice of x, which is combi
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -109,7 +110,7 @@ scatter_add = _scatter(
 )
 
 
-def _last_writers(i, dims):
+def _last_writers(i: np.ndarray, dims: Sequence[Any]):
     """1 for each index that no later index equals, else 0: whose update stays."""
     order = reshape(counting(size=math.prod(i.dims[:-1]), dtype=int64), shape=i.dims[:-1])
     zero = hooks.convert_to_tensor(np.int64(0))

@@ -49,7 +49,7 @@ REJECTS = (
 )
 
 
-def check_ids(name, data, ids):
+def check_ids(name: str, data, ids):
     """InvalidArgumentError unless `ids` are integers whose shape begins the shape of `data`."""
     check_dtype(name, "segment_ids", ids.dtype, {int32, int64})
     if dims_differ(data.dims[: ids.ndim], ids.dims):
@@ -69,7 +69,7 @@ def _infer(name: str, accepts: frozenset[DType]):
     return infer
 
 
-def _rows(x, ids, count: object, name: object):
+def _rows(x: np.ndarray, ids, count: object, name: object):
     """Data and ids with the rows that take part: x [n, ...], ids [n]; all ids in range."""
     x = np.reshape(x, (ids.size, *x.shape[ids.ndim :]))
     ids = np.reshape(ids, -1)
@@ -89,7 +89,7 @@ def _rows(x, ids, count: object, name: object):
 def _reduced(name: str, ufunc, start: Callable):
     """The kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
 
-    def kernel(x, ids, *, count):
+    def kernel(x: np.ndarray, ids, *, count):
         dtype = x.dtype
         x, ids = _rows(x, ids, count, name)
         if dtype.itemsize == 2 and dtype.kind not in "iu":

@@ -173,7 +173,7 @@ def atanh(y, x):
     return 1 / (1 - x * x)
 
 
-def _sigmoid(x):
+def _sigmoid(x: np.ndarray):
     if x.dtype.kind == "c":
         return np.reciprocal(1 + np.exp(-x))
     small = np.exp(-np.abs(x))

@@ -25,7 +25,7 @@ def silence() -> Iterator[None]:
         _silent.pop()
 
 
-def _warn(key: Any, once: bool, text: str, *values: Any) -> None:
+def _warn(key: Any, once: bool, text: str, *values: object) -> None:
     if _silent or (once and key in _warned):
         return
     _warned.add(key)
@@ -44,7 +44,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
             make = function.__init__  # type: ignore[misc]
 
             @functools.wraps(make)
-            def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+            def initialize(self: Any, *args: object, **kwargs: object) -> None:
                 told()
                 make(self, *args, **kwargs)
 

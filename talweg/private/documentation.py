@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def _mark(attribute: str) -> Callable[[Any], Any]:
-    def mark(obj: Any) -> Any:
+    def mark(obj: object) -> Any:
         target = obj.fget if isinstance(obj, property) else getattr(obj, "__func__", obj)
         setattr(target, attribute, None)
         return obj
@@ -46,11 +46,11 @@ def inheritable_header(text: str) -> Callable[[T], T]:
     return decorate
 
 
-def get_header(obj: Any) -> str | None:
+def get_header(obj: object) -> str | None:
     """The text of `header`."""
     return getattr(obj, "_tf_docs_header", None)
 
 
-def get_inheritable_header(obj: Any) -> str | None:
+def get_inheritable_header(obj: object) -> str | None:
     """The text of `inheritable_header`."""
     return getattr(obj, "_tf_docs_inheritable_header", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +29,7 @@ class api_export:  # noqa: N801
         self._names, self._api = args, api_name
         self._v1 = args if v1 is None else tuple(v1)
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: Callable[..., Any]) -> Any:
         for name in self._names:
             _names[self._api, name] = func
         for name in self._v1:
@@ -115,10 +116,10 @@ def get_symbol_from_name(name: str) -> Any:
     return None if isinstance(found, ModuleType) else found
 
 
-def kwarg_only(f: Any) -> Any:
+def kwarg_only(f: Callable[..., Any]) -> Any:
     """`f`, which refuses arguments without names."""
 
-    def call(**kwargs: Any) -> Any:
+    def call(**kwargs: object) -> Any:
         return f(**kwargs)
 
     call.__name__, call.__doc__ = f.__name__, f.__doc__

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.passing import get_static_value
 from talweg.api.debugging.assertions import assert_equal
@@ -20,6 +20,10 @@ from talweg.core.shapes import TensorShape, as_shape, unknown_shape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 __all__ = ["as_shape", "unknown_shape"]
 
@@ -35,7 +39,7 @@ class KerasModeKeys:
 class NullContextmanager(contextlib.nullcontext):
     """A block with nothing around it, whatever the arguments."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         super().__init__()
 
 
@@ -65,7 +69,9 @@ def name_from_scope_name(name: str) -> str:
     return name[:-1] if name.endswith("/") else name
 
 
-def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_composite(
+    value: object, dtype: Any = None, name: str | None = None
+) -> Any:
     """A tensor of a value; sparse and ragged tensors, and their like, as they are."""
     return (
         value
@@ -74,12 +80,12 @@ def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | No
     )
 
 
-def constant_value_as_shape(tensor: Any) -> TensorShape:
+def constant_value_as_shape(tensor: TensorLike) -> TensorShape:
     """What is known of a shape that is in a tensor."""
     return TensorShape(None) if tensor is None else as_shape(get_static_value(tensor, True))
 
 
-def try_evaluate_constant(tensor: Any) -> Any:
+def try_evaluate_constant(tensor: TensorLike) -> Any:
     """The value of a tensor that is known before the graph runs; None otherwise."""
     return get_static_value(tensor)
 
@@ -170,7 +176,7 @@ def case_helper(
     exclusive: bool,
     name: str | None,
     allow_python_preds: bool = False,
-    **cond_kwargs: Any,
+    **cond_kwargs: object,
 ) -> Any:
     """`tf.case` whose branches are made by `cond_fn(pred, true_fn, false_fn)`."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)

@@ -30,7 +30,7 @@ ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 _inspect = inspect
 
 
-def getfullargspec(obj: Any) -> inspect.FullArgSpec:
+def getfullargspec(obj: object) -> inspect.FullArgSpec:
     """The arguments of what a function decorates."""
     decorators, target = unwrap(obj)
     for known in decorators:
@@ -70,7 +70,7 @@ def _arguments_of_signature(found: inspect.Signature) -> inspect.FullArgSpec:
     )
 
 
-def getargspec(obj: Any) -> ArgSpec:
+def getargspec(obj: object) -> ArgSpec:
     """The arguments without annotations; ValueError for those that have only names."""
     found = getfullargspec(obj)
     if found.kwonlyargs and not set(found.kwonlyargs) <= set(found.kwonlydefaults or ()):
@@ -78,7 +78,7 @@ def getargspec(obj: Any) -> ArgSpec:
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
 
 
-def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
+def getcallargs(*func_and_positional: object, **named: object) -> dict[str, Any]:
     """The values of the arguments of a call, by name; those that `**kwargs` takes, too."""
     function, *positional = func_and_positional
     arguments = getfullargspec(function)

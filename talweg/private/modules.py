@@ -104,7 +104,7 @@ def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
     """A function of `tf.raw_ops` that takes its arguments without names, too."""
     order = list(inspect.signature(raw).parameters)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         return raw(**dict(zip(order, args)), **kwargs)
 
     call.__name__, call.__doc__ = raw.__name__, raw.__doc__

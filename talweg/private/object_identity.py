@@ -13,7 +13,7 @@ __all__ = ["Reference"]
 class ObjectIdentityDictionary(MutableMapping):
     """A dictionary whose keys are told apart by identity."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         self._found: dict[int, tuple[Any, Any]] = {}
         self.update(*args, **kwargs)
 
@@ -42,11 +42,11 @@ class ObjectIdentitySet(MutableSet):
     def __init__(self, *args: Iterable):
         self._found: dict[int, Any] = {id(x): x for values in args for x in values}
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Have an element."""
         self._found[id(value)] = value
 
-    def discard(self, value: Any) -> None:
+    def discard(self, value: object) -> None:
         """Do not have an element."""
         self._found.pop(id(value), None)
 
@@ -59,7 +59,7 @@ class ObjectIdentitySet(MutableSet):
         """Have no elements."""
         self._found.clear()
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return id(value) in self._found
 
     def __len__(self) -> int:

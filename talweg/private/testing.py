@@ -13,7 +13,7 @@ from talweg.api.export import look_up
 from talweg.private.internal.kinds import eager_mode
 
 
-def _unchanged(func: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _unchanged(func: Callable[..., Any] | None = None, *args: object, **kwargs: object) -> Any:
     """A decorator of what TensorFlow does on devices that are not here."""
     return func if callable(func) else _unchanged
 
@@ -44,16 +44,16 @@ def _each_test(decorator: Callable[[Any], Any]) -> Callable[[type], type]:
 
 
 def run_in_graph_and_eager_modes(
-    func: Any = None,
+    func: Callable[..., Any] | None = None,
     config: Any = None,
     use_gpu: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
     """A decorator: the test runs in a graph with a session, then eagerly."""
 
-    def decorate(method: Any) -> Any:
+    def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
-        def test(self: Any, *args: Any, **kwargs: Any) -> None:
+        def test(self: Any, *args: object, **kwargs: object) -> None:
             with look_up("compat.v1.Graph")().as_default(), self.test_session(config=config):
                 method(self, *args, **kwargs)
             self.tearDown()
@@ -72,12 +72,12 @@ def run_all_in_graph_and_eager_modes(cls: type) -> type:
     return _each_test(run_in_graph_and_eager_modes)(cls)
 
 
-def run_in_graph_mode(func: Any = None) -> Any:
+def run_in_graph_mode(func: Callable[..., Any] | None = None) -> Any:
     """A decorator: the test runs in a graph."""
 
-    def decorate(method: Any) -> Any:
+    def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
-        def test(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def test(self: Any, *args: object, **kwargs: object) -> Any:
             with look_up("compat.v1.Graph")().as_default():
                 return method(self, *args, **kwargs)
 
@@ -91,7 +91,7 @@ def run_in_graph_mode(func: Any = None) -> Any:
 deprecated_graph_mode_only = run_in_graph_mode
 
 
-def run_v1_only(reason: str = "", func: Any = None) -> Any:
+def run_v1_only(reason: str = "", func: Callable[..., Any] | None = None) -> Any:
     """A decorator: the test is left out, since talweg behaves as TensorFlow 2."""
     if callable(reason):
         return unittest.skip("only for TensorFlow 1")(reason)
@@ -99,17 +99,17 @@ def run_v1_only(reason: str = "", func: Any = None) -> Any:
     return skip if func is None else skip(func)
 
 
-def run_v2_only(func: Any = None, reason: str | None = None) -> Any:
+def run_v2_only(func: Callable[..., Any] | None = None, reason: str | None = None) -> Any:
     """A decorator: the test runs, since talweg behaves as TensorFlow 2."""
     return func if callable(func) else run_v2_only
 
 
-def run_gpu_only(func: Any = None) -> Any:
+def run_gpu_only(func: Callable[..., Any] | None = None) -> Any:
     """A decorator: the test is left out where there is no GPU."""
 
-    def decorate(method: Any) -> Any:
+    def decorate(method: Callable[..., Any]) -> Any:
         @functools.wraps(method)
-        def test(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def test(self: Any, *args: object, **kwargs: object) -> Any:
             if not is_gpu_available():
                 self.skipTest("Test requires GPU")
             return method(self, *args, **kwargs)
@@ -122,7 +122,7 @@ def run_gpu_only(func: Any = None) -> Any:
 run_cuda_only = run_gpu_only
 
 
-def assert_no_garbage_created(f: Any) -> Any:
+def assert_no_garbage_created(f: Callable[..., Any]) -> Any:
     """A decorator: the test runs."""
     return f
 

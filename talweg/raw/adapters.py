@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import string
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,23 +28,28 @@ from talweg.prims import arithmetic, layout, rounding, special
 from talweg.prims.nn import activations
 from talweg.prims.state import as_factor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
+    from talweg.core.value import Tensor
+
+
 # -- arithmetic, comparison, bits
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: Tensor, y: Tensor) -> Any:
     """x / y; integers are rounded toward zero."""
     x, y = matching_tensors(x, y)
     return (rounding.truncate_div if x.dtype in dtypes.INTEGER else arithmetic.div)(x, y)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: Tensor, x: Tensor) -> Any:
     """The derivative of the lower incomplete gamma function by a."""
     a, x = matching_tensors(a, x)
     a, x = a + arithmetic.zero_like(x), x + arithmetic.zero_like(a)
     return special.igamma_by_a(a, x, order=1)
 
 
-def approximate_equal(x: Any, y: Any, tolerance: float) -> Any:
+def approximate_equal(x: Tensor, y: Tensor, tolerance: float) -> Any:
     """|x - y| < tolerance, for equal shapes."""
     x, y = matching_tensors(x, y)
     if x.dims != y.dims:
@@ -54,7 +59,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float) -> Any:
     return comparison.less(arithmetic.abs_(x - y), tensor(tolerance, x.dtype))
 
 
-def equal(x: Any, y: Any, strict: bool) -> Any:
+def equal(x: Tensor, y: Tensor, strict: bool) -> Any:
     """x = y; False for shapes that do not broadcast, if that is no error."""
     try:
         return comparison.equal(x, y)
@@ -64,12 +69,12 @@ def equal(x: Any, y: Any, strict: bool) -> Any:
         return wrap(np.bool_(False))
 
 
-def not_equal(x: Any, y: Any, strict: bool) -> Any:
+def not_equal(x: Tensor, y: Tensor, strict: bool) -> Any:
     """x ≠ y; True for shapes that do not broadcast, if that is no error."""
     return comparison.logical_not(equal(x, y, strict))
 
 
-def population_count(x: Any) -> Any:
+def population_count(x: Tensor) -> Any:
     """The number of bits that are 1 in each integer, uint8."""
     x = tensor(x)
     if x.dtype not in dtypes.INTEGER:
@@ -78,7 +83,7 @@ def population_count(x: Any) -> Any:
     return wrap(np.bitwise_count(array.view(f"u{array.dtype.itemsize}")).astype(np.uint8))
 
 
-def to_bool(input: Any) -> Any:
+def to_bool(input: Tensor) -> Any:
     """Whether a scalar is not zero (or not empty text), or a tensor has elements."""
     x = tensor(input)
     if x.ndim:
@@ -88,12 +93,12 @@ def to_bool(input: Any) -> Any:
     return cast(x, dtypes.bool_)
 
 
-def prevent_gradient(input: Any, message: str) -> Any:
+def prevent_gradient(input: Tensor, message: str) -> Any:
     """`input`, through which no gradient may be asked: LookupError."""
 
     @custom_gradient
-    def identity(x: Any) -> tuple:
-        def refuse(g: Any) -> Any:
+    def identity(x: Tensor) -> tuple:
+        def refuse(g: Tensor) -> Any:
             raise LookupError(f"Gradient explicitly disabled. Reason: {message!r}")
 
         return layout.reshape(x, shape=x.dims), refuse
@@ -104,12 +109,12 @@ def prevent_gradient(input: Any, message: str) -> Any:
 # -- counting, sorting, searching
 
 
-def bincount(arr: Any, size: Any, weights: Any) -> Any:
+def bincount(arr: Any, size: Any, weights: Tensor) -> Any:
     """How often (or with which weight) each number below `size` occurs."""
     return dense_bincount(shapes.reshape(arr, [-1]), size, weights, False)
 
 
-def dense_bincount(input: Any, size: Any, weights: Any, binary_output: bool) -> Any:
+def dense_bincount(input: Tensor, size: Any, weights: Tensor, binary_output: bool) -> Any:
     """`bincount` of a vector, or of each row of a matrix."""
     x, weights = tensor(input), tensor(weights)
     options: dict[str, Any] = {"minlength": size, "maxlength": size, "dtype": weights.dtype}
@@ -119,7 +124,7 @@ def dense_bincount(input: Any, size: Any, weights: Any, binary_output: bool) -> 
     return counting.bincount(x, given, binary_output=binary_output, **options)
 
 
-def bucketize(input: Any, boundaries: Any) -> Any:
+def bucketize(input: Tensor, boundaries: Any) -> Any:
     """The number of boundaries at or below each element, int32."""
     edges = np.asarray(list(boundaries), dtype=np.float32)
     if (np.diff(edges) < 0).any():
@@ -132,7 +137,7 @@ def bucketize(input: Any, boundaries: Any) -> Any:
     return shapes.reshape(found, shapes.shape(x))
 
 
-def list_diff(x: Any, y: Any, out_idx: Any) -> tuple:
+def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
     """(what is in the vector x and not in y, where in x it is)."""
     x, y = matching_tensors(x, y)
     keep = np.flatnonzero(~np.isin(array_of(x), array_of(y)))
@@ -140,7 +145,7 @@ def list_diff(x: Any, y: Any, out_idx: Any) -> tuple:
     return gathering.gather(x, places), places
 
 
-def nth_element(input: Any, n: Any, reverse: bool) -> Any:
+def nth_element(input: Tensor, n: Any, reverse: bool) -> Any:
     """The n-th smallest (or largest) element of each row."""
     x, place = tensor(input), integers(n, "NthElement", "n")[0]
     if not x.ndim or not 0 <= place < x.dims[-1]:
@@ -152,12 +157,12 @@ def nth_element(input: Any, n: Any, reverse: bool) -> Any:
 # -- shapes and rearrangement
 
 
-def batch_to_space(input: Any, crops: Any, block_size: int) -> Any:
+def batch_to_space(input: Tensor, crops: Any, block_size: int) -> Any:
     """`tf.batch_to_space` with square blocks of the axes 1 and 2."""
     return rearranging.batch_to_space(input, [block_size, block_size], crops)
 
 
-def space_to_batch(input: Any, paddings: Any, block_size: int) -> Any:
+def space_to_batch(input: Tensor, paddings: Any, block_size: int) -> Any:
     """`tf.space_to_batch` with square blocks of the axes 1 and 2."""
     return rearranging.space_to_batch(input, [block_size, block_size], paddings)
 
@@ -211,7 +216,7 @@ def _places(function: str, source: str, target: str) -> list[int]:
     return [source.index(letter) for letter in target]
 
 
-def data_format_dim_map(x: Any, src_format: str, dst_format: str) -> Any:
+def data_format_dim_map(x: Tensor, src_format: str, dst_format: str) -> Any:
     """For each axis of the one layout its place in the other."""
     x = tensor(x)
     _places("DataFormatDimMap", src_format, dst_format)
@@ -222,7 +227,7 @@ def data_format_dim_map(x: Any, src_format: str, dst_format: str) -> Any:
     return wrap(table[axes])
 
 
-def data_format_permute(x: Any, src_format: str, dst_format: str) -> Any:
+def data_format_permute(x: Tensor, src_format: str, dst_format: str) -> Any:
     """A vector of one entry per axis (or a matrix of one row) in the order of another layout."""
     x = tensor(x)
     places = _places("DataFormatVecPermute", src_format, dst_format)
@@ -232,31 +237,31 @@ def data_format_permute(x: Any, src_format: str, dst_format: str) -> Any:
     return gathering.gather(x, places)
 
 
-def inplace_update(x: Any, i: Any, v: Any) -> Any:
+def inplace_update(x: Tensor, i: Any, v: Any) -> Any:
     """A copy of x with the rows i replaced by v."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_update(x, rows, v)
 
 
-def inplace_add(x: Any, i: Any, v: Any) -> Any:
+def inplace_add(x: Tensor, i: Any, v: Any) -> Any:
     """A copy of x with v added to the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_add(x, rows, v)
 
 
-def inplace_sub(x: Any, i: Any, v: Any) -> Any:
+def inplace_sub(x: Tensor, i: Any, v: Any) -> Any:
     """A copy of x with v subtracted from the rows i."""
     x, rows = tensor(x), np.asarray(array_of(tensor(i))).reshape(-1, 1)
     return scattering.tensor_scatter_nd_sub(x, rows, v)
 
 
-def reverse_flags(tensor: Any, dims: Any) -> Any:
+def reverse_flags(tensor: Tensor, dims: Any) -> Any:
     """`tf.reverse` along the axes whose flag is true."""
     flags = np.asarray(dims.numpy() if hasattr(dims, "numpy") else dims, dtype=bool)
     return rearranging.reverse(tensor, np.flatnonzero(flags).tolist())
 
 
-def squeeze(input: Any, axis: Any) -> Any:
+def squeeze(input: TensorLike, axis: Any) -> Any:
     """`tf.squeeze`; no axes mean all of size 1."""
     return shapes.squeeze(input, list(axis) or None)
 
@@ -264,7 +269,7 @@ def squeeze(input: Any, axis: Any) -> Any:
 # -- linear algebra
 
 
-def matmul(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+def matmul(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Any:
     """The product of two matrices; InvalidArgumentError for any other rank."""
     a, b = matching_tensors(a, b)
     for x, name in ((a, "a"), (b, "b")):
@@ -273,12 +278,14 @@ def matmul(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return products.matmul(a, b, transpose_a, transpose_b)
 
 
-def batch_matmul(x: Any, y: Any, adj_x: bool, adj_y: bool, dtype: Any = None) -> Any:
+def batch_matmul(
+    x: Tensor, y: Tensor, adj_x: bool, adj_y: bool, dtype: DTypeLike | None = None
+) -> Any:
     """The products of matrices, each replaced by its adjoint if asked."""
     return products.matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, output_type=dtype)
 
 
-def einsum(inputs: Any, equation: str) -> Any:
+def einsum(inputs: Tensor, equation: str) -> Any:
     """`tf.einsum` with its operands in a list; a label twice in the result gives a diagonal."""
     given, _, result = equation.replace(" ", "").partition("->")
     free = iter(sorted(set(string.ascii_letters) - set(equation)))
@@ -294,11 +301,11 @@ def einsum(inputs: Any, equation: str) -> Any:
     return sums.einsum(f"{given}->{labels}" if "->" in equation else equation, *operands)
 
 
-def _nothing(dtype: Any) -> Any:
+def _nothing(dtype: DTypeLike) -> Any:
     return zeros([0], dtype)
 
 
-def svd(input: Any, compute_uv: bool, full_matrices: bool) -> tuple:
+def svd(input: Tensor, compute_uv: bool, full_matrices: bool) -> tuple:
     """(s, u, v); u and v are empty if they are not computed."""
     if compute_uv:
         return decompositions.svd(input, full_matrices)
@@ -307,7 +314,7 @@ def svd(input: Any, compute_uv: bool, full_matrices: bool) -> tuple:
     return s, _nothing(dtype), _nothing(dtype)
 
 
-def self_adjoint_eig(input: Any, compute_v: bool) -> tuple:
+def self_adjoint_eig(input: Tensor, compute_v: bool) -> tuple:
     """(eigenvalues, in the dtype of the input; eigenvectors, empty if they are not computed)."""
     x = tensor(input)
     if compute_v:
@@ -317,7 +324,7 @@ def self_adjoint_eig(input: Any, compute_v: bool) -> tuple:
     return cast(e, x.dtype), v
 
 
-def eig(input: Any, compute_v: bool, dtype: Any) -> tuple:
+def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
     """(eigenvalues, eigenvectors, which are empty if they are not computed), in a complex dtype."""
     if compute_v:
         e, v = decompositions.eig(input)
@@ -332,17 +339,17 @@ def diag(diagonal: Any, k: Any, rows: Any, columns: Any, padding_value: Any, ali
     )
 
 
-def diag_part(input: Any, k: Any, padding_value: Any, align: str) -> Any:
+def diag_part(input: Tensor, k: Any, padding_value: Any, align: str) -> Any:
     """`tf.linalg.diag_part`."""
     return diagonals.diag_part(input, k=k, padding_value=padding_value, align=align)
 
 
-def set_diag(input: Any, diagonal: Any, k: Any, align: str) -> Any:
+def set_diag(input: Tensor, diagonal: Any, k: Any, align: str) -> Any:
     """`tf.linalg.set_diag`."""
     return diagonals.set_diag(input, diagonal, k=k, align=align)
 
 
-def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
+def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Tensor) -> Any:
     """The product of a tridiagonal matrix; each diagonal is [..., 1, m], as in TensorFlow."""
     lines = [
         layout.reshape(x, shape=(*x.dims[:-2], x.dims[-1]))
@@ -351,7 +358,7 @@ def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) ->
     return banded.tridiagonal_matmul(lines, rhs, "sequence")
 
 
-def tridiagonal_solve(diagonals: Any, rhs: Any, partial_pivoting: bool) -> Any:
+def tridiagonal_solve(diagonals: Any, rhs: Tensor, partial_pivoting: bool) -> Any:
     """`tf.linalg.tridiagonal_solve` with compact diagonals [..., 3, m]."""
     return banded.tridiagonal_solve(diagonals, rhs, partial_pivoting=partial_pivoting)
 
@@ -360,7 +367,7 @@ def tridiagonal_solve(diagonals: Any, rhs: Any, partial_pivoting: bool) -> Any:
 
 
 def batch_norm(
-    x: Any,
+    x: Tensor,
     scale: Any,
     offset: Any,
     mean: Any,
@@ -394,14 +401,14 @@ def batch_norm(
     return (arithmetic.cast(y, dtype=given_x.dtype), *running, *rest)
 
 
-def channel_axes(x: Any, data_format: str) -> tuple[list, tuple]:
+def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
     """(the axes of x that are no channels, the shape in which numbers of channels lie along x)."""
     channel = 1 if data_format.startswith("NC") else x.ndim - 1
     axes = [axis for axis in range(x.ndim) if axis != channel]
     return axes, tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
 
 
-def _unbiased(count: Any, dtype: Any) -> Any:
+def _unbiased(count: Any, dtype: DTypeLike) -> Any:
     """count / (count - 1), what the variance of a sample is multiplied with; 1 for one number."""
     if type(count) is int:
         return count / max(count - 1, 1)
@@ -409,7 +416,7 @@ def _unbiased(count: Any, dtype: Any) -> Any:
     return count / arithmetic.maximum(count - 1.0, 1.0)
 
 
-def softmax_cross_entropy(features: Any, labels: Any) -> tuple:
+def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
     """(cross entropy of each row, softmax(features) - labels)."""
     features, labels = matching_tensors(features, labels)
     if features.shape.rank not in (None, 2) or labels.shape.rank not in (None, 2):
@@ -422,7 +429,7 @@ def softmax_cross_entropy(features: Any, labels: Any) -> tuple:
     return loss.softmax_cross_entropy_with_logits(labels, features), gap
 
 
-def sparse_softmax_cross_entropy(features: Any, labels: Any) -> tuple:
+def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
     """(cross entropy of each row, softmax(features) - one_hot(labels))."""
     features, labels = tensor(features), tensor(labels)
     values = loss.sparse_softmax_cross_entropy_with_logits(labels, features)
@@ -430,7 +437,7 @@ def sparse_softmax_cross_entropy(features: Any, labels: Any) -> tuple:
     return values, activations.softmax(features, axis=features.ndim - 1) - one_hot
 
 
-def bound(sorted_inputs: Any, values: Any, side: str, out_type: Any) -> Any:
+def bound(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
     """`tf.searchsorted` in the rows of a matrix."""
     x, v = tensor(sorted_inputs), tensor(values)
     if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):
@@ -445,12 +452,12 @@ def bound(sorted_inputs: Any, values: Any, side: str, out_type: Any) -> Any:
 # -- random numbers
 
 
-def stateless(kind: str, shape: Any, seed: Any, dtype: Any) -> Any:
+def stateless(kind: str, shape: ShapeLike, seed: Any, dtype: DTypeLike) -> Any:
     """`tf.random.stateless_<kind>` with standard parameters."""
     return look_up(f"random.stateless_{kind}")(shape, seed, dtype=dtype)
 
 
-def stateless_integers(shape: Any, seed: Any, minval: Any, maxval: Any) -> Any:
+def stateless_integers(shape: ShapeLike, seed: Any, minval: Any, maxval: Any) -> Any:
     """Integers from minval up to, not including, maxval."""
     low, high = matching_tensors(minval, maxval)
     if low.dtype not in dtypes.INTEGER:
@@ -458,7 +465,7 @@ def stateless_integers(shape: Any, seed: Any, minval: Any, maxval: Any) -> Any:
     return look_up("random.stateless_uniform")(shape, seed, low, high, low.dtype)
 
 
-def stateless_gamma(shape: Any, seed: Any, alpha: Any) -> Any:
+def stateless_gamma(shape: ShapeLike, seed: Any, alpha: Any) -> Any:
     """`tf.random.stateless_gamma` in alpha's dtype."""
     alpha = tensor(alpha)
     return look_up("random.stateless_gamma")(shape, seed, alpha, dtype=alpha.dtype)

@@ -6,7 +6,7 @@ order in which it was written; the flow says what has to be done for a result at
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from talweg.core.dtypes import float32, int32
 from talweg.core.errors import InvalidArgumentError, compose, invalid
 from talweg.core.shapes import as_shape
 from talweg.raw.operands import handle_of, integers_of, of_array, scalar_of, sizes_of, thing_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+    from talweg.core.value import Tensor
 
 
 class ArrayCell:
@@ -27,7 +31,7 @@ class ArrayCell:
         self.gradients: dict[str, Any] = {}
         self.gradient_of: ArrayCell | None = None  # the array whose gradients it has
 
-    def write(self, index: int, value: Any) -> None:
+    def write(self, index: int, value: Tensor) -> None:
         """Set an element; InvalidArgumentError outside of an array that does not grow."""
         if value.dtype is not self.dtype:
             raise invalid("TW102", f"a value of {value.dtype.name}", f"{self.dtype.name}")
@@ -61,7 +65,7 @@ class ArrayCell:
         return value
 
 
-def _array(handle: Any) -> ArrayCell:
+def _array(handle: Tensor) -> ArrayCell:
     return thing_of(handle, ArrayCell, "TensorArray")
 
 
@@ -89,18 +93,20 @@ def array_and_flow(**options: Any) -> tuple:
     return array(**options), _flow()
 
 
-def written(handle: Any, index: Any, value: Any, flow_in: Any) -> Any:
+def written(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
     """The flow after an element was written."""
     _array(handle).write(int(scalar_of(index)), value)
     return _flow()
 
 
-def read(handle: Any, index: Any, flow_in: Any, dtype: Any) -> Any:
+def read(handle: Tensor, index: Any, flow_in: Any, dtype: DTypeLike) -> Any:
     """One element."""
     return _array(handle).read(int(scalar_of(index)))
 
 
-def gathered(handle: Any, indices: Any, flow_in: Any, dtype: Any, element_shape: Any) -> Any:
+def gathered(
+    handle: Tensor, indices: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike
+) -> Any:
     """Some elements, stacked."""
     cell = _array(handle)
     found = [cell.read(n) for n in integers_of(indices)]
@@ -110,13 +116,13 @@ def gathered(handle: Any, indices: Any, flow_in: Any, dtype: Any, element_shape:
     return stack(found)
 
 
-def packed(handle: Any, flow_in: Any, dtype: Any, element_shape: Any) -> Any:
+def packed(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike) -> Any:
     """All elements, stacked."""
     places = of_array(np.arange(len(_array(handle).values)), int32)
     return gathered(handle, places, flow_in, dtype, element_shape)
 
 
-def scattered_array(handle: Any, indices: Any, value: Any, flow_in: Any) -> Any:
+def scattered_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
     """The flow after the rows of a tensor were written."""
     cell = _array(handle)
     for row, place in enumerate(integers_of(indices)):
@@ -124,12 +130,14 @@ def scattered_array(handle: Any, indices: Any, value: Any, flow_in: Any) -> Any:
     return _flow()
 
 
-def unpacked(handle: Any, value: Any, flow_in: Any) -> Any:
+def unpacked(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
     """The flow after all rows of a tensor were written."""
     return scattered_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
 
 
-def joined_array(handle: Any, flow_in: Any, dtype: Any, element_shape_except0: Any) -> tuple:
+def joined_array(
+    handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_except0: Any
+) -> tuple:
     """(all elements one after the other, their lengths)."""
     cell = _array(handle)
     found = [cell.read(n) for n in range(len(cell.values))]
@@ -137,7 +145,7 @@ def joined_array(handle: Any, flow_in: Any, dtype: Any, element_shape_except0: A
     return concat(found, 0) if found else look_up("zeros")([0], dtype), lengths
 
 
-def parted_array(handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
+def parted_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> Any:
     """The flow after the parts of a tensor were written."""
     cell = _array(handle)
     for place, part in enumerate(split(value, integers_of(lengths))):
@@ -145,17 +153,19 @@ def parted_array(handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
     return _flow()
 
 
-def array_size(handle: Any, flow_in: Any) -> Any:
+def array_size(handle: Tensor, flow_in: Any) -> Any:
     """The number of elements."""
     return of_array(len(_array(handle).values), int32)
 
 
-def closed(handle: Any) -> None:
+def closed(handle: Tensor) -> None:
     """Forget the elements."""
     thing_of(handle, (ArrayCell, StackCell), "close").values.clear()
 
 
-def array_gradient(handle: Any, flow_in: Any, source: str, shape_to_prepend: Any = None) -> tuple:
+def array_gradient(
+    handle: Tensor, flow_in: Any, source: str, shape_to_prepend: Any = None
+) -> tuple:
     """(the handle of the array of the gradients of an array, its flow)."""
     cell = _array(handle)
     if cell.gradient_of is not None:
@@ -167,7 +177,7 @@ def array_gradient(handle: Any, flow_in: Any, source: str, shape_to_prepend: Any
     return cell.gradients[source], _flow()
 
 
-def array_gradient_alone(handle: Any, flow_in: Any, source: str) -> Any:
+def array_gradient_alone(handle: Tensor, flow_in: Any, source: str) -> Any:
     """The handle of the array of the gradients of an array."""
     return array_gradient(handle, flow_in, source)[0]
 
@@ -188,7 +198,7 @@ def stack_of(elem_type: Any, stack_name: str, max_size: Any = None) -> Any:
     return handle_of(StackCell(elem_type, -1 if max_size is None else int(scalar_of(max_size))))
 
 
-def push(handle: Any, elem: Any, swap_memory: bool) -> Any:
+def push(handle: Tensor, elem: Any, swap_memory: bool) -> Any:
     """`elem`, after it was put on a stack; InvalidArgumentError if that is full."""
     cell = thing_of(handle, StackCell, "StackPush")
     if elem.dtype is not cell.dtype:
@@ -205,7 +215,7 @@ def push_list(handle: Any, elem: Any) -> Any:
     return elem
 
 
-def pop(handle: Any, elem_type: Any) -> Any:
+def pop(handle: Tensor, elem_type: Any) -> Any:
     """The element on top of a stack, which goes; InvalidArgumentError if it is empty."""
     cell = thing_of(handle, StackCell, "StackPop")
     if not cell.values:

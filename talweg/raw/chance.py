@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
     from talweg.core.dtypes import DType
     from talweg.core.shapes import TensorShape
+    from talweg.core.value import Tensor
     from talweg.execute.llvm.codegen.builder import IRValue
 
 
@@ -108,7 +109,7 @@ def truncated(
         return function(shape, pair, *parameters)
 
 
-def crop(image: Any, size: Any, seed: int, seed2: int) -> Any:
+def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
     """A block of an image at a random place."""
     with seeded(seed, seed2) as own:
         size = concat([cast(size, int32), [image.dims[2]]], 0)
@@ -240,13 +241,13 @@ def integers_of_key(
     return prims.random_integers(stream, minval, maxval, shape=dims, algorithm=number)
 
 
-def gamma_of_key(shape: Any, key: object, counter: IRValue, alg: str, alpha: Any) -> Any:
+def gamma_of_key(shape: ShapeLike, key: object, counter: IRValue, alg: str, alpha: Any) -> Any:
     """Numbers of gamma distributions."""
     stream, _ = _stream(key, counter, alg)
     return gamma_of_stream(stream, alpha, None, shape_of(shape, "StatelessRandomGammaV3"))
 
 
-def shuffle_of_key(value: Any, key: Any, counter: object, alg: object) -> Any:
+def shuffle_of_key(value: Tensor, key: Any, counter: object, alg: object) -> Any:
     """Rows in another order."""
     return reorder(value, _stream(key, counter, alg)[0])
 

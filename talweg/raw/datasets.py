@@ -52,7 +52,7 @@ def python_of(x: object) -> Any:
 def tuples_of(function: Callable[..., Any], others: list) -> Callable[..., tuple]:
     """A function of an element's components; its results as a tuple."""
 
-    def call(*components: Any) -> tuple:
+    def call(*components: object) -> tuple:
         found = function(*components, *others)
         return tuple(look_up("nest.flatten")(found))
 
@@ -150,26 +150,34 @@ def padded(
     return variant_of(dataset.padded_batch(int(python_of(batch_size)), shapes, values, drop))
 
 
-def mapped(input_dataset: Any, other_arguments: list, f: Any) -> Any:
+def mapped(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
     """A function of each element."""
     return variant_of(dataset_of(input_dataset).map(tuples_of(f, other_arguments)))
 
 
 def mapped_and_batched(
-    input_dataset: Any, other_arguments: list, batch_size: int, drop_remainder: bool, f: Any
+    input_dataset: Any,
+    other_arguments: list,
+    batch_size: int,
+    drop_remainder: bool,
+    f: Callable[..., Any],
 ) -> Any:
     """A function of each element, stacked."""
     mapped_one = dataset_of(input_dataset).map(tuples_of(f, other_arguments))
     return variant_of(mapped_one.batch(int(python_of(batch_size)), bool(scalar_of(drop_remainder))))
 
 
-def flat_mapped(input_dataset: Any, other_arguments: list, f: Any) -> Any:
+def flat_mapped(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
     """The elements of the datasets that a function gives, one after the other."""
     return variant_of(dataset_of(input_dataset).flat_map(datasets_of(f, other_arguments)))
 
 
 def interleaved(
-    input_dataset: object, other_arguments: list, cycle_length: object, block_length: object, f: Any
+    input_dataset: object,
+    other_arguments: list,
+    cycle_length: object,
+    block_length: object,
+    f: Callable[..., Any],
 ) -> Any:
     """The elements of the datasets that a function gives, in turn."""
     function = datasets_of(f, other_arguments)
@@ -198,11 +206,13 @@ def taken_while(input_dataset: object, other_arguments: list, predicate: Callabl
     )
 
 
-def scanned(input_dataset: object, initial_state: list, other_arguments: list, f: Any) -> Any:
+def scanned(
+    input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
+) -> Any:
     """A function of a state and each element, which gives the next state and an element."""
     count = len(initial_state)
 
-    def step(state: tuple, *components: Any) -> tuple:
+    def step(state: tuple, *components: object) -> tuple:
         if len(components) == 1 and isinstance(components[0], tuple):
             components = components[0]
         found = look_up("nest.flatten")(f(*state, *components, *other_arguments))
@@ -211,10 +221,12 @@ def scanned(input_dataset: object, initial_state: list, other_arguments: list, f
     return variant_of(dataset_of(input_dataset).scan(tuple(initial_state), step))
 
 
-def reduced(input_dataset: object, initial_state: list, other_arguments: list, f: Any) -> list:
+def reduced(
+    input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
+) -> list:
     """The last state of a function of a state and each element."""
 
-    def step(state: tuple, *components: Any) -> tuple:
+    def step(state: tuple, *components: object) -> tuple:
         if len(components) == 1 and isinstance(components[0], tuple):
             components = components[0]
         return tuple(look_up("nest.flatten")(f(*state, *components, *other_arguments)))

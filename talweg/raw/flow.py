@@ -117,18 +117,18 @@ def repeat(
 def count(start: int, limit: int, delta: float, input: list, body: Callable[..., Any]) -> list:
     """A function for each number of a range."""
 
-    def step(i: Any, *x: Any) -> list:
+    def step(i: Any, *x: object) -> list:
         return [i + delta, *_called(body, [i, *x])]
 
     return list(while_loop(lambda i, *x: i < limit, step, [start, *input]))[1:]
 
 
-def call(args: list, f: Any) -> list:
+def call(args: list, f: Callable[..., Any]) -> list:
     """The results of a function."""
     return _called(f, args)
 
 
-def gradient_of(input: list, Tout: list, f: Any) -> list:
+def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
     """The gradient of a function: its arguments, then cotangents of its results."""
     own = input[: len(Tout)]
     if dispatch.context.base is not None:
@@ -210,7 +210,7 @@ def device_index(device_names: list) -> Any:
     return of_array(names.index("CPU") if "CPU" in names else len(names), int32)
 
 
-def tile_grad(input: Any, multiples: object) -> Any:
+def tile_grad(input: Tensor, multiples: object) -> Any:
     """The gradient of `tf.tile`: the sum of the copies."""
     times = integers_of(multiples)
     shape = [n for size, k in zip(input.dims, times) for n in (k, size // k)]
@@ -246,7 +246,7 @@ def nan_count(input: list[Any]) -> Any:
     return of_array(np.isnan(x).sum() if x.dtype.kind in "fc" else 0, look_up("int64"))
 
 
-def numeric_summary(input: Any, lower_bound: float, upper_bound: float) -> Any:
+def numeric_summary(input: Tensor, lower_bound: float, upper_bound: float) -> Any:
     """Counts of kinds of elements, extremes, moments, the dtype and the shape."""
     x = numbers_of(input).astype(np.float64)
     flat = x.reshape(-1)

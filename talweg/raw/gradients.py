@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from talweg.core.value import IndexedSlices, Tensor
 
 
-def pullback(function: Callable[[Any], Any], x: object, g: object) -> Any:
+def pullback(function: Callable[[Any], Any], x: object, g: Tensor) -> Any:
     """gᵀ ∂function/∂x at x; zeros where function does not depend on x."""
     with GradientTape() as tape:
         tape.watch(x)
@@ -132,27 +132,27 @@ def bias_add_grad(out_backprop: object, data_format: str) -> Any:
     return reductions.reduce_sum(g, axes=axes, keepdims=False)
 
 
-def lrn_grad(g: object, x: object, radius: int, bias: float, alpha: float, beta: float) -> Any:
+def lrn_grad(g: Tensor, x: object, radius: int, bias: float, alpha: float, beta: float) -> Any:
     """The pullback of `tf.nn.local_response_normalization`."""
     normalize = normalization.local_response_normalization
     return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
 
-def _dilated(x: Tensor, w: int, strides: WindowLike, rates: WindowLike, padding: str) -> Any:
+def _dilated(x: Tensor, w: Tensor, strides: WindowLike, rates: WindowLike, padding: str) -> Any:
     return look_up("raw_ops.Dilation2D")(
         input=x, filter=w, strides=strides, rates=rates, padding=padding
     )
 
 
 def dilation_input_grad(
-    x: Tensor, w: int, g: tuple[Any, ...], strides: WindowLike, rates: WindowLike, padding: str
+    x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its input."""
     return pullback(lambda x: _dilated(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
 def dilation_filter_grad(
-    x: Tensor, w: int, g: tuple[Any, ...], strides: WindowLike, rates: WindowLike, padding: str
+    x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
     return pullback(lambda w: _dilated(x, w, strides, rates, padding), tensor(w), tensor(g))
@@ -184,7 +184,7 @@ def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
     return g
 
 
-def _folded(g: Any, axis: int, size: int, before: int, after: int, once: int) -> Any:
+def _folded(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
     """The ends of an axis, of which the edge is not repeated if `once`, added to its middle."""
 
     def part(begin: int, count: int) -> Any:
@@ -235,7 +235,7 @@ def cholesky_grad(l: object, grad: IndexedSlices) -> Any:
 
 
 def batch_norm_grad(
-    g: Any,
+    g: Tensor,
     x: Tensor,
     scale: float,
     mean: bool,

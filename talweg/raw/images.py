@@ -7,7 +7,8 @@ products with its transpose.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +25,12 @@ from talweg.core.errors import invalid
 from talweg.raw.gradients import pullback
 from talweg.raw.operands import integers_of, numbers_of, of_array, scalar_of
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike
+    from talweg.core.value import Tensor
 
-def adjust_contrast(images: Any, contrast_factor: Any, min_value: Any, max_value: Any) -> Any:
+
+def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_value: Any) -> Any:
     """(x - mean) factor + mean, clipped to an interval, float32."""
     x = cast(images, float32)
     mean = reduce_mean(x, [-3, -2], keepdims=True)
@@ -96,12 +101,12 @@ def _area_weights(old: int, new: int, align: bool, half: bool) -> np.ndarray:
     return (covered / covered.sum(1, keepdims=True)).astype(np.float32)
 
 
-def _static(x: Any, axis: int) -> int:
+def _static(x: Tensor, axis: int) -> int:
     """The size of an axis; NeedsStaticError where a graph does not know it."""
     return operator.index(x.dims[axis])
 
 
-def _weighted(x: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def _weighted(x: Tensor, rows: np.ndarray, columns: np.ndarray) -> Any:
     x = cast(x, float32) if x.dtype.name != "float64" else x
     dtype = x.dtype
     x = einsum("rh,bhwc->brwc", of_array(rows, dtype), x)
@@ -111,7 +116,7 @@ def _weighted(x: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
 _WEIGHTS = {"bilinear": _linear_weights, "bicubic": _cubic_weights, "area": _area_weights}
 
 
-def _resized(x: Any, new: list[int], method: str, align: bool, half: bool) -> Any:
+def _resized(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> Any:
     if x.ndim != 4:
         raise invalid("TW203", f"images have shape {x.dims}", "rank 4")
     make = _WEIGHTS[method]
@@ -119,19 +124,21 @@ def _resized(x: Any, new: list[int], method: str, align: bool, half: bool) -> An
     return _weighted(x, rows, columns)
 
 
-def resize_bilinear(images: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
+def resize_bilinear(
+    images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool
+) -> Any:
     """Images of another size by linear interpolation, float32."""
     new = _checked_size(size, align_corners, half_pixel_centers)
     return cast(_resized(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
-def resize_bicubic(images: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
+def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
     """Images of another size by Keys' cubic interpolation, float32."""
     new = _checked_size(size, align_corners, half_pixel_centers)
     return cast(_resized(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
 
-def resize_area(images: Any, size: Any, align_corners: bool) -> Any:
+def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
     """Images of another size, each pixel the mean of what it covers, float32."""
     new = _checked_size(size, align_corners, False)
     return cast(_resized(images, new, "area", align_corners, False), float32)
@@ -144,7 +151,7 @@ def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
     return np.clip(whole.astype(np.int32), 0, old - 1)
 
 
-def resize_nearest(images: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
+def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
     """Images of another size, each pixel the copy of one."""
     new = _checked_size(size, align_corners, half_pixel_centers)
     x = images
@@ -154,7 +161,9 @@ def resize_nearest(images: Any, size: Any, align_corners: bool, half_pixel_cente
     return x
 
 
-def resize_bilinear_grad(grads: Any, original_image: Any, align_corners: bool, half: bool) -> Any:
+def resize_bilinear_grad(
+    grads: Tensor, original_image: Any, align_corners: bool, half: bool
+) -> Any:
     """The gradient of `resize_bilinear` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resized(x, new, "bilinear", align_corners, half)  # noqa: E731
@@ -162,7 +171,7 @@ def resize_bilinear_grad(grads: Any, original_image: Any, align_corners: bool, h
     return cast(pullback(f, x, grads), original_image.dtype)
 
 
-def resize_bicubic_grad(grads: Any, original_image: Any, align_corners: bool, half: bool) -> Any:
+def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool, half: bool) -> Any:
     """The gradient of `resize_bicubic` for its images."""
     new = list(grads.dims[1:3])
     f = lambda x: _resized(x, new, "bicubic", align_corners, half)  # noqa: E731
@@ -170,7 +179,7 @@ def resize_bicubic_grad(grads: Any, original_image: Any, align_corners: bool, ha
     return cast(pullback(f, x, grads), original_image.dtype)
 
 
-def resize_nearest_grad(grads: Any, size: Any, align_corners: bool, half: bool) -> Any:
+def resize_nearest_grad(grads: Tensor, size: Any, align_corners: bool, half: bool) -> Any:
     """The gradient of `resize_nearest` for images of `size`."""
     height, width = integers_of(size)
     new = of_array(np.array(grads.dims[1:3]), int32)
@@ -204,7 +213,7 @@ _KERNELS: dict[str, Any] = {
 }
 
 
-def _moved(images: Any, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
+def _moved(images: Tensor, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
     scales, shifts = numbers_of(scale), numbers_of(translation)
     rows, columns = (
         _moved_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
@@ -214,7 +223,7 @@ def _moved(images: Any, new: list, scale: Any, translation: Any, kind: str, anti
 
 
 def scale_and_translate(
-    images: Any, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
+    images: Tensor, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
 ) -> Any:
     """Images scaled and shifted into images of `size`, float32."""
     if kernel_type not in _KERNELS:
@@ -225,7 +234,7 @@ def scale_and_translate(
 
 
 def scale_and_translate_grad(
-    grads: Any,
+    grads: Tensor,
     original_image: Any,
     scale: Any,
     translation: Any,
@@ -238,7 +247,7 @@ def scale_and_translate_grad(
     return pullback(f, original_image, grads)
 
 
-def crop_grad_boxes(grads: Any, image: Any, boxes: Any, box_ind: Any, method: str) -> Any:
+def crop_grad_boxes(grads: Tensor, image: Tensor, boxes: Tensor, box_ind: Any, method: str) -> Any:
     """The gradient of `tf.image.crop_and_resize` for its boxes."""
     crop = look_up("image.crop_and_resize")
     size = list(grads.dims[1:3])
@@ -247,7 +256,7 @@ def crop_grad_boxes(grads: Any, image: Any, boxes: Any, box_ind: Any, method: st
 
 
 def crop_grad_image(
-    grads: Any, boxes: Any, box_ind: Any, image_size: Any, T: Any, method: str
+    grads: Tensor, boxes: Tensor, box_ind: Any, image_size: Any, T: Any, method: str
 ) -> Any:
     """The gradient of `tf.image.crop_and_resize` for its images, of shape `image_size`."""
     crop = look_up("image.crop_and_resize")
@@ -260,7 +269,11 @@ def crop_grad_image(
 
 
 def non_max_suppression(
-    boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any, score_threshold: Any = None
+    boxes: Tensor,
+    scores: Tensor,
+    max_output_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any = None,
 ) -> Any:
     """The boxes that remain, best first; those that overlap better ones go."""
     low = -np.inf if score_threshold is None else score_threshold
@@ -269,8 +282,8 @@ def non_max_suppression(
 
 
 def non_max_suppression_v4(
-    boxes: Any,
-    scores: Any,
+    boxes: Tensor,
+    scores: Tensor,
     max_output_size: Any,
     iou_threshold: Any,
     score_threshold: Any,
@@ -285,8 +298,8 @@ def non_max_suppression_v4(
 
 
 def non_max_suppression_v5(
-    boxes: Any,
-    scores: Any,
+    boxes: Tensor,
+    scores: Tensor,
     max_output_size: Any,
     iou_threshold: Any,
     score_threshold: Any,
@@ -330,13 +343,13 @@ def sample_box(
     )
 
 
-def draw_boxes(images: Any, boxes: Any) -> Any:
+def draw_boxes(images: Tensor, boxes: Tensor) -> Any:
     """Images with frames around boxes, in colours of their own."""
     return look_up("image.draw_bounding_boxes")(images, boxes, None)
 
 
 def extract_glimpse(
-    input: Any,
+    input: Tensor,
     size: Any,
     offsets: Any,
     centered: bool,
@@ -349,13 +362,13 @@ def extract_glimpse(
     return function(input, size, offsets, centered, normalized, noise)
 
 
-def encode_jpeg_of_quality(images: Any, quality: Any) -> Any:
+def encode_jpeg_of_quality(images: Tensor, quality: Any) -> Any:
     """An image as JPEG, of a quality that is a tensor."""
     return look_up("io.encode_jpeg")(images, quality=int(scalar_of(quality)))
 
 
 def transform(
-    images: Any, transforms: Any, output_shape: Any, interpolation: str, fill_mode: str
+    images: Tensor, transforms: Any, output_shape: ShapeLike, interpolation: str, fill_mode: str
 ) -> Any:
     """Images seen through projective maps, 0 outside."""
     return look_up("raw_ops.ImageProjectiveTransformV3")(
@@ -369,7 +382,7 @@ def transform(
 
 
 def padded_convolution(
-    input: Any, paddings: Any, filter: Any, mode: str, strides: Any, padding: str
+    input: Tensor, paddings: Any, filter: Tensor, mode: str, strides: Sequence[int], padding: str
 ) -> Any:
     """A convolution of what is padded by reflection."""
     x = look_up("pad")(input, paddings, mode)
@@ -377,12 +390,12 @@ def padded_convolution(
 
 
 def resized_convolution(
-    input: Any,
+    input: Tensor,
     size: Any,
     paddings: Any,
-    filter: Any,
+    filter: Tensor,
     mode: str,
-    strides: Any,
+    strides: Sequence[int],
     padding: str,
     resize_align_corners: bool,
 ) -> Any:
@@ -395,11 +408,11 @@ def resized_convolution(
 
 
 def fractional_pool_grad(
-    value: Any, g: Any, rows: Any, columns: Any, overlapping: bool, mean: bool
+    value: Tensor, g: Tensor, rows: Any, columns: Any, overlapping: bool, mean: bool
 ) -> Any:
     """The gradient of fractional pooling, whose windows begin at the given borders."""
 
-    def pooled(x: Any) -> Any:
+    def pooled(x: Tensor) -> Any:
         parts = []
         for axis, borders in ((1, integers_of(rows)), (2, integers_of(columns))):
             size = x.dims[axis]
@@ -418,9 +431,9 @@ def fractional_pool_grad(
 
 
 def fractional_max_pool_grad(
-    orig_input: Any,
-    orig_output: Any,
-    out_backprop: Any,
+    orig_input: Tensor,
+    orig_output: Tensor,
+    out_backprop: Tensor,
     row_pooling_sequence: Any,
     col_pooling_sequence: Any,
     overlapping: bool,
@@ -433,7 +446,7 @@ def fractional_max_pool_grad(
 
 def fractional_avg_pool_grad(
     orig_input_tensor_shape: Any,
-    out_backprop: Any,
+    out_backprop: Tensor,
     row_pooling_sequence: Any,
     col_pooling_sequence: Any,
     overlapping: bool,
@@ -446,11 +459,11 @@ def fractional_avg_pool_grad(
 
 
 def max_pool_grad_with_argmax(
-    input: Any,
-    grad: Any,
+    input: Tensor,
+    grad: Tensor,
     argmax: Any,
-    ksize: Any,
-    strides: Any,
+    ksize: Sequence[int],
+    strides: Sequence[int],
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:
@@ -464,11 +477,11 @@ def max_pool_grad_with_argmax(
 
 
 def max_pool_grad_grad_with_argmax(
-    input: Any,
-    grad: Any,
+    input: Tensor,
+    grad: Tensor,
     argmax: Any,
-    ksize: Any,
-    strides: Any,
+    ksize: Sequence[int],
+    strides: Sequence[int],
     padding: str,
     include_batch_in_index: bool,
 ) -> Any:

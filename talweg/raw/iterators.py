@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def loaded(path: PathLike, output_types: list, output_shapes: list, compression:
     return variant_of(load(python_of(path), spec, compression=compression or None))
 
 
-def mapped_rows(arguments: list, captured_inputs: list, f: Any) -> list:
+def mapped_rows(arguments: list, captured_inputs: list, f: Callable[..., Any]) -> list:
     """A function of the rows of tensors, stacked."""
     rows = [f(*[x[i] for x in arguments], *captured_inputs) for i in range(arguments[0].dims[0])]
     flat = [look_up("nest.flatten")(row) for row in rows]

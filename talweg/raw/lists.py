@@ -5,7 +5,7 @@ A TensorList is a value: every change gives a new one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from talweg.raw.operands import (
     sizes_of,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+    from talweg.core.value import Tensor
+
 
 def _dims(shape: Any) -> tuple | None:
     """The element's shape that a tensor of sizes says, as far as it is known."""
@@ -40,40 +44,46 @@ def _dims(shape: Any) -> tuple | None:
 # -- TensorLists
 
 
-def reserve(element_shape: Any, num_elements: Any, element_dtype: Any) -> Any:
+def reserve(element_shape: ShapeLike, num_elements: Any, element_dtype: DTypeLike) -> Any:
     """A list of elements that are not there yet."""
     return elements.list_new(num_elements)
 
 
-def empty(element_shape: Any, max_num_elements: Any, element_dtype: Any) -> Any:
+def empty(element_shape: ShapeLike, max_num_elements: Any, element_dtype: DTypeLike) -> Any:
     """A list without elements."""
     return elements.list_new(of_array(0, int32))
 
 
-def from_tensor(tensor: Any, element_shape: Any) -> Any:
+def from_tensor(tensor: Tensor, element_shape: ShapeLike) -> Any:
     """The rows of a tensor."""
     return elements.list_from(tensor)
 
 
-def item(input_handle: Any, index: Any, element_shape: Any, element_dtype: Any) -> Any:
+def item(input_handle: Any, index: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> Any:
     """One element."""
     return elements.list_get(input_handle, index, dims=_dims(element_shape), dtype=element_dtype)
 
 
-def with_item(input_handle: Any, index: Any, item: Any, resize_if_index_out_of_bounds: bool) -> Any:
+def with_item(
+    input_handle: Any, index: Any, item: object, resize_if_index_out_of_bounds: bool
+) -> Any:
     """The list with another element."""
     limited = not resize_if_index_out_of_bounds
     return elements.list_set(input_handle, index, item, limited=limited)
 
 
-def stacked(input_handle: Any, element_shape: Any, element_dtype: Any, num_elements: int) -> Any:
+def stacked(
+    input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, num_elements: int
+) -> Any:
     """The elements along a new axis."""
     size = num_elements if num_elements >= 0 else None
     dims = _dims(element_shape)
     return elements.list_stack(input_handle, dims=dims, dtype=element_dtype, size=size)
 
 
-def chosen(input_handle: Any, indices: Any, element_shape: Any, element_dtype: Any) -> Any:
+def chosen(
+    input_handle: Any, indices: Tensor, element_shape: ShapeLike, element_dtype: DTypeLike
+) -> Any:
     """Some elements along a new axis."""
     return gather(stacked(input_handle, element_shape, element_dtype, -1), indices)
 
@@ -83,13 +93,13 @@ def length(input_handle: Any) -> Any:
     return elements.list_size(input_handle)
 
 
-def pushed(input_handle: Any, tensor: Any) -> Any:
+def pushed(input_handle: Any, tensor: Tensor) -> Any:
     """The list with an element more."""
     place = elements.list_size(input_handle)
     return elements.list_set(input_handle, place, tensor, limited=False)
 
 
-def pushed_to_each(input_handles: Any, tensor: Any) -> Any:
+def pushed_to_each(input_handles: Any, tensor: Tensor) -> Any:
     """Several lists, each with a row of a tensor more."""
     handles = list(numbers_of(input_handles).reshape(-1))
     found = np.empty(len(handles), object)
@@ -98,7 +108,7 @@ def pushed_to_each(input_handles: Any, tensor: Any) -> Any:
     return of_array(found)
 
 
-def popped(input_handle: Any, element_shape: Any, element_dtype: Any) -> tuple:
+def popped(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
     """(the list without its last element, that)."""
     last = elements.list_size(input_handle) - 1
     dims = _dims(element_shape)
@@ -111,20 +121,22 @@ def resized(input_handle: Any, size: Any) -> Any:
     return list_resize(input_handle, size)
 
 
-def scattered(tensor: Any, indices: Any, element_shape: Any, num_elements: Any = None) -> Any:
+def scattered(
+    tensor: Tensor, indices: Tensor, element_shape: ShapeLike, num_elements: Any = None
+) -> Any:
     """A list with the rows of a tensor at given places."""
     count = of_array(0, int32) if num_elements is None else num_elements
     count = look_up("math.maximum")(count, of_array(0, int32))
     return parts.list_scatter(elements.list_new(count), indices, tensor, limited=False)
 
 
-def scattered_into(input_handle: Any, tensor: Any, indices: Any) -> Any:
+def scattered_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
     """A list with rows of a tensor in place of some elements."""
     return parts.list_scatter(input_handle, indices, tensor, limited=False)
 
 
 def joined(
-    input_handle: Any, element_shape: Any, element_dtype: Any, leading_dims: Any = None
+    input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, leading_dims: Any = None
 ) -> tuple:
     """(all elements one after the other, their lengths)."""
     dims = sizes_of(element_shape) if hasattr(element_shape, "rank") else _dims(element_shape)
@@ -133,7 +145,7 @@ def joined(
     return parts.list_concat(input_handle, dims=dims, dtype=element_dtype), lengths
 
 
-def joined_lists(input_a: Any, input_b: Any, element_dtype: Any) -> Any:
+def joined_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
     """The elements of two lists, one after the other."""
     start = elements.list_size(input_a)
     rows = elements.list_stack(input_b, dims=None, dtype=element_dtype, size=None)
@@ -141,7 +153,7 @@ def joined_lists(input_a: Any, input_b: Any, element_dtype: Any) -> Any:
     return parts.list_scatter(input_a, places, rows, limited=False)
 
 
-def parted(tensor: Any, element_shape: Any, lengths: Any) -> Any:
+def parted(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
     """The parts of a tensor as a list."""
     return parts.list_split(tensor, lengths)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from talweg.api.array.joining import stack
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid
 from talweg.raw.operands import handle_of, numbers_of, of_array, thing_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+    from talweg.core.value import Tensor
 
 
 class MapValue:
@@ -19,7 +23,7 @@ class MapValue:
         self.entries = entries
 
 
-def _entries(handle: Any) -> dict:
+def _entries(handle: Tensor) -> dict:
     return dict(thing_of(handle, MapValue, "TensorMap").entries)
 
 
@@ -33,12 +37,12 @@ def empty_map() -> Any:
     return handle_of(MapValue({}))
 
 
-def inserted(input_handle: Any, key: Any, value: Any) -> Any:
+def inserted(input_handle: Any, key: Any, value: Tensor) -> Any:
     """The map with another entry."""
     return handle_of(MapValue({**_entries(input_handle), _key(key): (key, value)}))
 
 
-def erased(input_handle: Any, key: Any, value_dtype: Any) -> Any:
+def erased(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
     """The map without an entry; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:
@@ -47,7 +51,7 @@ def erased(input_handle: Any, key: Any, value_dtype: Any) -> Any:
     return handle_of(MapValue(entries))
 
 
-def found(input_handle: Any, key: Any, value_dtype: Any) -> Any:
+def found(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
     """The value of a key; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:
@@ -65,6 +69,6 @@ def map_size(input_handle: Any) -> Any:
     return of_array(len(_entries(input_handle)), int32)
 
 
-def keys(input_handle: Any, key_dtype: Any) -> Any:
+def keys(input_handle: Any, key_dtype: DTypeLike) -> Any:
     """All keys, stacked."""
     return stack([key for key, _ in _entries(input_handle).values()])

@@ -24,6 +24,8 @@ from talweg.raw.operations import REQUIRED, Argument, OpSignature
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from talweg.core.annotations import ShapeLike
+
 OBJECTS = (resource, variant)
 
 
@@ -69,7 +71,7 @@ def _own_dtype(value: object, is_list: bool) -> DType | None:
     return None
 
 
-def _as_tensors(part: Argument, value: Any, kinds: dict, operation: OpSignature) -> Any:
+def _as_tensors(part: Argument, value: Tensor, kinds: dict, operation: OpSignature) -> Any:
     dtype = part.dtype or kinds.get(part.kind)
     hint = None
     if dtype is None and part.kind in operation.attributes:
@@ -124,7 +126,7 @@ def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:
     return [dtype for part in operation.outputs for dtype in part.dtypes(attributes)]
 
 
-def sizes_of(shape: Any) -> tuple | None:
+def sizes_of(shape: ShapeLike) -> tuple | None:
     """The sizes that a shape says, None for each it does not know; None without a rank."""
     return None if shape.rank is None else tuple(shape.as_list())
 

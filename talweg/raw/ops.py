@@ -191,7 +191,7 @@ def _document(row: RawOp) -> str:
 
 
 def _operation(row: RawOp) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         values = row.bind(args, kwargs)
         if row.home:
             values = converted(row.operation, values)

@@ -19,64 +19,60 @@ from talweg.raw import operations
 from talweg.raw.operands import variable_of
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from talweg.core.value import Tensor
 
 PREFIXES = ("Resource", "", "ResourceSparse", "Sparse")
 OPTIONS = ("use_nesterov", "update_slots", "multiply_linear_by_lr")
 
 
-def _descent(v: list, rate: np.ndarray, g: tuple[Any, ...]) -> list:
+def _descent(v: list, rate: Tensor, g: Tensor) -> list:
     return [v[0] - rate * g]
 
 
-def _momentum(
-    v: list, rate: np.ndarray, g: tuple[Any, ...], momentum: float, *, use_nesterov: bool
-) -> list:
+def _momentum(v: list, rate: Tensor, g: Tensor, momentum: Tensor, *, use_nesterov: bool) -> list:
     grown = v[1] * momentum + g
     step = g + momentum * grown if use_nesterov else grown
     return [v[0] - rate * step, grown]
 
 
 def _keras_momentum(
-    v: list, rate: np.ndarray, g: tuple[Any, ...], momentum: float, *, use_nesterov: bool
+    v: list, rate: Tensor, g: Tensor, momentum: Tensor, *, use_nesterov: bool
 ) -> list:
     grown = v[1] * momentum - rate * g
     return [v[0] + (momentum * grown - rate * g if use_nesterov else grown), grown]
 
 
-def _adagrad(v: list, rate: np.ndarray, g: Any, *, update_slots: bool) -> list:
+def _adagrad(v: list, rate: Tensor, g: Tensor, *, update_slots: bool) -> list:
     total = v[1] + g * g if update_slots else v[1]
     return [v[0] - rate * g * look_up("math.rsqrt")(total), total]
 
 
-def _adagrad_2(v: list, rate: np.ndarray, epsilon: float, g: Any, *, update_slots: bool) -> list:
+def _adagrad_2(v: list, rate: Tensor, epsilon: Tensor, g: Tensor, *, update_slots: bool) -> list:
     total = v[1] + g * g if update_slots else v[1]
     return [v[0] - rate * g / (look_up("math.sqrt")(total) + epsilon), total]
 
 
-def _adadelta(v: list, rate: object, rho: Any, epsilon: float, g: object) -> list:
+def _adadelta(v: list, rate: Tensor, rho: Tensor, epsilon: Tensor, g: Tensor) -> list:
     root = look_up("math.sqrt")
     mean = rho * v[1] + (1 - rho) * g * g
     step = root(v[2] + epsilon) / root(mean + epsilon) * g
     return [v[0] - rate * step, mean, rho * v[2] + (1 - rho) * step * step]
 
 
-def _moments(v: list, beta_1: Any, beta_2: Any, g: Any) -> tuple:
+def _moments(v: list, beta_1: Tensor, beta_2: Tensor, g: Any) -> tuple:
     """The running means of the gradient and of its square (Kingma and Ba 2015)."""
     return v[1] + (g - v[1]) * (1 - beta_1), v[2] + (g * g - v[2]) * (1 - beta_2)
 
 
 def _adam(
     v: list,
-    power_1: Any,
-    power_2: Any,
-    rate: object,
-    beta_1: Any,
-    beta_2: Any,
-    epsilon: float,
-    g: Any,
+    power_1: Tensor,
+    power_2: Tensor,
+    rate: Tensor,
+    beta_1: Tensor,
+    beta_2: Tensor,
+    epsilon: Tensor,
+    g: Tensor,
     *,
     use_nesterov: bool,
 ) -> list:
@@ -88,21 +84,27 @@ def _adam(
 
 
 def _adamax(
-    v: list, power_1: Any, rate: object, beta_1: Any, beta_2: object, epsilon: object, g: object
+    v: list,
+    power_1: Tensor,
+    rate: Tensor,
+    beta_1: Tensor,
+    beta_2: Tensor,
+    epsilon: Tensor,
+    g: Tensor,
 ) -> list:
     first = v[1] + (g - v[1]) * (1 - beta_1)
     top = look_up("math.maximum")(beta_2 * v[2], look_up("math.abs")(g))
     return [v[0] - rate / (1 - power_1) * first / (top + epsilon), first, top]
 
 
-def _rms(v: list, rate: np.ndarray, rho: Any, momentum: float, epsilon: float, g: Any) -> list:
+def _rms(v: list, rate: Tensor, rho: Tensor, momentum: Tensor, epsilon: Tensor, g: Tensor) -> list:
     mean = v[1] + (g * g - v[1]) * (1 - rho)
     step = momentum * v[2] + rate * g * look_up("math.rsqrt")(mean + epsilon)
     return [v[0] - step, mean, step]
 
 
 def _centered_rms(
-    v: list, rate: np.ndarray, rho: Any, momentum: float, epsilon: float, g: Any
+    v: list, rate: Tensor, rho: Tensor, momentum: Tensor, epsilon: Tensor, g: Tensor
 ) -> list:
     square = v[2] + (g * g - v[2]) * (1 - rho)
     mean = v[1] + (g - v[1]) * (1 - rho)
@@ -115,8 +117,8 @@ def _ftrl(
     v: list,
     g: Any,
     rate: Any,
-    l1: Any,
-    l2: Any,
+    l1: Tensor,
+    l2: Tensor,
     power: Any,
     *,
     shrinkage: Any = None,
@@ -136,20 +138,27 @@ def _ftrl(
 
 
 def _ftrl_2(
-    v: list, g: object, rate: object, l1: Any, l2: Any, shrinkage: Any, power: Any, **more: Any
+    v: list,
+    g: Tensor,
+    rate: Tensor,
+    l1: Tensor,
+    l2: Tensor,
+    shrinkage: Any,
+    power: Any,
+    **more: Any,
 ) -> list:
     return _ftrl(v, g, rate, l1, l2, power, shrinkage=shrinkage, **more)
 
 
 def _amsgrad(
     v: list,
-    power_1: Any,
-    power_2: Any,
-    rate: object,
-    beta_1: Any,
-    beta_2: Any,
-    epsilon: float,
-    g: Any,
+    power_1: Tensor,
+    power_2: Tensor,
+    rate: Tensor,
+    beta_1: Tensor,
+    beta_2: Tensor,
+    epsilon: Tensor,
+    g: Tensor,
 ) -> list:
     root = look_up("math.sqrt")
     rate = rate * root(1 - power_2) / (1 - power_1)
@@ -158,20 +167,20 @@ def _amsgrad(
     return [v[0] - rate * first / (root(top) + epsilon), first, second, top]
 
 
-def _signs(v: list, beta: Any, g: Any) -> tuple:
+def _signs(v: list, beta: Tensor, g: Any) -> tuple:
     """(the mean of gradients, whether it has the sign of this one)."""
     mean = v[1] * beta + g * (1 - beta)
     return mean, look_up("sign")(g) * look_up("sign")(mean)
 
 
-def _add_sign(
-    v: list, rate: np.ndarray, alpha: float, decay: object, beta: float, g: tuple[Any, ...]
-) -> list:
+def _add_sign(v: list, rate: Tensor, alpha: Tensor, decay: Tensor, beta: Tensor, g: Tensor) -> list:
     mean, same = _signs(v, beta, g)
     return [v[0] - rate * (alpha + decay * same) * g, mean]
 
 
-def _power_sign(v: list, rate: object, logbase: Any, decay: Any, beta: float, g: object) -> list:
+def _power_sign(
+    v: list, rate: Tensor, logbase: Tensor, decay: Tensor, beta: Tensor, g: Tensor
+) -> list:
     mean, same = _signs(v, beta, g)
     return [v[0] - rate * look_up("exp")(logbase * decay * same) * g, mean]
 
@@ -181,20 +190,18 @@ def _shrunk(x: Tensor, bound: object) -> Any:
     return look_up("sign")(x) * look_up("math.maximum")(look_up("abs")(x) - bound, 0)
 
 
-def _proximal_descent(
-    v: list, rate: np.ndarray, l1: object, l2: object, g: tuple[Any, ...]
-) -> list:
+def _proximal_descent(v: list, rate: Tensor, l1: Tensor, l2: Tensor, g: Tensor) -> list:
     return [_shrunk(v[0] - g * rate, rate * l1) / (1 + l2 * rate)]
 
 
-def _proximal_adagrad(v: list, rate: np.ndarray, l1: object, l2: object, g: Any) -> list:
+def _proximal_adagrad(v: list, rate: Tensor, l1: Tensor, l2: Tensor, g: Tensor) -> list:
     total = v[1] + g * g
     rate = rate * look_up("math.rsqrt")(total)
     return [_shrunk(v[0] - g * rate, rate * l1) / (1 + l2 * rate), total]
 
 
 def _dual_averaging(
-    v: list, g: Any, rate: np.ndarray, l1: object, l2: object, global_step: Any
+    v: list, g: Tensor, rate: Tensor, l1: Tensor, l2: Tensor, global_step: Any
 ) -> list:
     total, squares = v[1] + g, v[2] + g * g
     step = cast(global_step, g.dtype)
@@ -237,7 +244,7 @@ def new_values(op: str, inputs: list, attributes: dict) -> tuple[Any, list]:
     return places, formula([gather(value, places) for value in values], *operands, **options)
 
 
-def step(op: str, **arguments: Any) -> Any:
+def step(op: str, **arguments: object) -> Any:
     """A step of an optimizer; the variable for those of the first generation, else nothing."""
     signature = operations.find(op)
     parts: list[Any] = list(signature.inputs) if signature is not None else []

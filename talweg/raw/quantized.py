@@ -7,23 +7,28 @@ operands; what only moves or chooses numbers keeps the range.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from talweg.api.export import look_up
 from talweg.core.dtypes import DType, as_dtype, int32
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
+
+
 LEVELS = 1 << 32  # numbers of qint32
 
 
-def quantize(x: Any, low: Any, high: Any, kind: Any, axis: int, **more: Any) -> tuple:
+def quantize(x: Tensor, low: Any, high: Any, kind: Any, axis: int, **more: object) -> tuple:
     """`tf.quantization.quantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.quantize")(x, low, high, kind, axis=own, **more)
 
 
-def dequantize(x: Any, low: Any, high: Any, axis: int, **more: Any) -> Any:
+def dequantize(x: Tensor, low: Any, high: Any, axis: int, **more: object) -> Any:
     """`tf.quantization.dequantize`, where -1 is no axis."""
     own = None if axis == -1 else axis
     return look_up("quantization.dequantize")(x, low, high, axis=own, **more)
@@ -38,7 +43,7 @@ def _plain(dtype: DType) -> Any:
     return np.dtype(dtype.name[1:])
 
 
-def _integers(x: Any) -> Any:
+def _integers(x: TensorLike) -> Any:
     """The integers of a quantized tensor, int32."""
     return look_up("cast")(x, int32)
 
@@ -49,7 +54,7 @@ def _step(low: Any, high: Any, dtype: DType) -> Any:
     return (high - low) / float(most - least)
 
 
-def _integer_for(x: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _integer_for(x: TensorLike, low: Any, high: Any, dtype: DType) -> Any:
     """The integer that stands for a number, halves away from zero."""
     least, most = _limits(dtype)
     factor = float(most - least) / (high - low)
@@ -57,7 +62,7 @@ def _integer_for(x: Any, low: Any, high: Any, dtype: DType) -> Any:
     return _integers(look_up("clip_by_value")(place, float(least), float(most)))
 
 
-def _away(x: Any) -> Any:
+def _away(x: Tensor) -> Any:
     return look_up("sign")(x) * look_up("floor")(look_up("abs")(x) + 0.5)
 
 
@@ -76,14 +81,14 @@ def _combined(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
     return (found, *_product_range(x, y))
 
 
-def matmul(a: Any, b: Any, *ranges: Any, transpose_a: bool, transpose_b: bool) -> tuple:
+def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b: bool) -> tuple:
     """The product of two matrices of quantized numbers."""
     product = look_up("matmul")
     return _combined(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
 
 
 def conv2d(
-    x: Any, filters: Any, *ranges: Any, strides: list, padding: str, dilations: list
+    x: Tensor, filters: Any, *ranges: object, strides: list, padding: str, dilations: list
 ) -> tuple:
     """The convolution of quantized images; what is padded stands for 0."""
     convolve = look_up("nn.conv2d")
@@ -96,36 +101,36 @@ def conv2d(
     return _combined(of, x, filters, ranges)
 
 
-def multiply(x: Any, y: Any, *ranges: Any) -> tuple:
+def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
     """Products of quantized numbers."""
     return _combined(look_up("multiply"), x, y, ranges)
 
 
-def moved(function: str, x: Any, low: Any, high: Any, **more: Any) -> tuple:
+def moved(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
     """What a public function that only chooses or moves numbers does to the integers."""
     found = look_up(function)(_integers(x), **more)
     return look_up("cast")(found, x.dtype), low, high
 
 
-def reshape(x: Any, shape: Any, low: Any, high: Any) -> tuple:
+def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
     """Another shape."""
     return moved("reshape", x, low, high, shape=shape)
 
 
-def max_pool(x: Any, low: Any, high: Any, **more: Any) -> tuple:
+def max_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
     """The largest number of each window."""
     found = look_up("nn.max_pool")(look_up("cast")(x, "float32"), **more)
     return look_up("cast")(look_up("cast")(found, int32), x.dtype), low, high
 
 
-def avg_pool(x: Any, low: Any, high: Any, **more: Any) -> tuple:
+def avg_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:
     """The mean of each window, rounded."""
     found = look_up("nn.avg_pool")(look_up("cast")(x, "float32"), **more)
     rounded = look_up("floor")(found + 0.5)
     return look_up("cast")(look_up("cast")(rounded, int32), x.dtype), low, high
 
 
-def relu(x: Any, low: Any, high: Any, kind: Any, largest: float | None = None) -> tuple:
+def relu(x: Tensor, low: Any, high: Any, kind: Any, largest: float | None = None) -> tuple:
     """Numbers below 0 as 0, and those above `largest` as that."""
     found = look_up("maximum")(_integers(x), _integer_for(0.0, low, high, x.dtype))
     if largest is not None:

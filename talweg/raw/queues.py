@@ -22,6 +22,8 @@ from talweg.raw.operands import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from talweg.core.value import Tensor
+
 
 def _shapes(shapes: Any, count: int) -> list | None:
     found = [as_shape(shape) for shape in shapes]
@@ -152,6 +154,6 @@ def is_closed(handle: object) -> Any:
     return of_array(np.bool_(_queue(handle).buffer.closed))
 
 
-def size(handle: Any) -> Any:
+def size(handle: Tensor) -> Any:
     """How many elements a queue has."""
     return of_array(_queue(handle).buffer.size(), int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from talweg.eager.composite import SparseTensor
 from talweg.raw.gradients import pullback
 from talweg.raw.operands import integers_of, numbers_of, of_array, scalar_of
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, DTypeLike, ShapeLike
+    from talweg.core.value import Tensor
+
 
 def _parts(x: SparseTensor) -> tuple:
     return x.indices, x.values, x.dense_shape
@@ -24,7 +28,9 @@ def _parts(x: SparseTensor) -> tuple:
 # -- gradients of segments of chosen rows
 
 
-def segment_grad(kind: str, grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
+def segment_grad(
+    kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, output_dim0: Any
+) -> Any:
     """The gradient of `tf.sparse.segment_...` for its data, of so many rows."""
     rows = int(scalar_of(output_dim0))
     x = zeros([rows, *grad.dims[1:]], grad.dtype)
@@ -34,7 +40,7 @@ def segment_grad(kind: str, grad: Any, indices: Any, segment_ids: Any, output_di
 
 
 def segment_grad_of_rows(
-    kind: str, grad: Any, indices: Any, segment_ids: Any, dense_output_dim0: Any
+    kind: str, grad: Tensor, indices: Tensor, segment_ids: Tensor, dense_output_dim0: Any
 ) -> tuple:
     """(the rows of the gradient that are not zero, their numbers)."""
     places, inverse = np.unique(numbers_of(indices), return_inverse=True)
@@ -46,7 +52,7 @@ def segment_grad_of_rows(
 # -- sparse tensors in their parts
 
 
-def fill_empty_rows(indices: Any, values: Any, dense_shape: Any, default_value: Any) -> tuple:
+def fill_empty_rows(indices: Tensor, values: Tensor, dense_shape: Any, default_value: Any) -> tuple:
     """(places, values, which rows were empty, where each value went)."""
     places, shape = numbers_of(indices), numbers_of(dense_shape)
     rows = places[:, 0] if len(places) else np.zeros(0, np.int64)
@@ -63,7 +69,9 @@ def fill_empty_rows(indices: Any, values: Any, dense_shape: Any, default_value: 
     return of_array(everything[order]), found, of_array(empty), of_array(back.astype(np.int64))
 
 
-def ragged_fill_empty_rows(value_rowids: Any, values: Any, nrows: Any, default_value: Any) -> tuple:
+def ragged_fill_empty_rows(
+    value_rowids: Any, values: Tensor, nrows: Any, default_value: Any
+) -> tuple:
     """(row ids, values, which rows were empty, where each value went)."""
     rows, count = numbers_of(value_rowids), int(scalar_of(nrows))
     for place in np.flatnonzero((rows < 0) | (rows >= count)).tolist():
@@ -88,7 +96,7 @@ def add_grad(backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices
     padded = look_up("pad")(backprop_val_grad, [[0, 1]])
     missing = len(places)
 
-    def of(indices: Any) -> Any:
+    def of(indices: Tensor) -> Any:
         found = [places.get(tuple(row), missing) for row in numbers_of(indices).tolist()]
         return gather(padded, of_array(np.array(found, np.int32)))
 
@@ -104,7 +112,9 @@ def slice_grad(
     return add_grad(backprop_val_grad, input_indices, input_indices, moved)[0]
 
 
-def reduced(kind: str, indices: Any, values: Any, shape: Any, axes: Any, keep_dims: bool) -> tuple:
+def reduced(
+    kind: str, indices: Tensor, values: Tensor, shape: ShapeLike, axes: AxisLike, keep_dims: bool
+) -> tuple:
     """The sums or maxima along axes, as a sparse tensor in its parts."""
     function = look_up(f"sparse.reduce_{kind}")
     sparse = SparseTensor(indices, values, shape)
@@ -112,7 +122,7 @@ def reduced(kind: str, indices: Any, values: Any, shape: Any, axes: Any, keep_di
 
 
 def sparse_matmul(
-    a: Any, b: Any, transpose_a: bool, transpose_b: bool, a_is_sparse: bool, b_is_sparse: bool
+    a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, a_is_sparse: bool, b_is_sparse: bool
 ) -> Any:
     """The product of two matrices, float32."""
     cast = look_up("cast")
@@ -123,7 +133,9 @@ def sparse_matmul(
 # -- counts
 
 
-def _counted(rows: list, size: int, weights: list | None, binary: bool, dtype: Any) -> np.ndarray:
+def _counted(
+    rows: list, size: int, weights: list | None, binary: bool, dtype: DTypeLike
+) -> np.ndarray:
     found = np.zeros((len(rows), size), dtype.numpy_dtype)
     for place, row in enumerate(rows):
         keep = row < size
@@ -138,7 +150,12 @@ def _counted(rows: list, size: int, weights: list | None, binary: bool, dtype: A
 
 
 def sparse_bincount(
-    indices: Any, values: Any, dense_shape: Any, size: Any, weights: Any, binary_output: bool
+    indices: Tensor,
+    values: Tensor,
+    dense_shape: Any,
+    size: Any,
+    weights: Tensor,
+    binary_output: bool,
 ) -> Any:
     """How often each number stands in each row of a sparse tensor."""
     shape, places, numbers = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
@@ -153,12 +170,14 @@ def sparse_bincount(
     return of_array(found[0] if len(shape) == 1 else found)
 
 
-def _rows(splits: Any, values: Any) -> list:
+def _rows(splits: Any, values: Tensor) -> list:
     bounds = numbers_of(splits)
     return np.split(numbers_of(values), bounds[1:-1]) if len(bounds) > 1 else []
 
 
-def ragged_bincount(splits: Any, values: Any, size: Any, weights: Any, binary_output: bool) -> Any:
+def ragged_bincount(
+    splits: Any, values: Tensor, size: Any, weights: Tensor, binary_output: bool
+) -> Any:
     """How often each number stands in each row of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
@@ -191,7 +210,7 @@ def _sparse_counts(
 
 
 def dense_counts(
-    values: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int
+    values: Tensor, weights: Tensor, binary_output: bool, minlength: int, maxlength: int
 ) -> tuple:
     """How often each number stands in each row of a tensor, as a sparse tensor in its parts."""
     array, shares = numbers_of(values), numbers_of(weights)
@@ -202,10 +221,10 @@ def dense_counts(
 
 
 def sparse_counts(
-    indices: Any,
-    values: Any,
+    indices: Tensor,
+    values: Tensor,
     dense_shape: Any,
-    weights: Any,
+    weights: Tensor,
     binary_output: bool,
     minlength: int,
     maxlength: int,
@@ -221,7 +240,12 @@ def sparse_counts(
 
 
 def ragged_counts(
-    splits: Any, values: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int
+    splits: Any,
+    values: Tensor,
+    weights: Tensor,
+    binary_output: bool,
+    minlength: int,
+    maxlength: int,
 ) -> tuple:
     """`dense_counts` of the rows of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
@@ -240,21 +264,21 @@ _SETS: dict[str, Callable[[set, set], set]] = {
 }
 
 
-def _groups_of_dense(x: Any) -> tuple[dict, list]:
+def _groups_of_dense(x: Tensor) -> tuple[dict, list]:
     array = numbers_of(x)
     return {place: set(array[place].tolist()) for place in np.ndindex(*array.shape[:-1])}, list(
         array.shape[:-1]
     )
 
 
-def _groups_of_sparse(indices: Any, values: Any, shape: Any) -> tuple[dict, list]:
+def _groups_of_sparse(indices: Tensor, values: Tensor, shape: ShapeLike) -> tuple[dict, list]:
     groups: dict = {}
     for place, value in zip(numbers_of(indices).tolist(), numbers_of(values).tolist()):
         groups.setdefault(tuple(place[:-1]), set()).add(value)
     return groups, integers_of(shape)[:-1]
 
 
-def _combined(first: tuple, second: tuple, operation: str, dtype: Any) -> tuple:
+def _combined(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> tuple:
     if operation not in _SETS:
         raise invalid("TW207", f"Invalid set_operation {operation}", f"of {sorted(_SETS)}")
     (a, shape), (b, _) = first, second
@@ -327,7 +351,7 @@ def edit_distance(
 ) -> Any:
     """Levenshtein's distance of the rows of two sparse tensors."""
 
-    def rows(indices: Any, values: Any) -> dict:
+    def rows(indices: Tensor, values: Tensor) -> dict:
         found: dict = {}
         for place, value in zip(numbers_of(indices).tolist(), numbers_of(values).tolist()):
             found.setdefault(tuple(place[:-1]), []).append(value)
@@ -371,7 +395,7 @@ def ragged_to_sparse(rt_nested_splits: list, rt_dense_values: Any) -> tuple:
 
 
 def ragged_gather(
-    params_nested_splits: list, params_dense_values: Any, indices: Any, OUTPUT_RAGGED_RANK: int
+    params_nested_splits: list, params_dense_values: Any, indices: Tensor, OUTPUT_RAGGED_RANK: int
 ) -> tuple:
     """(the splits, the values) of rows of a ragged tensor."""
     make = look_up("RaggedTensor").from_nested_row_splits

@@ -148,7 +148,9 @@ def reduce_max(
     return arithmetic.reduce_max(SparseTensor(indices, values, shape), axes, keepdims)
 
 
-def matmul(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
+def matmul(
+    indices: Any, values: Any, shape: ShapeLike, b: Any, adjoint_a: bool, adjoint_b: bool
+) -> Any:
     """The product of a sparse and a dense matrix."""
     a = SparseTensor(indices, values, shape)
     return arithmetic.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)

@@ -27,6 +27,7 @@ from talweg.raw.operands import (
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, ShapeLike
+    from talweg.core.value import Tensor
     from talweg.graph.handle import Handle
 
 
@@ -323,7 +324,7 @@ def _accumulator(handle: object) -> AccumulatorCell:
     return thing_of(handle, AccumulatorCell, "Accumulator")
 
 
-def add_gradient(handle: Any, local_step: Any, gradient: Any) -> None:
+def add_gradient(handle: Tensor, local_step: Any, gradient: Any) -> None:
     """Add a gradient, unless it is of an older step."""
     cell, value = _accumulator(handle), numbers_of(gradient)
     if not cell.shape.is_compatible_with(value.shape):
@@ -377,7 +378,7 @@ def add_sparse_gradient(
         cell.changed.notify_all()
 
 
-def take_sparse_gradient(handle: Any, num_required: Any, dtype: Any) -> tuple:
+def take_sparse_gradient(handle: Tensor, num_required: Any, dtype: Any) -> tuple:
     """(the rows, their means or sums, the shape)."""
     cell = _accumulator(handle)
     with cell.changed:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from talweg.core.annotations import DTypeLike, ShapeLike, WindowLike
+    from talweg.core.value import Tensor
 
 _temporary: dict[str, Any] = {}
 
@@ -70,7 +71,7 @@ def read(resource: object, dtype: DTypeLike | None = None) -> Any:
     return variable_of(resource).read_value()
 
 
-def assign(resource: object, value: Any, validate_shape: bool = False) -> None:
+def assign(resource: object, value: Tensor, validate_shape: bool = False) -> None:
     """Give a variable a value."""
     cell = _cell(resource)
     if cell is None or cell.variable is not None:
@@ -86,14 +87,14 @@ def assign(resource: object, value: Any, validate_shape: bool = False) -> None:
         cell.variable = Variable(value, shape=cell.shape, trainable=False)
 
 
-def _checked(variable: Any, value: Any) -> None:
+def _checked(variable: Any, value: Tensor) -> None:
     if value.dtype is not variable.dtype:
         raise invalid(
             "TW102", f"a value of dtype {value.dtype.name}", f"dtype {variable.dtype.name}"
         )
 
 
-def assign_add(resource: Any, value: Any) -> None:
+def assign_add(resource: Any, value: Tensor) -> None:
     """Add to a variable."""
     variable_of(resource).assign_add(value, read_value=False)
 

@@ -15,6 +15,7 @@ from talweg.graph import structure
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 @export("distribute.ReduceOp")
@@ -53,7 +54,7 @@ class ReplicaContext:
     3.0
     """
 
-    def __init__(self, strategy: Any, replica_id_in_sync_group: TensorLike = 0):
+    def __init__(self, strategy: Any, replica_id_in_sync_group: int | Tensor = 0):
         self.strategy = strategy
         self.replica_id_in_sync_group = replica_id_in_sync_group
 
@@ -91,7 +92,7 @@ class ReplicaContext:
 def tensors_of(value: object) -> Any:
     """A nest with tensors, slices and composites as they are, everything else made tensors."""
 
-    def tensor(leaf: Any) -> Any:
+    def tensor(leaf: object) -> Any:
         return leaf if is_tensor_like(leaf) else convert_to_tensor(leaf)
 
     return structure.map_leaves(tensor, value)

@@ -49,7 +49,7 @@ class StrategyExtended:
 
     def update(
         self,
-        var: TensorLike,
+        var: object,
         fn: Callable,
         args: tuple = (),
         kwargs: dict | None = None,
@@ -62,7 +62,7 @@ class StrategyExtended:
         return result if group else (result,)
 
     def reduce_to(
-        self, reduce_op: object, value: TensorLike, destinations: TensorLike, options: object = None
+        self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
         """The sum or mean of `value` over the replicas."""
         return _check_reduction(reduce_op, value)
@@ -81,7 +81,7 @@ class StrategyExtended:
         """Whether a variable belongs to this strategy: all do."""
         return True
 
-    def value_container(self, value: TensorLike) -> Any:
+    def value_container(self, value: object) -> Any:
         """The container of a replica's value: the value."""
         return value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.writer import write_bundle
 from talweg.strategies.layouts import HOST, MATCH, UNSHARDED, Layout, Mesh
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike
+
 
 NOTE = "_layout"  # the attribute of tensors that have one
 MESHES: list[Mesh] = []  # of `default_mesh` and `run_on`, inner last
@@ -109,7 +113,7 @@ def copy_to_mesh(tensor: Any, layout: Layout, source_layout: Layout | None = Non
 
 @export("experimental.dtensor.call_with_layout")
 def call_with_layout(
-    fn: Callable[..., Any], layout: Layout | None, *args: Any, **kwargs: Any
+    fn: Callable[..., Any], layout: Layout | None, *args: object, **kwargs: object
 ) -> Any:
     """The result of a function, with a layout.
 
@@ -272,7 +276,7 @@ class DTensorCheckpoint:
 
 
 @export("experimental.dtensor.name_based_save")
-def name_based_save(mesh: Mesh, checkpoint_prefix: Any, name_tensor_dict: dict) -> None:
+def name_based_save(mesh: Mesh, checkpoint_prefix: PathLike, name_tensor_dict: dict) -> None:
     """Write tensors and variables under names of their own, as a checkpoint."""
     arrays = {name: convert_to_tensor(x).numpy() for name, x in name_tensor_dict.items()}
     write_bundle(_text(checkpoint_prefix), arrays)
@@ -280,7 +284,7 @@ def name_based_save(mesh: Mesh, checkpoint_prefix: Any, name_tensor_dict: dict) 
 
 @export("experimental.dtensor.sharded_save")
 def sharded_save(
-    mesh: Mesh, file_prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: list
+    mesh: Mesh, file_prefix: PathLike, tensor_names: Any, shape_and_slices: Any, tensors: list
 ) -> None:
     """Write tensors under these names, as a checkpoint; all of them are of this process."""
     names = [_text(name) for name in np.asarray(tensor_names).reshape(-1).tolist()]
@@ -288,7 +292,7 @@ def sharded_save(
 
 
 @export("experimental.dtensor.name_based_restore")
-def name_based_restore(mesh: Mesh, checkpoint_prefix: Any, name_tensor_dict: dict) -> dict:
+def name_based_restore(mesh: Mesh, checkpoint_prefix: PathLike, name_tensor_dict: dict) -> dict:
     """The tensors of these names in a checkpoint, with the layouts of those in the dictionary."""
     reader = look_up("train.load_checkpoint")(_text(checkpoint_prefix))
     found = {}
@@ -299,7 +303,7 @@ def name_based_restore(mesh: Mesh, checkpoint_prefix: Any, name_tensor_dict: dic
     return found
 
 
-def _text(path: Any) -> str:
+def _text(path: PathLike) -> str:
     return os.fsdecode(path.numpy() if hasattr(path, "numpy") else path)
 
 

@@ -96,13 +96,13 @@ class MirroredExtended(StrategyExtended):
         replica = contexts.stack[-1][1] if contexts.stack else None
         if replica is not None:
 
-            def merge(strategy: Any, *args: Any, **kwargs: Any) -> Any:
+            def merge(strategy: Any, *args: object, **kwargs: object) -> Any:
                 return self.update(var, fn, args, kwargs, group)
 
             return replica.merge_call(merge, args, kwargs)
         own = iter(range(len(self._devices)))
 
-        def each(*given: Any, **named: Any) -> Any:
+        def each(*given: object, **named: object) -> Any:
             index = next(own)
             with placed(index, updating=True), self._on(index):
                 return handed_over(fn)(*given, **named)
@@ -125,7 +125,7 @@ class MirroredExtended(StrategyExtended):
             dispatch.context.device = before
 
     def reduce_to(
-        self, reduce_op: object, value: TensorLike, destinations: TensorLike, options: object = None
+        self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
         """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
         found = reduced_leaf(reduce_op, value)
@@ -181,7 +181,7 @@ class MirroredExtended(StrategyExtended):
         """Whether a variable belongs to this strategy."""
         return getattr(v, "distribute_strategy", None) is self.container_strategy
 
-    def value_container(self, value: TensorLike) -> Any:
+    def value_container(self, value: object) -> Any:
         """The variable that a replica's part belongs to; other values as they are."""
         own = getattr(value, "_distributed_container", None)
         return value if own is None else own()
@@ -249,7 +249,7 @@ class SeveralReplicas(Strategy):
         self.need_all("gather")
         return gathered(value, axis)
 
-    def experimental_local_results(self, value: TensorLike) -> tuple:
+    def experimental_local_results(self, value: object) -> tuple:
         """The values of the replicas: a tuple with one for each."""
         return local_results(value, self.num_replicas_in_sync)
 

@@ -110,14 +110,16 @@ class PreemptionCheckpointHandler:
         """How often `run` was called, by earlier processes too whose checkpoint was restored."""
         return int(self._calls.numpy())
 
-    def run(self, distributed_train_function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def run(
+        self, distributed_train_function: Callable[..., Any], *args: object, **kwargs: object
+    ) -> Any:
         """The result of the function; if the end was announced it is saved before this returns."""
         found = distributed_train_function(*args, **kwargs)
         self._calls.assign_add(1)
         self.save_checkpoint_if_preempted()
         return found
 
-    def save_checkpoint_if_preempted(self, *args: Any, **kwargs: Any) -> None:
+    def save_checkpoint_if_preempted(self, *args: object, **kwargs: object) -> None:
         """Save a checkpoint and end the program, if the end was announced and no time is left."""
         watch = self._config.termination_watcher_fn or self._arrived.is_set
         if self._announced is None and watch():

@@ -122,7 +122,7 @@ class TeamContext(ReplicaContext):
         """
         how = known_op(reduce_op)
 
-        def merge(strategy: MirroredStrategy, *leaves: Any) -> list:
+        def merge(strategy: MirroredStrategy, *leaves: object) -> list:
             count = strategy.num_replicas_in_sync
             return [Mirrored([reduced(how, _of_replicas(leaf))] * count) for leaf in leaves]
 
@@ -135,7 +135,7 @@ class TeamContext(ReplicaContext):
     def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
         """The replicas' values one after the other along `axis`; sizes along it may differ."""
 
-        def merge(strategy: Any, *leaves: Any) -> list:
+        def merge(strategy: Any, *leaves: object) -> list:
             count = strategy.num_replicas_in_sync
             every = [_of_replicas(leaf, count) for leaf in leaves]
             return [Mirrored([gathered(PerReplica(each), axis)] * count) for each in every]

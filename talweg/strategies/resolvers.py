@@ -172,7 +172,7 @@ class UnionResolver(ClusterResolver):
     ClusterSpec({'worker': ['one:1', 'two:2']})
     """
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         if not args:
             raise value_error("TW207", "At least one ClusterResolver is required.")
         for resolver in args:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.tracking import Trackable
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
 
 
 @export("__internal__.distribute.ShardedVariable")
@@ -60,15 +63,15 @@ class ShardedVariable(Trackable):
         """Whether the parts are trained."""
         return self._variables[0].trainable
 
-    def assign(self, value: Any, **options: Any) -> ShardedVariable:
+    def assign(self, value: Any, **options: object) -> ShardedVariable:
         """Give the parts the rows of `value`."""
         sizes = [v.shape[0] for v in self._variables]
         for variable, part in zip(self._variables, look_up("split")(value, sizes)):
             variable.assign(part)
         return self
 
-    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
         return look_up("concat")([v.value() for v in self._variables], 0)
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         return {f"part_{place}": part for place, part in enumerate(self._variables)}

@@ -68,7 +68,7 @@ class DistributedVariable(DistributedValues, Variable):
 
     written_together = True
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: object, **kwargs: object):
         """Nothing is left to do: `of` made it."""
 
     @classmethod

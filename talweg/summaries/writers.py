@@ -277,7 +277,7 @@ def _path(value: Any, argument: str) -> str:
 @as_it_is
 def create_file_writer(
     logdir: PathLike,
-    max_queue: TensorLike | None = None,
+    max_queue: int | None = None,
     flush_millis: Any = None,
     filename_suffix: str | None = None,
     name: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from talweg.graph import structure
@@ -26,7 +26,7 @@ class AbslAsserts:
         if not len(container):
             self.fail(self._formatMessage(msg, f"{container!r} is empty"))
 
-    def assertLen(self, container: Any, expected_len: int, msg: object = None) -> None:
+    def assertLen(self, container: str, expected_len: int, msg: object = None) -> None:
         """It has this many elements."""
         if len(container) != expected_len:
             text = f"{container!r} has {len(container)} elements, not {expected_len}"
@@ -37,7 +37,7 @@ class AbslAsserts:
         if not minv <= value <= maxv:
             self.fail(self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}"))
 
-    def assertStartsWith(self, actual: Any, expected_start: Any, msg: str | None = None) -> None:
+    def assertStartsWith(self, actual: object, expected_start: Any, msg: str | None = None) -> None:
         """The text starts like this."""
         if not actual.startswith(expected_start):
             self.fail(
@@ -45,29 +45,33 @@ class AbslAsserts:
             )
 
     def assertNotStartsWith(
-        self, actual: Any, unexpected_start: Any, msg: str | None = None
+        self, actual: object, unexpected_start: Any, msg: str | None = None
     ) -> None:
         """The text does not start like this."""
         if actual.startswith(unexpected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} starts with {unexpected_start!r}"))
 
-    def assertEndsWith(self, actual: Any, expected_end: Any, msg: str | None = None) -> None:
+    def assertEndsWith(self, actual: object, expected_end: Any, msg: str | None = None) -> None:
         """The text ends like this."""
         if not actual.endswith(expected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"))
 
-    def assertNotEndsWith(self, actual: Any, unexpected_end: Any, msg: str | None = None) -> None:
+    def assertNotEndsWith(
+        self, actual: object, unexpected_end: Any, msg: str | None = None
+    ) -> None:
         """The text does not end like this."""
         if actual.endswith(unexpected_end):
             self.fail(self._formatMessage(msg, f"{actual!r} ends with {unexpected_end!r}"))
 
     def assertItemsEqual(
-        self, first: TensorLike, second: TensorLike, msg: str | None = None
+        self, first: Iterable[Any], second: Iterable[Any], msg: str | None = None
     ) -> None:
         """The same elements, each as often, in any order."""
         self.assertCountEqual(first, second, msg)
 
-    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
+    def assertSameElements(
+        self, expected_seq: Any, actual_seq: Any, msg: str | None = None
+    ) -> None:
         """The same elements, in any order and any number."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 
@@ -108,8 +112,8 @@ class AbslAsserts:
         self,
         expected_seq: Any,
         actual_seq: Any,
-        places: TensorLike | None = None,
-        msg: Any = None,
+        places: int | None = None,
+        msg: str | None = None,
         delta: TensorLike | None = None,
     ) -> None:
         """Lists of equal length whose elements are almost equal in pairs."""
@@ -118,7 +122,7 @@ class AbslAsserts:
             self.assertAlmostEqual(one, other, places=places, msg=msg, delta=delta)
 
     def assertDictAlmostEqual(
-        self, a: Any, b: Any, places: Any = None, msg: Any = None, delta: Any = None
+        self, a: Any, b: Any, places: Any = None, msg: str | None = None, delta: Any = None
     ) -> None:
         """Dicts of equal keys whose values are almost equal."""
         self.assertEqual(set(a), set(b), msg)
@@ -156,8 +160,8 @@ class AbslAsserts:
         expected_exception: Any,
         expected_exception_message: str,
         callable_obj: Any = None,
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> Any:
         """The call, or the block, raises this exception with exactly this text."""
         context = self._raises_literally(expected_exception, expected_exception_message)

@@ -238,7 +238,7 @@ def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Calla
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(self: Any, *args: object, **kwargs: object) -> Any:
             if pred():
                 self.skipTest(skip_message)
             return method(self, *args, **kwargs)
@@ -340,7 +340,7 @@ class Benchmark:
         *,
         min_iters: int = 10,
         burn_iters: int = 2,
-        **options: Any,
+        **options: object,
     ) -> dict:
         """Time a function without arguments, and report and return the median in seconds."""
         call = op_or_tensor if callable(op_or_tensor) else lambda: sess.run(op_or_tensor)

@@ -46,7 +46,7 @@ def evaluated(tensors: object) -> Any:
     return structure.map_leaves(_evaluated_leaf, tensors)
 
 
-def _evaluated_leaf(leaf: Any) -> Any:
+def _evaluated_leaf(leaf: object) -> Any:
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
         return IndexedSlicesValue(*(None if part is None else evaluated(part) for part in parts))
@@ -87,7 +87,7 @@ class EagerSession:
     def __init__(self) -> None:
         self.graph = None
 
-    def run(self, fetches: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def run(self, fetches: list[Any], *args: object, **kwargs: object) -> Any:
         """The NumPy values of a nest of tensors; TypeError for a feed_dict."""
         if args or kwargs.get("feed_dict"):
             raise type_error("TW402", "session.run: a feed_dict needs a graph; tensors have values")
@@ -343,12 +343,14 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     # -- nearness, shapes, dtypes
 
-    def assertNear(self, f1: Any, f2: Any, err: float, msg: Any = None) -> None:
+    def assertNear(self, f1: Any, f2: Any, err: float, msg: str | None = None) -> None:
         """|f1 - f2| <= err, for two numbers."""
         if not (f1 == f2 or abs(f1 - f2) <= err):
             self.fail(self._formatMessage(msg, f"{f1!r} and {f2!r} differ by more than {err!r}"))
 
-    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
+    def assertArrayNear(
+        self, farray1: Any, farray2: Any, err: float, msg: str | None = None
+    ) -> None:
         """`assertNear` for each pair of two lists of equal length."""
         self.assertEqual(len(farray1), len(farray2), msg=msg)
         for one, other in zip(farray1, farray2):
@@ -364,7 +366,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
                 self._formatMessage(msg, f"the norm of the difference is {distance}, not < {err}")
             )
 
-    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: Any = None) -> None:
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """Two arrays or tensors have equal shapes; TypeError for anything else."""
         for value in (input_a, input_b):
             if not isinstance(value, (np.ndarray, np.generic)) and not is_tensor_like(value):
@@ -376,9 +378,7 @@ class TestCase(AbslAsserts, unittest.TestCase):
         found = target.dtype if hasattr(target, "dtype") else _array(target).dtype
         self.assertEqual(as_dtype(found), as_dtype(expected_dtype))
 
-    def assertDeviceEqual(
-        self, device1: TensorLike, device2: TensorLike, msg: str | None = None
-    ) -> None:
+    def assertDeviceEqual(self, device1: object, device2: object, msg: str | None = None) -> None:
         """Two device names mean the same device."""
         self.assertEqual(str(device1).lower(), str(device2).lower(), msg=msg)
 

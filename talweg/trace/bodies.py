@@ -67,7 +67,7 @@ class BodyGraph(FunctionGraph):
             return self.zeros(operands[0])  # so the operand need not be kept for its shape
         return super().bind(prim, operands, params)
 
-    def bring_in(self, value: Any) -> Symbol:
+    def bring_in(self, value: object) -> Symbol:
         if type(value) is Symbol:
             if self.sees(value):
                 return self.view(value.node)
@@ -128,7 +128,7 @@ class BodyGraph(FunctionGraph):
         finally:
             self.view = None
 
-    def own(self, value: Any) -> Symbol:
+    def own(self, value: object) -> Symbol:
         """`value` as a tensor of this graph."""
         if type(value) is not Symbol and not isinstance(value, Tensor):
             value = convert_to_tensor(value)
@@ -166,7 +166,7 @@ class BodyGraph(FunctionGraph):
         self.results, self.captured, self.waited = [], {}, set()
 
 
-def aval_of(value: Any) -> Aval:
+def aval_of(value: object) -> Aval:
     aval: Any = getattr(value, "aval", None)  # of a tensor with a value its own is enough
     return Aval(value.dims, value.dtype) if aval is None else aval
 

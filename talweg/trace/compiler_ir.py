@@ -49,7 +49,7 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
     return text_of
 
 
-def _array_like(value: Any) -> Any:
+def _array_like(value: object) -> Any:
     """The tensor's array; for a spec, one of that shape that takes no memory."""
     array = getattr(value, "_array", None)
     if array is None:

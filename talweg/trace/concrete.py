@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from talweg.core.dims import Atom
     from talweg.eager.long_runs import LongRun
     from talweg.eager.structured import Variables
+    from talweg.graph.node import Node
     from talweg.trace.signature import Container
 
 RULES = batch_rules, call_rules  # they register batch rules and derivatives
@@ -375,7 +376,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             self._tell_sizes(node, result, operands)
         return results
 
-    def _tell_sizes(self, node: Any, result: Tensor, operands: list) -> None:
+    def _tell_sizes(self, node: Node, result: Tensor, operands: list) -> None:
         """Add sizes of a result that are values of arguments, where the caller knows these."""
         dims = node.aval.dims
         if type(result) is not Symbol or dims is None or not is_symbolic(dims):

@@ -54,7 +54,7 @@ def in_graph(*values: object) -> bool:
     return dispatch.context.base is not None or any(type(x) in _TRACED for x in values)
 
 
-def leaves_of(value: Any) -> list:
+def leaves_of(value: object) -> list:
     """The tensors of a nest, composites opened."""
     return structure.flatten(value, composites=True)
 
@@ -117,7 +117,7 @@ def _operation_of(history: Tensor) -> Any:
     return history.op if type(history) is Symbol else None
 
 
-def match_indices(graphs: list, template: TensorLike | None) -> None:
+def match_indices(graphs: list, template: object) -> None:
     """Let slices that branches return have int64 indices if those of one branch are int64."""
     place = 0
     for leaf in structure.flatten(template):
@@ -138,7 +138,7 @@ def _match(graphs: list, place: int) -> None:
 
 def check_same(
     function: str,
-    first: TensorLike | None,
+    first: object,
     other: TensorLike | None,
     graph: BodyGraph,
     second: BodyGraph,

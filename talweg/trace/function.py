@@ -143,7 +143,7 @@ class Function(FunctionAttributes):
         texts = [trace.pretty_printed_signature(verbose) for trace in self.all_traces()]
         return ("\n\n" if verbose else "\n").join(texts)
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         traces = [] if save_type == "checkpoint" else self.all_traces()
         return {f"trace_{place}": trace for place, trace in enumerate(traces)}
 
@@ -205,7 +205,7 @@ class Function(FunctionAttributes):
                     self._replicas[place] = found
         return found
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         try:
             if not kwargs and self.input_signature is None and not options.detours:
                 try:
@@ -253,13 +253,13 @@ class Function(FunctionAttributes):
             self._fast[tuple(key)] = concrete
 
     @boundary
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
         """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
         if self.input_signature is not None and not args and not kwargs:
             args = tuple(self.input_signature)
         return self.of_replica()._find(args, kwargs)[0]
 
-    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., str]:
         """What the compiler makes of it for these arguments (or specs): text, by stage.
 
         The function that is returned takes `stage`: 'hlo' (the operations, the default),
@@ -311,7 +311,7 @@ class Function(FunctionAttributes):
                     self._turn.give()
         return found
 
-    def _known_trace(self, key: Any) -> ConcreteFunction | None:
+    def _known_trace(self, key: object) -> ConcreteFunction | None:
         """The trace for a key, if there is one."""
         traces = self._traces
         found = traces.get(key)
@@ -373,7 +373,7 @@ class Function(FunctionAttributes):
             dispatch.state.observer.function_traced(self, concrete, reason)
         return concrete
 
-    def _keep(self, key: Any, concrete: ConcreteFunction) -> None:
+    def _keep(self, key: object, concrete: ConcreteFunction) -> None:
         """Keep a trace, and let those go that were not used for longest."""
         concrete.used = next(_uses)
         traces = {**self._traces, key: concrete}
@@ -384,7 +384,7 @@ class Function(FunctionAttributes):
                 self._fast.pop(short, None)
         self._traces = traces
 
-    def _general(self, key: Any) -> Any:
+    def _general(self, key: object) -> Any:
         """`key`, or a more general one if traces with other sizes are there already."""
         if self.input_signature is not None:
             return key
@@ -397,7 +397,7 @@ class Function(FunctionAttributes):
             general = relaxed(general, other) or general
         return general
 
-    def _explain(self, key: Any) -> str | None:
+    def _explain(self, key: object) -> str | None:
         """Note why the function is traced again; warn once of a function that keeps doing it."""
         if not self._traces:
             return None
@@ -476,7 +476,7 @@ class Function(FunctionAttributes):
 
     def _trace_once(
         self,
-        function: Any,
+        function: Callable[..., Any],
         tree: Any,
         specs: list,
         names: list,

@@ -33,7 +33,7 @@ class Later:
         self.args = structure.map_leaves(self._leave_out, args)
         self.kwargs = structure.map_leaves(self._leave_out, kwargs)
 
-    def _leave_out(self, leaf: Any) -> Any:
+    def _leave_out(self, leaf: object) -> Any:
         if structure.kind_of(leaf) == structure.COMPOSITE:
             return Parts(leaf, [self._leave_out(part) for part in leaf._flat_components()])
         if isinstance(leaf, Tensor):
@@ -53,14 +53,14 @@ class Later:
         """The arguments with these arrays as the tensors that were left out."""
         tensors = [wrap(array) for array in arrays]
 
-        def fill(leaf: Any) -> Any:
+        def fill(leaf: object) -> Any:
             if type(leaf) is Parts:
                 return leaf.fill(tensors)
             return tensors[leaf.number] if type(leaf) is Hole else leaf
 
         return structure.map_leaves(fill, self.args), structure.map_leaves(fill, self.kwargs)
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: object) -> Any:
         """The function's result; assertions of shapes fail as operations do."""
         args, kwargs = self.filled(arrays)
         context = dispatch.context
@@ -77,7 +77,7 @@ class Later:
         return f"<{self.tf_type}>"
 
 
-def acts_later(*given: Any) -> bool:
+def acts_later(*given: object) -> bool:
     """Whether what is given has no values yet, or those of many slices."""
     context = dispatch.context
     if context.base is not None or not context.batch_level:
@@ -161,7 +161,7 @@ def _named(operation: Any, name: str | None) -> Any:
     return operation
 
 
-def of_shapes(function: Any) -> Any:
+def of_shapes(function: Callable[..., Any]) -> Any:
     """Mark an assertion that looks at shapes and dtypes, which a graph may know."""
     function.of_shapes = True
     return function

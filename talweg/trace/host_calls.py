@@ -49,7 +49,7 @@ class NumpyCall:
         self.function, self.dtypes, self.tf_type, self.wrapped = function, dtypes, tf_type, wrapped
         self.avals = tuple([Aval(None, dtype) for dtype in dtypes])
 
-    def __call__(self, *arrays: Any) -> tuple:
+    def __call__(self, *arrays: object) -> tuple:
         with Outside():
             found = self.wrapped(self.function, [np.array(array) for array in arrays])
         results = _listed(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from talweg.trace.trial_calls import known_dims, probe
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
 
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 
 class Hole:
     """The place of an operand in the arguments of a call."""
@@ -44,7 +47,7 @@ class Hole:
     def __init__(self, number: int):
         self.number = number
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Hole) and self.number == other.number
 
     def __hash__(self) -> int:
@@ -96,7 +99,7 @@ class Parts:
         for number, array in zip(numbers, parts):
             tensors[number] = wrap(array)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Parts) and (self.kind, self.holes) == (other.kind, other.holes)
 
     def __hash__(self) -> int:
@@ -115,7 +118,7 @@ class SliceBounds:
         """The slice with the tensors in their places."""
         return slice(*[tensors[x.number] if type(x) is Hole else x for x in self.bounds])
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is SliceBounds and self.bounds == other.bounds
 
     def __hash__(self) -> int:
@@ -133,7 +136,7 @@ class OpaqueCall:
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
         """The results, flat, for eager operands."""
 
-        def fill(leaf: Any) -> Any:
+        def fill(leaf: object) -> Any:
             if type(leaf) in (Parts, SliceBounds):
                 return leaf.fill(tensors)
             return tensors[leaf.number] if type(leaf) is Hole else leaf
@@ -162,7 +165,7 @@ class OpaqueCall:
             self._key = self.function, _frozen(self.args), _frozen(self.kwargs)
         return self._key
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
         return self is other or self.key() == other.key()
@@ -174,7 +177,7 @@ class OpaqueCall:
         return f"<call of {getattr(self.function, '__name__', self.function)}>"
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     """`value` as part of a key: what is equal in Python, but is another argument, differs."""
     if isinstance(value, dict):
         return tuple([(key, _frozen(item)) for key, item in value.items()])
@@ -209,7 +212,7 @@ class OpaquePullback:
 
     arrays = OpaqueCall.arrays
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is OpaquePullback and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -233,7 +236,7 @@ class OpaquePushforward:
 
     arrays = OpaqueCall.arrays
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is OpaquePushforward and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -276,14 +279,14 @@ class Apply:
         found = self.prim(*tensors, **dict(sizes))
         return list(found) if self.prim.multiple else [found]
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is Apply and self.prim is other.prim
 
     def __hash__(self) -> int:
         return hash(("apply", self.prim))
 
 
-def vjp_whole(prim: Any, g: Any, z: Any, operands: tuple, params: dict) -> list:
+def vjp_whole(prim: Primitive, g: Any, z: Any, operands: tuple, params: dict) -> list:
     """Cotangents of a primitive whose rule needs sizes that the graph does not know."""
     cotangents, results = (g, z) if prim.multiple else ((g,), (z,))
     return whole_vjp(cotangents, results, operands, Apply(prim), tuple(params.items()))
@@ -357,7 +360,7 @@ class LeftOut:
         self.operands: list = []
         self.composites: list[Parts] = []
 
-    def leave_out(self, leaf: Any) -> Any:
+    def leave_out(self, leaf: object) -> Any:
         """What stands for a leaf of the arguments."""
         if structure.kind_of(leaf) == structure.COMPOSITE:
             holes = [self._hole(convert_to_tensor(x)) for x in leaf._flat_components()]
@@ -381,7 +384,7 @@ class LeftOut:
         return Hole(len(self.operands) - 1)
 
 
-def _keep_whole(function: Any, args: tuple, kwargs: dict, error: Any) -> Any:
+def _keep_whole(function: Callable[..., Any], args: tuple, kwargs: dict, error: Any) -> Any:
     left = LeftOut(error)
     options = {key: value for key, value in kwargs.items() if key != "name"}
     args = structure.map_leaves(left.leave_out, tuple(args))

@@ -41,7 +41,7 @@ class IdentityKey:
         except TypeError:
             self._reference = lambda: value
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, IdentityKey) or self.number != other.number:
             return False
         return self._reference() is other._reference() is not None
@@ -69,7 +69,7 @@ class Taken:
         self._apart = apart
         self.key, self.tree = self._take(value)
 
-    def _take(self, value: Any) -> tuple[Any, Any]:
+    def _take(self, value: object) -> tuple[Any, Any]:
         """The part of the key for `value`, and the template in which tensors are numbered."""
         kind = type(value)
         if kind is EagerTensor or kind is Symbol or isinstance(value, Tensor):
@@ -104,7 +104,7 @@ class Taken:
             pass
         return ("object", IdentityKey(value)), value
 
-    def _tensor(self, value: Any) -> tuple:
+    def _tensor(self, value: object) -> tuple:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
@@ -225,7 +225,7 @@ def places_of(tree: object) -> list:
     return [tree] if type(tree) in (ArgumentPlace, VariablePlace) else []
 
 
-def dims_of(value: Any) -> tuple | None:
+def dims_of(value: object) -> tuple | None:
     """The static dimensions of a tensor or spec: None where unknown."""
     if type(value) is EagerTensor:
         return value.dims

@@ -70,7 +70,7 @@ class TraceType(metaclass=abc.ABCMeta):
         """The types of the tensors."""
         return []
 
-    def cast(self, value: Any, cast_context: Any) -> Any:
+    def cast(self, value: object, cast_context: Any) -> Any:
         """`value`, if its type is a subtype of this one; TypeError otherwise."""
         given = type_of(value)
         if given is None or not given.is_subtype_of(self):
@@ -81,7 +81,7 @@ class TraceType(metaclass=abc.ABCMeta):
     def __hash__(self) -> int: ...
 
     @abc.abstractmethod
-    def __eq__(self, other: Any) -> bool: ...
+    def __eq__(self, other: object) -> bool: ...
 
 
 TraceType.register(TypeSpec)
@@ -112,7 +112,7 @@ class TraceTypeKey:
     def __init__(self, type: Any):  # noqa: A002
         self.type = type
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceTypeKey) and self.type == other.type
 
     def __hash__(self) -> int:
@@ -142,7 +142,7 @@ class TypedPlace:
         return self.type.placeholder_value(PlaceholderContext(tensors))
 
 
-def type_of(value: Any) -> Any:
+def type_of(value: object) -> Any:
     """The trace type that a value gives for itself; None if its class has none."""
     asked = getattr(type(value), "__tf_tracing_type__", None)
     return None if asked is None else asked(value, TracingContext())

@@ -27,7 +27,7 @@ ONES = (1, 1)
 COUNTS = (1, 3)  # of elements that an integer vector is tried with besides
 
 
-def known_dims(value: Any) -> tuple | None:
+def known_dims(value: object) -> tuple | None:
     """The dimensions of a tensor, None if its rank is unknown."""
     return value.dims if type(value) is EagerTensor else value.aval.dims
 

@@ -19,7 +19,7 @@ class Contents:
         self._held: list[tuple[Any, list]] = []
         self._note(arguments)
 
-    def _note(self, value: Any) -> None:
+    def _note(self, value: object) -> None:
         if structure.kind_of(value) in (structure.LEAF, structure.COMPOSITE, structure.CUSTOM):
             return
         self._held.append((value, _held_by(value)))

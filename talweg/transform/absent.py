@@ -174,7 +174,7 @@ class Source:
     trainable: bool = True
 
     @classmethod
-    def of(cls, value: Any, name: str = "") -> Source:
+    def of(cls, value: object, name: str = "") -> Source:
         """The facts about a source."""
         is_variable = hasattr(value, "handle_read") or hasattr(value, "variable")
         kind = "variable" if is_variable else "tensor" if hasattr(type(value), "dims") else "other"
@@ -233,7 +233,7 @@ class Lighter:
         self._records = [self._record(*record) for record in records]
         self._moved: dict[int, int] = {}
 
-    def _of(self, value: Any) -> StandIn:
+    def _of(self, value: object) -> StandIn:
         found = self._stand_ins.get(id(value))
         if found is None:
             found = self._stand_ins[id(value)] = StandIn(value)

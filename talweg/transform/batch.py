@@ -310,7 +310,7 @@ def in_force(interpreter: BatchInterpreter) -> Iterator[BatchInterpreter]:
         interpreter.level = level or context.batch_level + 1
 
 
-def unwrap(value: Any, interpreter: BatchInterpreter) -> Any:
+def unwrap(value: object, interpreter: BatchInterpreter) -> Any:
     """What a batched function gave, with the batch axis in front."""
     if interpreter.owns(value):
         return value.inner

@@ -32,7 +32,7 @@ def _like(x: object, values: object) -> Any:
     return values
 
 
-def _same_shape(function: str, x: Any, result: Any) -> None:
+def _same_shape(function: str, x: Tensor, result: object) -> None:
     if dims_differ(x.dims, result.dims):
         raise value_error(
             "TW204",

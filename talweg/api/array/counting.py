@@ -117,7 +117,7 @@ def _places(x: object, size: Size, axis: object) -> tuple:
     )
 
 
-def _counts(x: Any, size: Size, axis: object) -> Any:
+def _counts(x: Tensor, size: Size, axis: object) -> Any:
     """How often each number below `size` appears, [size] or [rows, size]."""
     if axis != -1 or len(x.dims) != 2:
         flat = x if len(x.dims) == 1 else layout.reshape(x, shape=(math.prod(x.dims),))
@@ -128,7 +128,7 @@ def _counts(x: Any, size: Size, axis: object) -> Any:
     return layout.reshape(counts.bincount(places, size=total), shape=(x.dims[0], size))
 
 
-def _weighed(x: Any, w: object, size: Size, axis: AxisLike | None) -> Any:
+def _weighed(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
     """The sums of the weights of each number below `size`."""
     rows, columns = _rows_of(x, axis)
     places, inside = _places(x, size, axis)
@@ -239,7 +239,7 @@ def _check_classes(pair: list, num_classes: object) -> None:
                 raise invalid("TW206", text, f"classes below {most}")
 
 
-def _squeezed_pair(x: Any, y: Any) -> tuple:
+def _squeezed_pair(x: Tensor, y: Tensor) -> tuple:
     """Both without a last axis of size 1 that only one of them has."""
     extra = len(x.dims) - len(y.dims)
     if extra == 1 and not differ(x.dims[-1], 1):

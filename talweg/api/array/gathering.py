@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def gather(
     params: object,
     indices: object,
-    validate_indices: TensorLike | None = None,
+    validate_indices: bool | None = None,
     axis: AxisLike | None = None,
-    batch_dims: TensorLike = 0,
+    batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
     """The slices of `params` along `axis` that `indices` names.
@@ -91,10 +91,10 @@ def gather(
 def gather_v1(
     params: TensorLike,
     indices: TensorLike,
-    validate_indices: TensorLike | None = None,
+    validate_indices: bool | None = None,
     name: str | None = None,
     axis: AxisLike | None = None,
-    batch_dims: TensorLike = 0,
+    batch_dims: int = 0,
 ) -> Tensor:
     """`tf.gather` with the arguments in the order of TensorFlow 1.
 
@@ -105,7 +105,7 @@ def gather_v1(
     return gather(params, indices, axis=axis, batch_dims=batch_dims)
 
 
-def _gather_axis(axis: TensorLike, rank: int, implied: bool) -> int:
+def _gather_axis(axis: AxisLike, rank: int, implied: bool) -> int:
     if type(axis) is not int and tensor(axis).dims:
         raise invalid("TW203", f"gather: axis must be scalar, got {axis!r}")
     place = integer_scalar(axis, "gather", "axis")
@@ -119,7 +119,7 @@ def _gather_axis(axis: TensorLike, rank: int, implied: bool) -> int:
 def gather_nd(
     params: TensorLike,
     indices: TensorLike,
-    batch_dims: TensorLike = 0,
+    batch_dims: int = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
@@ -177,7 +177,7 @@ def inside(i: Any, dims: tuple) -> Any:
     return reduce.reduce_all(fits, axes=(len(i.dims) - 1,), keepdims=False)
 
 
-def _gather_ignoring(x: Any, i: Any) -> Any:
+def _gather_ignoring(x: Tensor, i: Any) -> Any:
     fits = inside(i, x.dims)
     kept = layout.reshape(fits, shape=(*fits.dims, 1))
     safe = arithmetic.select(kept, i, constant(i.dtype.numpy_dtype.type(0)))

@@ -7,7 +7,7 @@ among all rows' values, and gathering those is gathering rows of a tensor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
 from talweg.prims import indexing, layout
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -> Any:
@@ -35,7 +38,7 @@ def gather_ragged(params: object, indices: object, axis: Any, batch_dims: Any) -
     return _gather(x, i, place, batch)
 
 
-def _place(axis: int, x: Any, argument: str) -> int:
+def _place(axis: int, x: TensorLike, argument: str) -> int:
     rank = x.shape.rank
     if rank is not None and not -rank <= axis < rank + (argument == "batch_dims"):
         raise value_error(

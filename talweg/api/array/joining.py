@@ -188,7 +188,7 @@ def unstack(
 
 @export("split")
 def split(
-    value: Any,
+    value: TensorLike,
     num_or_size_splits: TensorLike,
     axis: AxisLike = 0,
     num: TensorLike | None = None,
@@ -222,7 +222,7 @@ def split(
     return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
 
 
-def _split_evenly(x: Any, count: int, axis: object) -> tuple:
+def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
     place = normalize_axis("split", demanded_integer(axis, "split", "axis"), len(x.dims))
     size = x.dims[place]
     if count < 1:
@@ -343,7 +343,7 @@ def _integers_to_repeat(repeats: object) -> Any:
     return counts
 
 
-def _repeated_evenly(x: Any, count: Size, axis: int) -> Any:
+def _repeated_evenly(x: Tensor, count: Size, axis: int) -> Any:
     if below(count, 0):
         raise invalid("TW207", f"repeat: repeats={count}", "a number of at least 0")
     dims = x.dims

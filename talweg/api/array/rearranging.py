@@ -109,7 +109,7 @@ def reverse_sequence(
     return _reverse_rows(x, lengths, seq_axis, batch_axis)
 
 
-def _reverse_rows(x: Any, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
+def _reverse_rows(x: Tensor, lengths: Any, seq_axis: int, batch_axis: int) -> Any:
     places = sequences.reversed_places(lengths, size=x.dims[seq_axis])
     rest = [axis for axis in range(len(x.dims)) if axis not in (batch_axis, seq_axis)]
     perm = (batch_axis, seq_axis, *rest)
@@ -187,7 +187,7 @@ def pad(
     return layout.pad(x, value, low=low, high=high)
 
 
-def _fitting(x: Any, paddings: Any) -> tuple:
+def _fitting(x: Tensor, paddings: Any) -> tuple:
     """Both with what each tells of the other: a pair of paddings for each axis."""
     if dims_or_none(x) is None and length_of(paddings) is not None:
         x = ranked(x, length_of(paddings) or 0)
@@ -209,7 +209,7 @@ def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tup
     return tuple(pairs[:, 0].tolist()), tuple(pairs[:, 1].tolist())
 
 
-def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
+def _mirrored(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
     """x mirrored at both ends of every axis, by gathering along one axis after the other."""
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
@@ -232,7 +232,7 @@ def _mirrored(x: Any, low: tuple, high: tuple, symmetric: bool) -> Any:
 # -- blocks of pixels
 
 
-def _check_image(function: str, x: Any, block_size: object, data_format: str) -> None:
+def _check_image(function: str, x: Tensor, block_size: object, data_format: str) -> None:
     """Errors unless `x` is a batch of images in a layout that is there."""
     formats = ("NHWC", "NCHW", "NCHW_VECT_C")
     if not isinstance(data_format, str) or data_format not in formats:
@@ -308,7 +308,9 @@ def depth_to_space(
     return _channels_back(wide, data_format)
 
 
-def _block_arguments(function: str, x: Any, block_shape: object, pads: object, word: str) -> tuple:
+def _block_arguments(
+    function: str, x: Tensor, block_shape: object, pads: object, word: str
+) -> tuple:
     array = integer_array(pads, function, word)
     blocks = integer_vector(block_shape, function, "block_shape", scalar=array.ndim == 2)
     if np.ndim(block_shape) == 0 and array.ndim == 2:  # one number stands for all

@@ -73,7 +73,7 @@ def _check_rank(function: str, u: object) -> None:
         raise invalid("TW203", f"{function}: updates is a scalar", "updates of rank at least 1")
 
 
-def _inside_only(i: Any, u: Any, dims: tuple) -> tuple:
+def _inside_only(i: Any, u: Tensor, dims: tuple) -> tuple:
     """The indices inside `dims`, and their updates."""
     fits = inside(i, dims)
     rank, count = len(fits.dims), math.prod(fits.dims)

@@ -263,7 +263,7 @@ def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:
     return dtype
 
 
-def _real(x: Any, argument: str) -> None:
+def _real(x: Tensor, argument: str) -> None:
     if x.dtype not in REAL:
         raise invalid(
             "TW102", f"sequence_mask: {argument} has dtype {x.dtype.name}", "real numbers"
@@ -314,7 +314,7 @@ def sequence_mask(
     return mask if dtype is bool_ else arithmetic.cast(mask, dtype=dtype)
 
 
-def _mask_in_graph(x: Any, maxlen: Any, dtype: DType) -> Any:
+def _mask_in_graph(x: Tensor, maxlen: Any, dtype: DType) -> Any:
     """`sequence_mask` of a tensor of a graph."""
     _real(x, "lengths")
     if maxlen is None:

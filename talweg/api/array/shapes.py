@@ -66,7 +66,7 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     return layout.reshape(x, shape=resolved(wanted, x.dims))
 
 
-def _reshaped_in_graph(x: Tensor, shape: TensorLike) -> Any:
+def _reshaped_in_graph(x: Tensor, shape: ShapeLike) -> Any:
     """A reshape where sizes, their number or the rank of x may be unknown."""
     unsized = unsized_vector(shape)
     if unsized is not None:
@@ -290,7 +290,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
+def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
     """The integer vector of the shape that two shapes, as integer vectors, broadcast to.
 
     InvalidArgumentError if there is none or the dtypes differ.
@@ -341,7 +341,7 @@ def dims_of(input: object) -> tuple | None:
 
 
 @export("shape")
-def shape(input: Any, out_type: DTypeLike | None = None, name: str | None = None) -> Any:
+def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Any:
     """The shape of `input` as an integer vector of dtype `out_type` (int32, or int64).
 
     >>> import talweg as tf

@@ -35,7 +35,7 @@ def _descending(direction: str, function: str) -> bool:
     return direction == "DESCENDING"
 
 
-def _to_last(x: Any, axis: int) -> Any:
+def _to_last(x: Tensor, axis: int) -> Any:
     """x with `axis` and the last axis exchanged."""
     last = len(x.dims) - 1
     if axis == last:
@@ -211,7 +211,7 @@ def searchsorted(
     return layout.reshape(found, shape=v.dims)
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: Tensor) -> Any:
     """x [..., n] as a matrix [rows, n]."""
     return layout.reshape(x, shape=(math.prod(x.dims[:-1]), x.dims[-1]))
 

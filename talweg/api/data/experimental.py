@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value
@@ -111,7 +111,7 @@ def from_variant(variant: TensorLike, structure: object) -> Any:
 @export("data.experimental.save")
 def save(
     dataset: Any,
-    path: Any,
+    path: PathLike,
     compression: Any = None,
     shard_func: Any = None,
     checkpoint_args: Any = None,
@@ -174,9 +174,9 @@ def assert_cardinality(expected_cardinality: Any) -> Applied:
 @export("data.experimental.bucket_by_sequence_length")
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
-    bucket_boundaries: TensorLike,
-    bucket_batch_sizes: TensorLike,
-    padded_shapes: TensorLike | None = None,
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
     padding_values: TensorLike | None = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,

@@ -14,7 +14,7 @@ from talweg.pipeline.records import RecordFile, records_in
 from talweg.pipeline.run import End
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.annotations import PathLike
 
 export("data.TextLineDataset")(classes.TextLineDataset)
 export("data.TFRecordDataset")(classes.TFRecordDataset)
@@ -34,12 +34,12 @@ class TFRecordOptions:
         self,
         compression_type: object = None,
         flush_mode: Any = None,
-        input_buffer_size: TensorLike | None = None,
-        output_buffer_size: TensorLike | None = None,
-        window_bits: TensorLike | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
         compression_level: int | None = None,
         compression_method: Any = None,
-        mem_level: TensorLike | None = None,
+        mem_level: int | None = None,
         compression_strategy: Any = None,
     ):
         self.compression_type = self.get_compression_type_string(compression_type)
@@ -84,7 +84,7 @@ class TFRecordWriter:
             )
         return self._file
 
-    def write(self, record: TensorLike) -> None:
+    def write(self, record: str | bytes) -> None:
         """One more record; TypeError for what is no bytes."""
         if isinstance(record, str):
             record = record.encode()
@@ -119,7 +119,7 @@ class TFRecordWriter:
 class DatasetWriter:
     """Writes the elements of a dataset of string scalars to a TFRecord file."""
 
-    def __init__(self, filename: TensorLike, compression_type: object = None):
+    def __init__(self, filename: PathLike, compression_type: object = None):
         self._path = path_of(filename)
         self._kind = TFRecordOptions.get_compression_type_string(compression_type)
 

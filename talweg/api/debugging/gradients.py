@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
@@ -11,16 +11,16 @@ from talweg.doctor.gradient_check.check import GradientCheck, check
 from talweg.doctor.watch import GradientWatch
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 @export("check_gradients", "compat.v1.check_gradients")
 @as_it_is
 def check_gradients(
     f: Callable[..., Any],
-    args: TensorLike = (),
+    args: Sequence[Any] = (),
     *,
-    variables: TensorLike | None = None,
+    variables: Sequence[Any] | None = None,
     directions: int = 4,
     tolerance: float | None = None,
     near: float = 0.1,

@@ -136,7 +136,7 @@ def values_in_session(
     return ledger, arrays, found
 
 
-def _name_of(leaf: Any, name: str) -> str:
+def _name_of(leaf: object, name: str) -> str:
     own = leaf.name if isinstance(leaf, Tensor) or hasattr(leaf, "handle") else None
     return str(own).split(":")[0] if own else name
 

@@ -115,7 +115,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
 @asserting
 @of_shapes
 def assert_type(
-    tensor: Any, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
     """TypeError unless `tensor` has the dtype `tf_type`.
 

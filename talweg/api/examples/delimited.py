@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def decode_csv_v1(
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",
-    select_cols: TensorLike | None = None,
+    select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
     """`tf.io.decode_csv`, with the arguments in the order of TensorFlow 1."""
     return decode_csv(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols)

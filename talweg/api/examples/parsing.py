@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.prims.io import examples as prims
 from talweg.prims.io.examples import FIXED, SEQUENCE, VALUES
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike
+
 
 SINGLE, BATCH, STEPS = "single", "batch", "steps"
 
@@ -183,14 +187,14 @@ class Wanted:
         place = self._add((SEQUENCE, name, dtype, dims), convert_to_tensor(given, dtype))
         return lambda found: found[place]
 
-    def _values(self, name: str, dtype: Any) -> int:
+    def _values(self, name: str, dtype: DTypeLike) -> int:
         """Where all values of a feature are in the results, followed by their numbers."""
         key = (name, dtype_of(name, dtype))
         if key not in self.places:
             self.places[key] = self._add((VALUES, *key, ()), results=2)
         return self.places[key]
 
-    def _sparse(self, values: Any, counts: Any) -> SparseTensor:
+    def _sparse(self, values: Tensor, counts: Any) -> SparseTensor:
         if self.form == SINGLE:
             return SparseTensor(range_(counts[0])[:, None], values, counts)
         owners, places = rows_of(counts)
@@ -260,7 +264,7 @@ def _kind(feature: Any) -> int:
     return 0 if isinstance(feature, (described.VarLenFeature, described.SparseFeature)) else 1
 
 
-def in_equal_rows(values: Any, length: int) -> Any:
+def in_equal_rows(values: Tensor, length: int) -> Any:
     """Values in rows of one length: one more axis, or one more partition over others."""
     if isinstance(values, RaggedTensor):
         return RaggedTensor.from_uniform_row_length(values, length)
@@ -298,14 +302,14 @@ def rows_of(lengths: Any) -> tuple[Any, Any]:
     return owners, places
 
 
-def dtype_of(name: str, dtype: Any) -> Any:
+def dtype_of(name: str, dtype: DTypeLike) -> Any:
     found = as_dtype(dtype)
     if found not in (float32, int64, string):
         raise invalid("TW102", f"feature {name!r}: dtype {found.name}", "float32, int64 or string")
     return found
 
 
-def dims_of(name: str, shape: Any) -> tuple:
+def dims_of(name: str, shape: ShapeLike) -> tuple:
     """The shape of a feature, which has to be known."""
     found = TensorShape(shape.numpy().tolist() if isinstance(shape, Tensor) else shape)
     if not found.is_fully_defined():

@@ -31,6 +31,7 @@ from talweg.prims.io.examples import FIXED, VALUES
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 @export(
@@ -156,7 +157,7 @@ def _sparse(values: object, counts: object, steps: int) -> SparseTensor:
     return SparseTensor(stack([records, numbers, place], axis=1), values, stack(sizes))
 
 
-def _rows(feature: Any, values: Any, counts: Any, steps: int) -> Any:
+def _rows(feature: Any, values: Tensor, counts: Any, steps: int) -> Any:
     splits = as_dtype(feature.row_splits_dtype)
     if feature.partitions:
         sizes = [part.length for part in feature.partitions]

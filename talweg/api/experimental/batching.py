@@ -40,7 +40,7 @@ def nondifferentiable_batch_function(
         traced = look_up("function")(fn, autograph=autograph)
 
         @functools.wraps(fn)
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> Any:
             return _without_gradient(functools.partial(_run, traced, max_batch_size), args)
 
         return call
@@ -63,7 +63,7 @@ def _run(function: Callable[..., Any], most: int, args: list) -> Any:
 def _without_gradient(run: Callable[[list], Any], args: tuple) -> Any:
     """`run(args)`; LookupError where a gradient is asked."""
 
-    def refuse(*cotangents: Tensor, **more: Any) -> Any:
+    def refuse(*cotangents: Tensor, **more: object) -> Any:
         raise LookupError(
             "gradient registry has no entry for: BatchFunction; the function was made by "
             "tf.nondifferentiable_batch_function  [TW304]"

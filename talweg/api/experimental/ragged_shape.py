@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.experimental.ragged_shape_functions import teach
@@ -14,6 +14,9 @@ from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.extension import ExtensionType
 from talweg.eager.ragged import RaggedTensor
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
 
 
 @export("experimental.DynamicRaggedShape")
@@ -57,7 +60,7 @@ class DynamicRaggedShape(ExtensionType):
     # -- ways to make one
 
     @classmethod
-    def from_tensor(cls, t: Any, dtype: Any = None) -> DynamicRaggedShape:
+    def from_tensor(cls, t: Tensor, dtype: DTypeLike | None = None) -> DynamicRaggedShape:
         """The shape of a ragged or dense tensor."""
         parts = []
         x = t if isinstance(t, RaggedTensor) else tensor(t)
@@ -69,7 +72,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @classmethod
     def from_row_partitions(
-        cls, row_partitions: Sequence[RowPartition], dtype: Any = None
+        cls, row_partitions: Sequence[RowPartition], dtype: DTypeLike | None = None
     ) -> DynamicRaggedShape:
         """The shape of these partitions over scalars; ValueError without one."""
         if not row_partitions:
@@ -79,7 +82,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @classmethod
     def from_lengths(
-        cls, lengths: Sequence[Any], num_row_partitions: int | None = None, dtype: Any = int64
+        cls, lengths: Sequence[Any], num_row_partitions: int | None = None, dtype: DTypeLike = int64
     ) -> DynamicRaggedShape:
         """The shape of axes whose sizes are numbers, or tuples with the length of each row.
 
@@ -172,7 +175,7 @@ class DynamicRaggedShape(ExtensionType):
         sizes = [None] * (self.inner_rank or 0) if inner is None else inner.tolist()
         return found + sizes[1:] if found else sizes
 
-    def with_dtype(self, dtype: Any) -> DynamicRaggedShape:
+    def with_dtype(self, dtype: DTypeLike) -> DynamicRaggedShape:
         """The same shape in another dtype."""
         return DynamicRaggedShape(self._partitions, self._inner, dtype)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.asked import ask_first
 from talweg.api.export import look_up
 from talweg.core.dtypes import int64
 from talweg.core.errors import value_error
 from talweg.eager.tensor import array_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike
 
 
 class AxisLengths:
@@ -102,7 +105,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     return kind.from_lengths(sizes, min(parts, max(rank - 1, 0)), shapes[0].dtype)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
     """The flat values of a tensor in another shape."""
     return shape.over(getattr(tensor, "flat_values", tensor))
 
@@ -110,7 +113,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
 def _filled(function: str) -> Callable[..., Any]:
     """`tf.zeros` or `tf.ones` of a ragged shape."""
 
-    def fill(shape: Any, *args: Any, **kwargs: Any) -> Any:
+    def fill(shape: ShapeLike, *args: object, **kwargs: object) -> Any:
         return shape.over(look_up(function)(shape.inner_shape, *args, **kwargs))
 
     return fill
@@ -141,7 +144,7 @@ def teach(kind: type) -> None:
 def _question(
     kind: type, function: Callable[..., Any], original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    def asking(*args: Any, **kwargs: Any) -> Any:
+    def asking(*args: object, **kwargs: object) -> Any:
         for value in (*args, *kwargs.values()):
             if isinstance(value, kind):
                 return function(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.extension import ExtensionType
 from talweg.graph.symbol import Symbol, constant_of
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+
 
 _SECRET = object()
 
@@ -70,7 +74,11 @@ class RowPartition(ExtensionType):
 
     @classmethod
     def from_row_splits(
-        cls, row_splits: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+        cls,
+        row_splits: Any,
+        validate: bool = True,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """The rows that end at `row_splits`, of which the first is 0."""
         splits = _integers(row_splits, dtype, dtype_hint, "row_splits")
@@ -83,7 +91,11 @@ class RowPartition(ExtensionType):
 
     @classmethod
     def from_row_lengths(
-        cls, row_lengths: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+        cls,
+        row_lengths: Any,
+        validate: bool = True,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """Rows of these lengths."""
         lengths = _integers(row_lengths, dtype, dtype_hint, "row_lengths")
@@ -98,8 +110,8 @@ class RowPartition(ExtensionType):
         row_starts: Any,
         nvals: Any,
         validate: bool = True,
-        dtype: Any = None,
-        dtype_hint: Any = None,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """Rows that begin at `row_starts`, of `nvals` values."""
         starts = _integers(row_starts, dtype, dtype_hint, "row_starts")
@@ -108,7 +120,11 @@ class RowPartition(ExtensionType):
 
     @classmethod
     def from_row_limits(
-        cls, row_limits: Any, validate: bool = True, dtype: Any = None, dtype_hint: Any = None
+        cls,
+        row_limits: Any,
+        validate: bool = True,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """Rows that end before `row_limits`."""
         limits = _integers(row_limits, dtype, dtype_hint, "row_limits")
@@ -121,8 +137,8 @@ class RowPartition(ExtensionType):
         value_rowids: Any,
         nrows: Any = None,
         validate: bool = True,
-        dtype: Any = None,
-        dtype_hint: Any = None,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """For each value the number of its row, in order; by default rows up to the last."""
         ids = _integers(value_rowids, dtype, dtype_hint, "value_rowids")
@@ -144,8 +160,8 @@ class RowPartition(ExtensionType):
         nvals: Any = None,
         nrows: Any = None,
         validate: bool = True,
-        dtype: Any = None,
-        dtype_hint: Any = None,
+        dtype: DTypeLike | None = None,
+        dtype_hint: DTypeLike | None = None,
     ) -> RowPartition:
         """Rows of one length: `nrows` of them, or as many as `nvals` values make."""
         if nvals is None and nrows is None:
@@ -231,7 +247,7 @@ class RowPartition(ExtensionType):
         """The length of all rows as a number, if it is one by construction."""
         return self._uniform
 
-    def with_dtype(self, dtype: Any) -> RowPartition:
+    def with_dtype(self, dtype: DTypeLike) -> RowPartition:
         """The same rows, with splits of another dtype."""
         splits = look_up("cast")(self._splits, dtype)
         return RowPartition._of(splits, self._uniform, self._count)

@@ -117,7 +117,7 @@ def adjust_saturation(
     return convert_image_dtype(hsv_to_rgb(stack([hue, scaled, value], axis=-1)), dtype)
 
 
-def _colours(x: Any, function: str) -> Any:
+def _colours(x: Tensor, function: str) -> Any:
     if x.ndim < 3 or differ(x.dims[-1], 3):
         raise invalid("TW204", f"{function}: images have shape {x.dims}", "[..., rows, columns, 3]")
     return x

@@ -178,7 +178,7 @@ def draw_bounding_boxes(
         return identity(x)
 
 
-def _colour_table(colors: object, x: Any) -> Any:
+def _colour_table(colors: object, x: Tensor) -> Any:
     channels = x.dims[-1]
     given = None if colors is None else tensor(colors, float32)
     if given is None or given.ndim != 2 or not given.dims[0]:

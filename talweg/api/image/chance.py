@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @export("image.random_brightness")
-def random_brightness(image: Any, max_delta: Any, seed: object = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: Any, seed: object = None) -> Tensor:
     """Images with a number of [-max_delta, max_delta) added; ValueError for a negative one."""
     check_delta(max_delta)
     return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
@@ -48,7 +48,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: Any, seed: Any) ->
 
 @export("image.random_contrast")
 def random_contrast(
-    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: int | None = None
 ) -> Tensor:
     """Images whose contrast is multiplied by a number of [lower, upper).
 
@@ -68,7 +68,7 @@ def stateless_random_contrast(
 
 
 @export("image.random_hue")
-def random_hue(image: Any, max_delta: Any, seed: object = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: Any, seed: object = None) -> Tensor:
     """Images whose hue is turned by a number of [-max_delta, max_delta).
 
     ValueError unless 0 <= max_delta <= 0.5.
@@ -78,7 +78,7 @@ def random_hue(image: Any, max_delta: Any, seed: object = None) -> Tensor:
 
 
 @export("image.stateless_random_hue")
-def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
+def stateless_random_hue(image: TensorLike, max_delta: Any, seed: Any) -> Tensor:
     """`random_hue` by a seed, a pair of integers."""
     check_delta(max_delta, 0.5)
     return adjust_hue(image, stateless_uniform([], seed, -max_delta, max_delta))
@@ -86,7 +86,7 @@ def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
 
 @export("image.random_saturation")
 def random_saturation(
-    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: TensorLike | None = None
+    image: TensorLike, lower: TensorLike, upper: TensorLike, seed: int | None = None
 ) -> Tensor:
     """Images whose saturation is multiplied by a number of [lower, upper).
 
@@ -119,7 +119,7 @@ def random_jpeg_quality(
     image: TensorLike,
     min_jpeg_quality: TensorLike,
     max_jpeg_quality: TensorLike,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
 ) -> Any:
     """An image as it is after a JPEG file of a quality drawn from [min, max).
 
@@ -141,7 +141,7 @@ def stateless_random_jpeg_quality(
 
 @export("image.random_crop")
 def random_crop(
-    value: TensorLike, size: TensorLike, seed: TensorLike | None = None, name: str | None = None
+    value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
     """A block of `size` of a tensor, anywhere in it; InvalidArgumentError if that is too large.
 

@@ -91,7 +91,7 @@ def stateless_sample_distorted_bounding_box(
 def _drawn(
     stream: Any,
     image_size: object,
-    boxes: Any,
+    boxes: TensorLike,
     covered: Any,
     shapes: Any,
     areas: Any,

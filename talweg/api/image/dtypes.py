@@ -44,7 +44,7 @@ def convert_image_dtype(
     return fit(x * (dtype.max + 0.5), dtype)  # so that 1.0 is the largest, and intervals are equal
 
 
-def _between_integers(x: Any, dtype: Any, saturate: bool) -> Any:
+def _between_integers(x: Tensor, dtype: DTypeLike, saturate: bool) -> Any:
     own, wanted = int(x.dtype.max), int(dtype.max)
     if own > wanted:
         scaled = x // ((own + 1) // (wanted + 1))

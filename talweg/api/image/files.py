@@ -198,7 +198,7 @@ _UNITS = {"in": 1.0, "cm": 2.54}
 
 @export("io.encode_jpeg", "image.encode_jpeg")
 def encode_jpeg(
-    image: Any,
+    image: TensorLike,
     format: str = "",
     quality: int = 95,
     progressive: bool = False,

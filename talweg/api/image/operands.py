@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.shapes import shape
 from talweg.core.dims import same
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 
 def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
@@ -26,7 +29,7 @@ def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
     return x
 
 
-def sizes(x: Any) -> list:
+def sizes(x: Tensor) -> list:
     """The dimensions of a tensor, ints where they are known and scalar tensors where not."""
     return [size if type(size) is int else shape(x)[axis] for axis, size in enumerate(x.dims)]
 

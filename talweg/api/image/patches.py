@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _patches(
-    function: str, x: Any, window: tuple, strides: tuple, dilation: tuple, padding: object
+    function: str, x: Tensor, window: tuple, strides: tuple, dilation: tuple, padding: object
 ) -> Any:
     ndim = len(window)
     if x.ndim != ndim + 2:

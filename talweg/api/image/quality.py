@@ -146,7 +146,7 @@ class _Window:
         window = np.outer(weights, weights)
         self.weights = (window / window.sum()).astype(np.float32)
 
-    def mean(self, x: Any) -> Any:
+    def mean(self, x: Tensor) -> Any:
         """Means under the window, at each place where it is inside."""
         height, width, channels = x.dims[-3:]
         if below(height, self.size) or below(width, self.size):
@@ -161,7 +161,7 @@ class _Window:
         found = depthwise_conv2d(flat, filters, [1, 1, 1, 1], "VALID")
         return reshape(found, [*sizes(x)[:-3], *sizes(found)[1:]])
 
-    def compare(self, x: Any, y: Any, largest: Any) -> tuple[Any, Any]:
+    def compare(self, x: Tensor, y: Tensor, largest: Any) -> tuple[Any, Any]:
         """Likeness of means; of contrast and structure."""
         if not x.shape.is_compatible_with(y.shape):
             raise value_error("TW204", f"Shapes {x.dims} and {y.dims} are incompatible")

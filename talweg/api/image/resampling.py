@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from talweg.api.array.gathering import gather
 from talweg.api.linalg.einsum import einsum
 from talweg.eager.convert import convert_to_tensor
 
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
+
+
 EQUATIONS = {1: "rh,bhwc->brwc", 2: "sw,bhwc->bhsc"}
 FEWER = 6  # times as many old pixels as taps make sums of taps faster than a product
 
 
-def resample(x: Any, axis: int, matrix: np.ndarray) -> Any:
+def resample(x: Tensor, axis: int, matrix: np.ndarray) -> Any:
     """Images x [batch, rows, columns, channels] times `matrix` [new, old] along axis 1 or 2.
 
     Where few weights of a row differ from 0, each of these taps is a gather of its own: compiled,

@@ -79,7 +79,7 @@ def resize(
     return result
 
 
-def _of_any_size(x: Any, size: object, method: str, preserve: bool, antialias: bool) -> Any:
+def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias: bool) -> Any:
     """`resize`, kept whole in graphs that do not know the size of the images."""
     single = x.ndim == 3
     x = expand_dims(x, 0) if single else x
@@ -118,7 +118,7 @@ def _size(size: Any) -> tuple[int, int]:
     return rows, columns
 
 
-def _resized(x: Any, old: tuple, new: tuple, method: str, antialias: bool) -> Any:
+def _resized(x: Tensor, old: tuple, new: tuple, method: str, antialias: bool) -> Any:
     if method == "nearest":
         for axis in (0, 1):
             if old[axis] != new[axis]:

@@ -15,7 +15,7 @@ from talweg.core.errors import compose
 from talweg.core.system_errors import from_system
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.annotations import PathLike
 
 
 DRIVE = re.compile(r"/[A-Za-z]:")
@@ -41,7 +41,7 @@ def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
 
 
 @export("io.gfile.exists")
-def exists(path: Any) -> bool:
+def exists(path: PathLike) -> bool:
     """Whether there is a file or folder at `path`."""
     return os.path.exists(path_of(path))
 
@@ -76,7 +76,7 @@ def makedirs(path: PathLike) -> None:
 
 
 @export("io.gfile.remove")
-def remove(path: Any) -> None:
+def remove(path: PathLike) -> None:
     """Delete a file; NotFoundError if there is none."""
     carry_out(os.remove, path_of(path))
 
@@ -108,7 +108,7 @@ def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
 
 
 @export("io.gfile.glob")
-def glob(pattern: TensorLike) -> list[str]:
+def glob(pattern: PathLike) -> list[str]:
     """The files and folders that fit a pattern (or one of several), in order."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [found for each in patterns for found in sorted(globbing.glob(path_of(each)))]
@@ -189,7 +189,7 @@ class GFile:
 
     _file: Any = None
 
-    def __init__(self, name: Any, mode: str = "r"):
+    def __init__(self, name: str | None, mode: str = "r"):
         if mode.replace("b", "") not in ("r", "w", "a", "r+", "w+", "a+"):
             text = compose("TW207", f"mode {mode!r} of a file", "r, w, a, r+, w+ or a+, and b")
             raise errors.InvalidArgumentError(None, None, text)
@@ -310,7 +310,7 @@ def walk_v1(top: PathLike, in_order: bool = True) -> Iterable[tuple]:
 
 
 @export("compat.v1.gfile.Exists")
-def exists_v1(filename: TensorLike) -> bool:
+def exists_v1(filename: PathLike) -> bool:
     """As `tf.io.gfile.exists`."""
     return exists(filename)
 
@@ -340,7 +340,7 @@ def makedirs_v1(dirname: PathLike) -> None:
 
 
 @export("compat.v1.gfile.Remove")
-def remove_v1(filename: TensorLike) -> None:
+def remove_v1(filename: PathLike) -> None:
     """As `tf.io.gfile.remove`."""
     remove(filename)
 
@@ -352,12 +352,12 @@ def rmtree_v1(dirname: PathLike) -> None:
 
 
 @export("compat.v1.gfile.Glob")
-def glob_v1(filename: TensorLike) -> list[str]:
+def glob_v1(filename: PathLike) -> list[str]:
     """As `tf.io.gfile.glob`."""
     return glob(filename)
 
 
 @export("compat.v1.gfile.Stat")
-def stat_v1(filename: TensorLike) -> FileStatistics:
+def stat_v1(filename: PathLike) -> FileStatistics:
     """As `tf.io.gfile.stat`."""
     return stat(filename)

@@ -167,7 +167,7 @@ def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, fo
     return results
 
 
-def _values(message: Any, field: Any) -> list:
+def _values(message: str, field: Any) -> list:
     value = getattr(message, field.name)
     if field.is_repeated:
         found = list(value)

@@ -13,13 +13,14 @@ from talweg.api.tensors import convert_to_tensor
 from talweg.core.errors import value_error
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
     from talweg.core.value import Tensor
     from talweg.execute.llvm.vector_math.builder import VectorValue
 
 CGState = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 
 
-def _dot(x: Any, y: Tensor) -> Any:
+def _dot(x: Tensor, y: Tensor) -> Any:
     """The inner products of vectors, [...]."""
     left = look_up("math.conj")(x) if x.dtype.is_complex else x
     return look_up("reduce_sum")(left * y, axis=-1)
@@ -28,9 +29,9 @@ def _dot(x: Any, y: Tensor) -> Any:
 @export("linalg.experimental.conjugate_gradient")
 def conjugate_gradient(
     operator: Any,
-    rhs: Any,
+    rhs: TensorLike,
     preconditioner: Any = None,
-    x: Any = None,
+    x: TensorLike | None = None,
     tol: float = 1e-05,
     max_iter: int = 20,
     name: str = "conjugate_gradient",
@@ -74,7 +75,7 @@ def conjugate_gradient(
         left = look_up("reduce_any")(length(r, axis=-1) > limit)
         return look_up("logical_and")(i < most, left)
 
-    def step(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> CGState:
+    def step(i: Any, x: Tensor, r: Any, p: Any, gamma: Any) -> CGState:
         z = operator.matvec(p)
         alpha = gamma / _dot(p, z)
         x = x + alpha[..., None] * p

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.prims.contract import matmul
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.linalg.diagonal import matrix_diag_part
 from talweg.prims.reduce import reduce_sum
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 
 Labels = tuple  # of hashable labels, one for each axis
 MOST_PROGRAMS = 1024  # how many programs a caller keeps by its own, quicker key
@@ -43,7 +47,9 @@ class ContractionProgram:
         self.steps: list[tuple[Callable[..., Any], tuple, dict]] = []
         self.count = count
 
-    def emit(self, prim: Any, *terms: Term, labels: Labels, dims: tuple, **params: Any) -> Term:
+    def emit(
+        self, prim: Primitive, *terms: Term, labels: Labels, dims: tuple, **params: object
+    ) -> Term:
         """Append an application; the term it makes."""
         self.steps.append((prim, tuple(term.place for term in terms), params))
         self.count += 1

@@ -26,7 +26,7 @@ MULTIPLIED = NUMERIC - {int8, int16}
 
 
 @export("einsum", "linalg.einsum")
-def einsum(equation: str, *inputs: Any, **kwargs: object) -> Tensor:
+def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
     r"""The sum of products that the equation says, over every label its output does not name.
 
     equation: labels of the axes of each operand, separated by commas, then `->` and those of the
@@ -171,7 +171,9 @@ def _expand(equation: str, labels: tuple, output: tuple, values: list) -> tuple[
     return tuple(expanded), output
 
 
-def _wrong_rank(equation: str, position: int, rank: int, value: Any, least: str = "") -> Exception:
+def _wrong_rank(
+    equation: str, position: int, rank: int, value: Tensor, least: str = ""
+) -> Exception:
     return invalid(
         "TW203",
         f"einsum: operand {position} of {equation!r} has shape {value.dims}",

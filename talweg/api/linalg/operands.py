@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.api.arguments import tensor
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def pair(a: object, b: object) -> tuple[Tensor, Tensor]:
@@ -15,7 +18,7 @@ def pair(a: object, b: object) -> tuple[Tensor, Tensor]:
     return a, tensor(b, hint=a.dtype)
 
 
-def matching(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def matching(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; what is no tensor takes the other's dtype if it can."""
     hint = b.dtype if is_tensor_like(b) and not is_tensor_like(a) else None
     a = tensor(a, hint=hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.api.lookup.initializers import TableInitializer
@@ -11,6 +11,10 @@ from talweg.api.lookup.vocabulary import StaticVocabularyTable
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, string
 from talweg.core.errors import type_error, value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.value import Tensor
 
 
 class HasherSpec(NamedTuple):
@@ -56,7 +60,7 @@ class DatasetInitializer(TableInitializer):
             return [(_item(key), _item(value)) for key, value in self._dataset.as_numpy_iterator()]
 
 
-def _item(x: Any) -> Any:
+def _item(x: Tensor) -> Any:
     return x if isinstance(x, bytes) else x.item()
 
 
@@ -65,9 +69,9 @@ def table_from_dataset(
     dataset: Any = None,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
-    default_value: Any = None,
+    default_value: TensorLike | None = None,
     hasher_spec: HasherSpec = FAST_HASH,
-    key_dtype: Any = string,
+    key_dtype: DTypeLike = string,
     name: str | None = None,
 ) -> LookupInterface:
     """A table of the pairs (key, id) of a dataset.
@@ -100,9 +104,9 @@ def index_table_from_dataset(
     dataset: Any = None,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
-    default_value: Any = -1,
+    default_value: TensorLike = -1,
     hasher_spec: HasherSpec = FAST_HASH,
-    key_dtype: Any = string,
+    key_dtype: DTypeLike = string,
     name: str | None = None,
 ) -> LookupInterface:
     """A table of the elements of a dataset of keys, each with its place in the dataset as its id.

@@ -20,9 +20,10 @@ from talweg.eager.composite import SparseTensor
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, TensorLike
+    from talweg.core.value import Tensor
 
 
-def _with_flat(x: Any, values: Any) -> Any:
+def _with_flat(x: Any, values: Tensor) -> Any:
     """The elements of a tensor, sparse or ragged one replaced."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(values)
@@ -181,6 +182,6 @@ class DenseHashTable(MutableHashTable):
         return self.remove(keys)
 
 
-def _item(x: Any) -> Any:
+def _item(x: Tensor) -> Any:
     """The element of an eager tensor."""
     return np.asarray(x.numpy(), object).item()

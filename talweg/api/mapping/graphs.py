@@ -82,7 +82,7 @@ class Slices:
         return structure.pack(self.structure, parts)
 
 
-def _size_of(leaf: Any) -> Any:
+def _size_of(leaf: object) -> Any:
     """The first dimension as an int32 tensor."""
     if hasattr(leaf, "ragged_rank"):
         return arithmetic.cast(leaf.nrows(), dtype=int32)
@@ -142,7 +142,7 @@ class TensorRows:
         element_shape = None if shape is None else TensorShape(shape)
         self.arrays = [TensorArray(dtype, size, infer_shape=infer, element_shape=element_shape)]
 
-    def write(self, arrays: list, index: Any, value: Any) -> list:
+    def write(self, arrays: list, index: Any, value: Tensor) -> list:
         """The arrays with one more result."""
         value = tensor(value, hint=self.dtype)
         if value.dtype is not self.dtype:
@@ -169,7 +169,7 @@ class RaggedRows:
         for _ in range(self.rank):
             self.arrays.append(TensorArray(self.splits_dtype, size, infer_shape=False))
 
-    def write(self, arrays: list, index: Any, value: Any) -> list:
+    def write(self, arrays: list, index: Any, value: Tensor) -> list:
         """The arrays with one more result."""
         if not hasattr(value, "ragged_rank"):
             return [arrays[0].write(index, tensor(value, hint=self.dtype)), *arrays[1:]]

@@ -44,7 +44,7 @@ NO_TENSOR = (type(None), Operation)
 def in_tensors(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn` with values of variables, and dense gradients, where it gives variables and slices."""
 
-    def value_of(leaf: Any) -> Any:
+    def value_of(leaf: object) -> Any:
         if isinstance(leaf, IndexedSlices):
             return densify(leaf)
         return leaf.value() if hasattr(leaf, "handle_read") else leaf
@@ -108,7 +108,7 @@ def _in_graph(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
     return structure.pack(template, [row.result(own) for row, own in zip(rows, found)])
 
 
-def _rows_for(leaf: Any, size: object) -> Any:
+def _rows_for(leaf: object, size: object) -> Any:
     """Where results like `leaf` are collected."""
     if isinstance(leaf, NO_TENSOR):
         return NoRows()
@@ -129,7 +129,7 @@ class NoRows:
 
     arrays: tuple = ()
 
-    def write(self, arrays: list, index: TensorLike, value: Any) -> list:
+    def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
         """Nothing."""
         return []
 
@@ -144,7 +144,7 @@ class SparseRows:
     def __init__(self, size: object, dtype: Any):
         self.arrays = [TensorArray(kind, size, infer_shape=False) for kind in (int64, dtype, int64)]
 
-    def write(self, arrays: list, index: TensorLike, value: Any) -> list:
+    def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
         """The arrays with one more result."""
         own = value.indices, value.values, value.dense_shape
         return [array.write(index, part) for array, part in zip(arrays, own)]

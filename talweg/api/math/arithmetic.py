@@ -29,7 +29,7 @@ TRUNCATED = frozenset({int32, int64, float32, float64})  # TensorFlow's truncate
 
 
 @export("math.add", "add")
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x + y, broadcast; strings are joined.
 
     x, y: tensors of one numeric dtype, or what converts to one.  InvalidArgumentError if the dtypes
@@ -226,7 +226,7 @@ def absolute(x: TensorLike, name: str | None = None) -> Tensor:
     return keeping_zeros(_absolute, x)
 
 
-def _absolute(x: Any) -> Any:
+def _absolute(x: Tensor) -> Any:
     return complex.complex_abs(x) if x.dtype in COMPLEX else arithmetic.abs_(x)
 
 
@@ -243,7 +243,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
     return keeping_zeros(_sign, x)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Tensor) -> Any:
     return complex.direction(x) if x.dtype in COMPLEX else arithmetic.sign(x)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.errors import type_error
 from talweg.core.value import Tensor
@@ -11,8 +11,11 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching, matching_tensors
 from talweg.eager.tensor import EagerTensor
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def elementwise(function: Callable[[Any], Any], x: Any) -> Any:
+
+def elementwise(function: Callable[[Any], Any], x: TensorLike) -> Any:
     """`function` of `x` as a tensor."""
     return function(x if type(x) is EagerTensor else convert_to_tensor(x))
 

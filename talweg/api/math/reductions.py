@@ -192,7 +192,7 @@ def reduce_logsumexp(
     return _reduce(reduce.logsumexp, input_tensor, axis, keepdims, "reduce_logsumexp")
 
 
-def _truth(x: Any) -> Tensor:
+def _truth(x: TensorLike) -> Tensor:
     return tensor(x, None if is_tensor_like(x) else bool_)
 
 
@@ -411,7 +411,7 @@ PLACES = {"argmax": (int16, uint16, int32, int64), "argmin": (int32, int64)}
 
 
 def _place(
-    prim: Primitive, x: Any, axis: TensorLike | None, output_type: object, function: str
+    prim: Primitive, x: TensorLike, axis: AxisLike | None, output_type: object, function: str
 ) -> Any:
     x, dtype = tensor(x), as_dtype(output_type)
     if dtype not in PLACES[function]:

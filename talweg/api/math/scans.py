@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
 
-def _scan(prim: Primitive, x: object, axis: TensorLike, exclusive: bool, reverse: bool) -> Any:
+def _scan(prim: Primitive, x: object, axis: AxisLike, exclusive: bool, reverse: bool) -> Any:
     x = tensor(x)
     if type(axis) is not int:
         axis = _one_axis(axis, prim.name)
@@ -29,7 +29,7 @@ def _scan(prim: Primitive, x: object, axis: TensorLike, exclusive: bool, reverse
     return prim(x, axis=place, exclusive=exclusive, reverse=flag(reverse, prim.name, "reverse"))
 
 
-def _one_axis(axis: TensorLike, function: str) -> int:
+def _one_axis(axis: AxisLike, function: str) -> int:
     array = np.asarray(convert_to_tensor(axis)._array)  # type: ignore[attr-defined]
     if array.dtype.kind not in "iu":
         raise type_error("TW104", f"{function}: axis={axis!r} is no integer", "an integer")

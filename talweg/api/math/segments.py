@@ -121,7 +121,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     return guarded.div_no_nan(total, _counts(ids, _rank(data, ids), count, data.dtype))
 
 
-def _sorted_extreme(prim: Any, data: Any, segment_ids: Any) -> Any:
+def _sorted_extreme(prim: Primitive, data: TensorLike, segment_ids: TensorLike) -> Any:
     data, ids, count = _sorted_operands(data, segment_ids, prim.name)
     result = prim(data, ids, count=count.size)
     filled = arithmetic.greater(_counts(ids, _rank(data, ids), count, int64), 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from talweg.api.export import look_up
 from talweg.core.errors import value_error
@@ -38,7 +37,7 @@ def get_name(cls: type) -> str:
     raise value_error("TW104", f"TypeSpec {cls.__module__}.{cls.__name__} has not been registered.")
 
 
-def lookup(name: Any) -> type:
+def lookup(name: str) -> type:
     """The class of specs that has a name; ValueError if none has."""
     if isinstance(name, str) and name.removeprefix("tf.") in NAMES and name.startswith("tf."):
         return look_up(name.removeprefix("tf."))

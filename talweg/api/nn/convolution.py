@@ -49,7 +49,7 @@ def _convolve(
     check_input_rank(w, ndim, function, "filters")
     depth = w.dims[-2]
 
-    def run(x: Any) -> Any:
+    def run(x: Tensor) -> Any:
         x = channels_last(x, first)
         check_windows_fit(function, x.dims[1:-1], w.dims[:-2], padding, dilation)
         # How many times the filters fit; if they do not, the primitive says what is wrong.
@@ -247,7 +247,7 @@ def _depthwise_geometry(
     }, first
 
 
-def _check_floating(function: str, x: Any) -> None:
+def _check_floating(function: str, x: Tensor) -> None:
     if not x.dtype.is_floating:
         raise invalid("TW102", f"{function}: input has dtype {x.dtype.name}", "a floating dtype")
 
@@ -289,7 +289,7 @@ def depthwise_conv2d(
     return channels_back(prims.convolution(x, _beside(w), groups=w.dims[2], **params), first)
 
 
-def _beside(w: Any) -> Any:
+def _beside(w: Tensor) -> Any:
     """Depthwise filters [h, w, in, multiplier] as grouped ones [h, w, 1, in * multiplier]."""
     return reshape(w, shape=(*w.dims[:2], 1, w.dims[2] * w.dims[3]))
 

@@ -67,7 +67,7 @@ def _shifted(alpha: Any, places: int) -> Any:
 
 
 def _log_probability(
-    labels: Any, scores: Any, label_length: object, score_length: object, blank: int
+    labels: TensorLike, scores: TensorLike, label_length: object, score_length: object, blank: int
 ):
     """log p of `labels` [batch, n] under log probabilities `scores` [time, batch, classes]."""
     batch, count = labels.dims

@@ -12,7 +12,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.trace.kept_operations import keep
 
 
-def _refuse(**kwargs: Any) -> Any:
+def _refuse(**kwargs: object) -> Any:
     raise UnimplementedError(
         None,
         None,
@@ -21,7 +21,7 @@ def _refuse(**kwargs: Any) -> Any:
 
 
 @export("raw_ops.CudnnRNNV3")
-def cudnn_rnn(*args: Any, **kwargs: Any) -> Any:
+def cudnn_rnn(*args: object, **kwargs: object) -> Any:
     """UnimplementedError when it runs: this needs a GPU.
 
     In a graph it is an operation like others: Keras 2 traces its layers for GPUs, too.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.prims import arithmetic, layout, segment
 from talweg.prims.guarded import div_no_nan
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
 
 def _weights(sp_weights: Any, ids: Any, function: str) -> Any:
@@ -46,7 +49,7 @@ def _weights(sp_weights: Any, ids: Any, function: str) -> Any:
 
 @export("nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: Any,
     sp_weights: Any,
     combiner: str | None = None,
@@ -108,7 +111,7 @@ def _ids_by_row(ids: Any, function: str) -> tuple:
     return ids.values, layout.reshape(first, shape=(many,))
 
 
-def _may_have_zero(x: Any) -> bool:
+def _may_have_zero(x: Tensor) -> bool:
     return type(x) is not EagerTensor or not np.all(array_of(x))
 
 

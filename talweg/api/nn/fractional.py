@@ -83,7 +83,7 @@ def fractional_avg_pool(
 
 
 def _sequences(
-    function: str, value: Any, ratio: Any, pseudo_random: bool, seed: int
+    function: str, value: TensorLike, ratio: Any, pseudo_random: bool, seed: int
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """The tensor, and the borders of its windows on both spatial axes."""
     ratios = ratio if isinstance(ratio, (list, tuple)) else [ratio]
@@ -127,7 +127,7 @@ def _borders(
 
 
 def _spread(
-    x: Any, rows: np.ndarray, columns: np.ndarray, overlapping: bool, fill: float
+    x: Tensor, rows: np.ndarray, columns: np.ndarray, overlapping: bool, fill: float
 ) -> tuple[Any, tuple[int, int], list[np.ndarray]]:
     """(x with all windows side by side and of equal size, that size, the true sizes per axis).
 

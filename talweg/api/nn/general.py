@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
@@ -23,7 +24,7 @@ def conv(
     filter: TensorLike,  # noqa: A002
     strides: Any,
     padding: str,
-    explicit_paddings: Any = (),
+    explicit_paddings: Sequence[int] = (),
     data_format: str = "CHANNELS_LAST",
     dilations: Any = (),
     batch_dims: int = 1,
@@ -89,7 +90,7 @@ def conv2d_backprop_input_v2(
     strides: Any,
     padding: str,
     use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
+    explicit_paddings: Sequence[int] = (),
     data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
@@ -121,7 +122,7 @@ def conv2d_backprop_filter_v2(
     strides: Any,
     padding: str,
     use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
+    explicit_paddings: Sequence[int] = (),
     data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,

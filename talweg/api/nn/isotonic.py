@@ -16,6 +16,7 @@ from talweg.prims.arithmetic import cast, neg
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
+    from talweg.core.value import Tensor
 
 IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
 
@@ -71,7 +72,7 @@ def isotonic_regression(
     return found if decreasing else tuple(found)
 
 
-def _regressed(x: Any) -> tuple[Any, np.ndarray]:
+def _regressed(x: Tensor) -> tuple[Any, np.ndarray]:
     """The nearest sequences that do not rise, along the last axis, and their runs."""
     rows = array_of(x).reshape(-1, x.dims[-1]) if x.dims[-1] else np.zeros((0, 0))
     sizes = [_pools(row.astype(np.float64)) for row in rows]

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
 
 
-def precise(x: Any) -> Any:
+def precise(x: Tensor) -> Any:
     """`x`, 16-bit floats as float32."""
     return cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
-def _back(x: Any, dtype: object) -> Any:
+def _back(x: Tensor, dtype: object) -> Any:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
@@ -116,7 +116,7 @@ def _both(labels: object, logits: object, function: str) -> None:
         raise value_error("TW207", f"{function}: both labels and logits must be given")
 
 
-def _same_shapes(x: Any, y: Any, function: str, names: str) -> None:
+def _same_shapes(x: Tensor, y: Tensor, function: str, names: str) -> None:
     if dims_differ(x.dims, y.dims):
         raise value_error(
             "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
 
 
-def _mean(x: Any, axes: tuple) -> Any:
+def _mean(x: Tensor, axes: tuple) -> Any:
     """The mean over axes, which stay with size 1."""
     count = as_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype)
     total = reduce_sum(x, axes=axes, keepdims=True)
@@ -36,12 +36,12 @@ def _mean(x: Any, axes: tuple) -> Any:
     return total / (float(count) if type(count) is int else count)
 
 
-def _dropped(x: Any, axes: tuple, keepdims: bool) -> Any:
+def _dropped(x: Tensor, axes: tuple, keepdims: bool) -> Any:
     """`x` without `axes`, which have size 1, unless they are to be kept."""
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
 
-def _back(x: Any, dtype: object) -> Any:
+def _back(x: Tensor, dtype: object) -> Any:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 

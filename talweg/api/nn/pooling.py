@@ -115,7 +115,7 @@ def _not_along(axis: str, function: str) -> OpError:
     return UnimplementedError(None, None, compose("TW402", text))
 
 
-def _rank(function: str, x: Any) -> int:
+def _rank(function: str, x: Tensor) -> int:
     ndim = x.ndim - 2
     if ndim not in (1, 2, 3):
         raise value_error(
@@ -252,10 +252,10 @@ def avg_pool3d(
 
 @export("nn.pool")
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Any,
     pooling_type: str,
-    strides: Any = None,
+    strides: WindowLike | None = None,
     padding: WindowLike = "VALID",
     data_format: str | None = None,
     dilations: WindowLike | None = None,

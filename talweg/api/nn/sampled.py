@@ -41,7 +41,7 @@ def _hits(labels: object, sampled: object) -> Any:
 def compute_accidental_hits(
     true_classes: TensorLike,
     sampled_candidates: TensorLike,
-    num_true: TensorLike,
+    num_true: int,
     seed: int | None = None,
     name: str | None = None,
 ) -> AccidentalHits:
@@ -70,7 +70,7 @@ def compute_accidental_hits(
 
 def _logits(
     weights: object,
-    biases: Any,
+    biases: TensorLike,
     labels: object,
     inputs: list[Any],
     num_true: int,
@@ -105,13 +105,13 @@ def _logits(
 
 
 def _prepared(
-    labels: Any,
+    labels: TensorLike,
     inputs: object,
     num_sampled: object,
     num_classes: object,
     num_true: int,
     sampled_values: Any,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
 ) -> tuple[Any, Any, Any]:
     labels = cast(tensor(labels, hint=int64), dtype=int64)
     if labels.ndim == 1:
@@ -129,8 +129,8 @@ def nce_loss(
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
-    num_sampled: TensorLike,
-    num_classes: TensorLike,
+    num_sampled: int,
+    num_classes: int,
     num_true: int = 1,
     sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = False,
@@ -187,12 +187,12 @@ def sampled_softmax_loss(
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
-    num_sampled: TensorLike,
-    num_classes: TensorLike,
+    num_sampled: int,
+    num_classes: int,
     num_true: int = 1,
     sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = True,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str = "sampled_softmax_loss",
 ) -> Tensor:
     """The cross entropy of a softmax over the true and some sampled classes, for each example.
@@ -231,7 +231,7 @@ def _softmax(
     num_true: int,
     sampled_values: object,
     remove: bool,
-    seed: TensorLike | None,
+    seed: int | None,
     lookup: Any,
 ) -> Any:
     prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values, seed)
@@ -253,8 +253,8 @@ def nce_loss_v1(
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
-    num_sampled: TensorLike,
-    num_classes: TensorLike,
+    num_sampled: int,
+    num_classes: int,
     num_true: int = 1,
     sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = False,
@@ -282,14 +282,14 @@ def sampled_softmax_loss_v1(
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
-    num_sampled: TensorLike,
-    num_classes: TensorLike,
+    num_sampled: int,
+    num_classes: int,
     num_true: int = 1,
     sampled_values: TensorLike | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
-    seed: TensorLike | None = None,
+    seed: int | None = None,
 ) -> Any:
     """As `tf.nn.sampled_softmax_loss`; `partition_strategy` as in `nce_loss`."""
     return _softmax(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.core import dispatch
@@ -22,6 +22,10 @@ from talweg.core.errors import (
 )
 from talweg.eager.convert import is_tensor_like
 from talweg.prims.layout import reshape, transpose
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
+
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
@@ -203,7 +207,7 @@ def channels_last(x: Any, first: bool) -> Any:
     return transpose(x, perm=(0, *range(2, rank), 1))
 
 
-def channels_back(y: Any, first: bool) -> Any:
+def channels_back(y: Tensor, first: bool) -> Any:
     """The opposite of `channels_last`."""
     if not first:
         return y

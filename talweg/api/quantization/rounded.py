@@ -14,6 +14,7 @@ from talweg.core.errors import invalid
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
@@ -24,7 +25,7 @@ def _integers(signed: bool, bits: int, narrow: bool) -> tuple[int, int]:
     return -(2 ** (bits - 1)) + narrow, 2 ** (bits - 1) - 1
 
 
-def _beside(x: Any, number: object, axis: int | None, given: bool) -> Any:
+def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
     """An end of the range, in the dtype and with the axes of x."""
     number = cast(tensor(number), x.dtype)
     if number.ndim == 0:

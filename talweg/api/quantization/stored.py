@@ -141,7 +141,7 @@ def _plain(dtype: DType) -> str:
     return dtype.name[1:] if dtype.name.startswith("qi") else dtype.name[1:]
 
 
-def _combined(x: Any, low: Any, high: Any, dtype: DType) -> Any:
+def _combined(x: Tensor, low: Any, high: Any, dtype: DType) -> Any:
     above, factor = _clipped(x, low, high) - low, float(2 ** BITS[dtype.name] - 1) / (high - low)
     # a product of float32 is exact in float64: rounded here, it goes into no fused multiply-add
     scaled = cast(cast(above, float64) * cast(factor, float64), float32)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 def _operation(op: str, /, **arguments: object) -> Any:
@@ -55,7 +56,7 @@ class QueueBase:
     (1, 0)
     """
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Sequence[str], queue_ref: TensorLike):
+    def __init__(self, dtypes: Any, shapes: Any, names: Sequence[str], queue_ref: Tensor):
         self._dtypes = _dtypes(dtypes)
         if shapes is not None and len(shapes) != len(self._dtypes):
             raise value_error(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from talweg.eager import partition, ragged_rows
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import scan
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import AxisLike, ShapeLike
+
 
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -35,7 +39,7 @@ def _axis(axis: Any, rank: int | None, function: str) -> int:
     return place + rank if place < 0 else place
 
 
-def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
+def expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
     """A new axis of size 1."""
     place = _axis(axis, input.shape.rank + 1, "expand_dims")
     if place == 0:
@@ -45,7 +49,7 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
     return input.with_values(look_up("expand_dims")(input.values, place - 1))
 
 
-def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
+def squeeze(input: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
     """Without axes of size 1; ValueError unless they are named."""
     if axis is None:
         raise value_error("TW202", "Ragged.squeeze must have an axis argument.")
@@ -65,7 +69,7 @@ def _squeezed(x: Any, place: int) -> Any:
     return x.values if place < 2 else x.with_values(_squeezed(x.values, place - 1))
 
 
-def concat(values: Any, axis: Any, name: Any = None) -> Any:
+def concat(values: Any, axis: AxisLike, name: str | None = None) -> Any:
     """Tensors one after the other along an axis."""
     parts: list[Any] = [_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank, "concat")
@@ -94,14 +98,14 @@ def _joined_rows(parts: list) -> Any:
     return RaggedTensor._of(found.values, parts[0]._integers(splits))
 
 
-def stack(values: Any, axis: Any = 0, name: Any = None) -> Any:
+def stack(values: Any, axis: AxisLike = 0, name: str | None = None) -> Any:
     """Tensors along a new axis."""
     parts: list[Any] = [_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank + 1, "stack")
     return concat([expand_dims(x, place) for x in parts], place)
 
 
-def tile(input: Any, multiples: Any, name: Any = None) -> Any:
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     """A tensor again and again along each axis."""
     for place, count in enumerate(array_of(tensor(multiples))):
         if count == 0:
@@ -122,7 +126,7 @@ def _emptied(x: Any, place: int) -> Any:
     return RaggedTensor._of(_emptied(x.values, 0), x._integers(0 * array_of(x.row_splits)))
 
 
-def reverse(tensor: Any, axis: Any, name: Any = None) -> Any:
+def reverse(tensor: Any, axis: AxisLike, name: str | None = None) -> Any:
     """In the opposite order along some axes."""
     rank = tensor.shape.rank
     places = {_axis(one, rank, "reverse") for one in np.asarray(axis).reshape(-1)}
@@ -143,7 +147,7 @@ def _reversed(x: Any, places: set) -> Any:
     return ragged_rows.take(x, np.arange(len(splits) - 1)[::-1]) if 0 in places else x
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Of x where the condition holds, else of y; the coordinates that hold, without x and y."""
     if x is not None and y is not None:
         return ragged_rows.map_flat(look_up("where"), condition, x, y)
@@ -152,12 +156,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
     return look_up("boolean_mask")(sparse.indices, kept)
 
 
-def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
+def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
     """The flat values in another shape."""
     return look_up("reshape")(tensor.flat_values, shape)
 
 
-def add_n(inputs: Any, name: Any = None) -> Any:
+def add_n(inputs: Any, name: str | None = None) -> Any:
     """The sum of ragged tensors with equal rows."""
     total = inputs[0]
     for other in inputs[1:]:
@@ -165,7 +169,13 @@ def add_n(inputs: Any, name: Any = None) -> Any:
     return total
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: Any = None):
+def cumsum(
+    x: Any,
+    axis: AxisLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+):
     """Sums of all elements before each along an axis after the first; ValueError for the first."""
     place = _axis(axis, x.shape.rank, "cumsum")
     if place > 1:
@@ -187,7 +197,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
     return x.with_values(found)
 
 
-def softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
+def softmax(logits: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:
     """Positive numbers with sum 1 in each row."""
     place = _axis(-1 if axis is None else axis, logits.shape.rank, "softmax")
     if place > 1:
@@ -203,7 +213,13 @@ def softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
     return found.with_values(powers / look_up("gather")(look_up("reduce_sum")(found, 1), rows))
 
 
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = None):
+def split(
+    value: Any,
+    num_or_size_splits: Any,
+    axis: AxisLike = 0,
+    num: Any = None,
+    name: str | None = None,
+):
     """Some tensors that are one after the other in a ragged one, along its first axis."""
     if _axis(axis, value.shape.rank, "split"):
         raise value_error("TW202", f"split: axis={axis} of a ragged tensor", "0")

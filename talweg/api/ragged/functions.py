@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
 from talweg.prims import layout
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+
 
 export("RaggedTensor")(RaggedTensor)
 export("RaggedTensorSpec")(RaggedTensorSpec)
@@ -97,11 +101,11 @@ def _depths(value: Any) -> tuple[int | None, int]:
 @export("ragged.constant")
 def constant(
     pylist: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     ragged_rank: int | None = None,
     inner_shape: Any = None,
     name: str | None = None,
-    row_splits_dtype: Any = int64,
+    row_splits_dtype: DTypeLike = int64,
 ) -> Tensor:
     """Nested lists, whose lengths may differ, as a ragged tensor.
 
@@ -151,9 +155,9 @@ def range_(
     starts: Any,
     limits: Any = None,
     deltas: Any = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-    row_splits_dtype: Any = int64,
+    row_splits_dtype: DTypeLike = int64,
 ) -> RaggedTensor:
     """Row i: starts[i], starts[i] + deltas[i], ... below limits[i]; from 0 if limits is None.
 
@@ -289,7 +293,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
 
 @export("ragged.map_flat_values")
-def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def map_flat_values(op: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """`op` of the flat values of the ragged arguments, with their rows.
 
     InvalidArgumentError where the rows of the ragged arguments differ.
@@ -302,7 +306,9 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @export("ragged.row_splits_to_segment_ids")
-def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+def row_splits_to_segment_ids(
+    splits: Any, name: str | None = None, out_type: DTypeLike | None = None
+) -> Tensor:
     """The row of each element, for rows divided by `splits`.
 
     >>> import talweg as tf
@@ -318,7 +324,10 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 
 @export("ragged.segment_ids_to_row_splits")
 def segment_ids_to_row_splits(
-    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
+    segment_ids: Any,
+    num_segments: Any = None,
+    out_type: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Where each row begins and ends, for elements in the rows `segment_ids`, in order.
 

@@ -80,7 +80,7 @@ def parameter(value: object, dtype: DType) -> Any:
     return convert_to_tensor(value, dtype)
 
 
-def sample_shape(shape: tuple[int, ...], *parameters: Any) -> tuple[int, ...]:
+def sample_shape(shape: tuple[int, ...], *parameters: object) -> tuple[int, ...]:
     """What stands in `shape` before the parameters' shape; InvalidArgumentError if it ends else."""
     dims = broadcast_dims("random numbers", *[p.dims for p in parameters])
     count = len(shape) - len(dims)

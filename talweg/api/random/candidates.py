@@ -73,11 +73,11 @@ def _sample(
 @export(*_names("uniform"))
 def uniform_candidate_sampler(
     true_classes: TensorLike,
-    num_true: TensorLike,
-    num_sampled: TensorLike,
+    num_true: int,
+    num_sampled: int,
     unique: TensorLike,
-    range_max: TensorLike,
-    seed: TensorLike | None = None,
+    range_max: int,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max), each as likely as the others.
@@ -96,11 +96,11 @@ def uniform_candidate_sampler(
 @export(*_names("log_uniform"))
 def log_uniform_candidate_sampler(
     true_classes: object,
-    num_true: TensorLike,
+    num_true: int,
     num_sampled: object,
     unique: TensorLike,
     range_max: object,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1).
@@ -117,11 +117,11 @@ def log_uniform_candidate_sampler(
 @export(*_names("learned_unigram"))
 def learned_unigram_candidate_sampler(
     true_classes: TensorLike,
-    num_true: TensorLike,
-    num_sampled: TensorLike,
+    num_true: int,
+    num_sampled: int,
     unique: TensorLike,
-    range_max: TensorLike,
-    seed: TensorLike | None = None,
+    range_max: int,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) by how often they have been among `true_classes` before.
@@ -139,17 +139,17 @@ def learned_unigram_candidate_sampler(
 @export(*_names("fixed_unigram"))
 def fixed_unigram_candidate_sampler(
     true_classes: TensorLike,
-    num_true: TensorLike,
-    num_sampled: TensorLike,
+    num_true: int,
+    num_sampled: int,
     unique: TensorLike,
-    range_max: TensorLike,
+    range_max: int,
     vocab_file: str = "",
     distortion: float = 1.0,
     num_reserved_ids: int = 0,
     num_shards: int = 1,
     shard: int = 0,
     unigrams: Sequence[Any] = (),
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Classes of [0, range_max) by given weights, raised to the power `distortion`.
@@ -198,10 +198,10 @@ def _weights_of_file(path: str) -> list[float]:
 @export(*_names("all"))
 def all_candidate_sampler(
     true_classes: TensorLike,
-    num_true: TensorLike,
-    num_sampled: TensorLike,
+    num_true: int,
+    num_sampled: int,
     unique: TensorLike,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """All classes 0 ... num_sampled - 1, in order, each expected once.

@@ -145,7 +145,7 @@ class Generator(AutoTrackable):
         """Put the generator into another state; ValueError for one of another size."""
         self._state_var.assign(check_state(state, self._alg))
 
-    def reset_from_seed(self, seed: TensorLike) -> None:
+    def reset_from_seed(self, seed: int) -> None:
         """Put the generator into the state of a seed."""
         self._state_var.assign(state_of_seed(seed, self._alg))
 

@@ -226,9 +226,9 @@ def shuffle(value: object, seed: Any = None, name: str | None = None) -> Tensor:
 
 @export("random.categorical", "compat.v1.random.categorical")
 def categorical(
-    logits: Any,
+    logits: TensorLike,
     num_samples: TensorLike,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
@@ -254,7 +254,7 @@ def categorical(
 def multinomial(
     logits: TensorLike,
     num_samples: TensorLike,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
 ) -> Tensor:
@@ -272,7 +272,7 @@ def gamma(
     shape: ShapeLike,
     alpha: TensorLike,
     beta: TensorLike | None = None,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     seed: Any = None,
     name: str | None = None,
 ) -> Tensor:
@@ -295,7 +295,11 @@ def gamma(
 
 @export("random.poisson")
 def poisson(
-    shape: ShapeLike, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
+    shape: ShapeLike,
+    lam: Any,
+    dtype: DTypeLike = float32,
+    seed: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson numbers of mean `lam`, in the shape `shape` + that of lam.
 
@@ -318,7 +322,7 @@ def random_poisson(
     lam: TensorLike,
     shape: ShapeLike,
     dtype: DTypeLike = float32,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`tf.random.poisson` with its arguments in the older order.

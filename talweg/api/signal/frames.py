@@ -63,7 +63,7 @@ def frame(
     return transpose(z, perm=(*rest[:axis], x.ndim - 1, x.ndim, *rest[axis:]))
 
 
-def _size(value: Any, least: int, argument: str) -> int:
+def _size(value: TensorLike, least: int, argument: str) -> int:
     if isinstance(value, float):
         raise invalid("TW104", f"frame: {argument}={value!r}", "an integer")
     size = integer(value, "frame", argument)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from talweg.prims.strings.mapping import (
     text_map,
 )
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
 
-def mapped(x: Any, rule: Rule) -> Any:
+
+def mapped(x: TensorLike, rule: Rule) -> Any:
     """`rule` on the elements of a tensor, or of the values of a sparse or ragged one."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(text_map(tensor(x.flat_values), rule=rule))
@@ -41,7 +44,7 @@ def rule_of(
     op: str,
     dtype: DType = string,
     kernel: ArrayKernel | None = None,
-    **attributes: Any,
+    **attributes: object,
 ) -> Rule:
     """A rule that TensorFlow has as an operation of this type."""
     return Rule(apply, dtype, arguments, (op, (), attributes), kernel=kernel)
@@ -72,7 +75,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 @export("strings.lower")
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """In small letters: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
@@ -86,7 +89,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
 
 
 @export("strings.upper")
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """In capitals: those of ASCII, or of Unicode with encoding "utf-8".
 
     >>> import talweg as tf
@@ -100,7 +103,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
 
 
 @export("strings.strip")
-def strip(input: Any, name: str | None = None) -> Tensor:
+def strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Without the blanks at both ends.
 
     >>> import talweg as tf
@@ -111,13 +114,13 @@ def strip(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("compat.v1.strings.length")
-def length_v1(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def length_v1(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """As `tf.strings.length`."""
     return length(input, unit)
 
 
 @export("strings.length")
-def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The number of bytes, or of characters with unit "UTF8_CHAR".
 
     >>> import talweg as tf
@@ -138,14 +141,16 @@ def _characters(s: bytes) -> int:
 
 @export("compat.v1.strings.substr", "compat.v1.substr")
 def substr_v1(
-    input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
+    input: TensorLike, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
 ) -> Tensor:
     """As `tf.strings.substr`."""
     return substr(input, pos, len, unit)
 
 
 @export("strings.substr")
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def substr(
+    input: TensorLike, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
+) -> Tensor:
     """`len` bytes (or characters with unit "UTF8_CHAR") from `pos` on, which may be negative.
 
     pos, len: integers of one shape, broadcast with the strings.  InvalidArgumentError for a `pos`

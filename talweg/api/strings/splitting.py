@@ -27,7 +27,7 @@ def convert(x: object, dtype: DType | None = None) -> Any:
     return x if isinstance(x, (Tensor, RaggedTensor)) else tensor(x, dtype)
 
 
-def as_vector(x: Any) -> tuple[Any, Callable[[Any], Any]]:
+def as_vector(x: TensorLike) -> tuple[Any, Callable[[Any], Any]]:
     """The elements as a vector, and what puts the row of each element in its place.
 
     A scalar's row becomes the whole result.

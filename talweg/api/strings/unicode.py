@@ -147,7 +147,7 @@ def unicode_encode(
     return _encoded(convert(input), rows)
 
 
-def _encoded(x: Any, rows: Callable[..., Any]) -> Any:
+def _encoded(x: TensorLike, rows: Callable[..., Any]) -> Any:
     if isinstance(x, RaggedTensor):
         if isinstance(x.values, RaggedTensor) or x.values.ndim > 1:
             return x.with_values(_encoded(x.values, rows))

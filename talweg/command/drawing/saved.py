@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.command.drawing.model import SMALL, DrawnItem, Group, Picture, of_body
 from talweg.graph.text import parse
+
+if TYPE_CHECKING:
+    from talweg.graph.node import Node
+
 
 KINDS = {
     "Placeholder": "input",
@@ -166,7 +170,7 @@ def _scope(name: str, group: Group, scopes: dict) -> Group:
     return group
 
 
-def _item(node: Any, small: dict[str, str]) -> DrawnItem:
+def _item(node: Node, small: dict[str, str]) -> DrawnItem:
     kind = KINDS.get(node.op) or ("effect" if node.op.startswith(EFFECTS) else "operation")
     texts = [small.get(text.split(":")[0], "") for text in node.input if not text.startswith("^")]
     label = node.op
@@ -182,7 +186,7 @@ def _item(node: Any, small: dict[str, str]) -> DrawnItem:
     return DrawnItem(label, kind, _shape(node), node.name, "", details)
 
 
-def _shape(node: Any) -> str:
+def _shape(node: Node) -> str:
     shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
     if not shapes and "shape" in node.attr:
         shapes = [node.attr["shape"].shape]
@@ -193,7 +197,7 @@ def _shape(node: Any) -> str:
     return ", ".join(texts)
 
 
-def _literal(node: Any) -> str:
+def _literal(node: Node) -> str:
     """A small constant as text; "" for other nodes."""
     if node.op != "Const" or "value" not in node.attr:
         return ""

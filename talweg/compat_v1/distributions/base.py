@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value, look_up
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
 @export("compat.v1.distributions.ReparameterizationType")
@@ -34,17 +37,17 @@ export_value(FULLY, "compat.v1.distributions.FULLY_REPARAMETERIZED")
 export_value(NOT, "compat.v1.distributions.NOT_REPARAMETERIZED")
 
 
-def op(name: str, *args: Any, **kwargs: Any) -> Any:
+def op(name: str, *args: object, **kwargs: object) -> Any:
     """A public function, called."""
     return look_up(name)(*args, **kwargs)
 
 
-def number(x: Any, dtype: Any = None) -> Any:
+def number(x: Any, dtype: DTypeLike | None = None) -> Any:
     """A parameter as a tensor."""
     return look_up("convert_to_tensor")(x, dtype)
 
 
-def _listed(shape: Any) -> bool:
+def _listed(shape: ShapeLike) -> bool:
     """Whether a shape is a list, not a tensor."""
     return isinstance(shape, list)
 
@@ -117,14 +120,14 @@ class Distribution:
             first = op("broadcast_dynamic_shape", first, shape)
         return first
 
-    def _dims(self, shape: Any, *rest: Any) -> Any:
+    def _dims(self, shape: Any, *rest: object) -> Any:
         """A shape before those of the batch and of `rest`; a list if all of them are known."""
         parts = [shape, self._sizes(), list(rest)]
         if all(map(_listed, parts)):
             return [size for part in parts for size in part]
         return op("concat", [number(part, int32) for part in parts], 0)
 
-    def _spread(self, x: Any) -> Any:
+    def _spread(self, x: TensorLike) -> Any:
         """x, or more of it, in the shape of the batch."""
         return x + op("zeros", self._sizes(), x.dtype)
 
@@ -144,7 +147,7 @@ class Distribution:
             return op("equal", op("size", self.batch_shape_tensor()), 0)
         return op("constant", self.batch_shape.rank == 0)
 
-    def copy(self, **override: Any) -> Any:
+    def copy(self, **override: object) -> Any:
         """The same distribution with other arguments."""
         return type(self)(**{**self._parameters, **override})
 
@@ -158,34 +161,34 @@ class Distribution:
         shape = sample_shape if isinstance(sample_shape, (list, tuple)) else [sample_shape]
         return self._sample([n if isinstance(n, Tensor) else int(n) for n in shape], seed)
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         raise NotImplementedError(f"sample is not implemented for {type(self).__name__}")
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Any:
         """The logarithm of the density, or of the probability."""
         return self._log_prob(number(value, self._dtype))
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: TensorLike, name: str = "prob") -> Any:
         """The density, or the probability."""
         return op("exp", self.log_prob(value))
 
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Any:
         """The probability of what is not larger."""
         return self._cdf(number(value, self._dtype))
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Any:
         """The logarithm of `cdf`."""
         return op("math.log", self.cdf(value))
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Any:
         """The probability of what is larger."""
         return 1.0 - self.cdf(value)
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
+    def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Any:
         """The logarithm of `survival_function`."""
         return op("math.log1p", -self.cdf(value))
 
-    def quantile(self, value: Any, name: str = "quantile") -> Any:
+    def quantile(self, value: TensorLike, name: str = "quantile") -> Any:
         """The value below which this probability lies."""
         return self._quantile(number(value, self._dtype))
 
@@ -221,7 +224,7 @@ class Distribution:
         if name.startswith("_") and not name.startswith("__"):
             text = f"{name[1:]} is not implemented for {type(self).__name__}"
 
-            def absent(*_: Any) -> Any:
+            def absent(*_: object) -> Any:
                 raise NotImplementedError(f"{text}  [TW402]")
 
             return absent

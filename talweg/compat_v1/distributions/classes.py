@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.distributions.base import FULLY, NOT, Distribution, RegisterKL, number, op
 from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import value_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
 
 
 def _pair(logits: Any, probs: Any) -> tuple:
@@ -33,7 +36,7 @@ class Categorical(Distribution):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: Any = None,
         dtype: Any = int32,
         validate_args: bool = False,
@@ -52,14 +55,14 @@ class Categorical(Distribution):
     def _alike(self) -> list:
         return [self.probs[..., 0]]
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         flat = op("reshape", self.logits, [-1, _size_of(self.probs)])
         count = op("reduce_prod", number(shape, int32))
         drawn = op("random.categorical", flat, count, int64, seed)
         drawn = op("reshape", op("transpose", drawn), self._dims(shape))
         return op("cast", drawn, self._dtype)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: TensorLike) -> Any:
         labels = op("cast", x, int32)
         labels = labels + op("zeros_like", self.probs[..., 0], int32)
         logits = self.logits + op("zeros_like", labels, self.logits.dtype)[..., None]
@@ -73,7 +76,7 @@ class Categorical(Distribution):
 
 
 @RegisterKL(Categorical, Categorical)
-def _of_categoricals(a: Any, b: Any) -> Any:
+def _of_categoricals(a: TensorLike, b: TensorLike) -> Any:
     difference = op("nn.log_softmax", a.logits) - op("nn.log_softmax", b.logits)
     return op("reduce_sum", op("nn.softmax", a.logits) * difference, -1)
 
@@ -91,7 +94,7 @@ class Multinomial(Distribution):
     def __init__(
         self,
         total_count: Any,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: Any = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -109,7 +112,7 @@ class Multinomial(Distribution):
     def _classes(self) -> Any:
         return self.probs
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         count = op("cast", op("reduce_max", self.total_count), int32)
         draws = op("concat", [[count], number(shape, int32)], 0)
         drawn = Categorical(logits=self.logits).sample(draws, seed)
@@ -141,7 +144,7 @@ class _OfConcentration(Distribution):
     def _classes(self) -> Any:
         return self.concentration
 
-    def _probabilities(self, shape: Any, seed: Any) -> Any:
+    def _probabilities(self, shape: ShapeLike, seed: Any) -> Any:
         drawn = op("random.gamma", shape, self.concentration, None, self._dtype, seed)
         return drawn / op("reduce_sum", drawn, -1, keepdims=True)
 
@@ -164,10 +167,10 @@ class Dirichlet(_OfConcentration):
     def _alike(self) -> list:
         return [self.total_concentration]
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         return self._probabilities(shape, seed)
 
-    def _log_prob(self, x: Any) -> Any:
+    def _log_prob(self, x: TensorLike) -> Any:
         own = op("reduce_sum", op("math.xlogy", self.concentration - 1.0, x), -1)
         return own - op("math.lbeta", self.concentration)
 
@@ -199,7 +202,7 @@ class DirichletMultinomial(_OfConcentration):
     def _alike(self) -> list:
         return [self.total_count, self.total_concentration]
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         probs = self._probabilities(shape, seed)
         return Multinomial(self.total_count, probs=probs).sample([], seed)
 

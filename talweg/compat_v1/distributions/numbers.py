@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.distributions.base import FULLY, NOT, Distribution, RegisterKL, number, op
 from talweg.core.dtypes import as_dtype, int32
 from talweg.core.errors import value_error
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import ShapeLike, TensorLike
+
 
 class _OfTwo(Distribution):
     """One with two parameters that broadcast."""
 
-    def _keep(self, first: Any, second: Any) -> None:
+    def _keep(self, first: object, second: object) -> None:
         self._a = number(first)
         self._b = number(second, self._a.dtype)
         self._dtype = self._a.dtype
@@ -47,7 +50,7 @@ class Normal(_OfTwo):
     loc = property(lambda self: self._a, doc="The mean.")
     scale = property(lambda self: self._b, doc="The standard deviation.")
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         drawn = op("random.normal", self._dims(shape), dtype=self._dtype, seed=seed)
         return drawn * self._b + self._a
 
@@ -55,7 +58,7 @@ class Normal(_OfTwo):
         z = (x - self._a) / self._b
         return -0.5 * z * z - (0.5 * math.log(2 * math.pi) + op("math.log", self._b))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         return 0.5 * op("math.erfc", (self._a - x) / self._b * math.sqrt(0.5))
 
     def _quantile(self, p: Any) -> Any:
@@ -78,7 +81,7 @@ class Normal(_OfTwo):
 
 
 @RegisterKL(Normal, Normal)
-def _of_normals(a: Any, b: Any) -> Any:
+def _of_normals(a: TensorLike, b: TensorLike) -> Any:
     ratio = op("square", a.scale / b.scale)
     distance = op("square", (a.loc - b.loc) / b.scale)
     return 0.5 * (distance + ratio - 1.0 - op("math.log", ratio))
@@ -103,14 +106,14 @@ class Laplace(_OfTwo):
     loc = property(lambda self: self._a, doc="The middle.")
     scale = property(lambda self: self._b, doc="The scale.")
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         u = op("random.uniform", self._dims(shape), -1.0, 1.0, self._dtype, seed)
         return self._a - self._b * op("sign", u) * op("math.log1p", -op("abs", u))
 
     def _log_prob(self, x: Any) -> Any:
         return -op("abs", (x - self._a) / self._b) - math.log(2) - op("math.log", self._b)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         z = (x - self._a) / self._b
         return 0.5 + 0.5 * op("sign", z) * (1.0 - op("exp", -op("abs", z)))
 
@@ -149,23 +152,23 @@ class Uniform(_OfTwo):
         """high - low."""
         return self._b - self._a
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         drawn = op("random.uniform", self._dims(shape), dtype=self._dtype, seed=seed)
         return self._a + drawn * (self._b - self._a)
 
     def _log_prob(self, x: Any) -> Any:
         return op("math.log", self._prob(x))
 
-    def _prob(self, x: Any) -> Any:
+    def _prob(self, x: TensorLike) -> Any:
         inside = op("logical_and", x >= self._a, x < self._b)
         width = self._b - self._a + op("zeros_like", x)
         return op("where", inside, 1.0 / width, op("zeros_like", width))
 
-    def prob(self, value: Any, name: str = "prob") -> Any:
+    def prob(self, value: TensorLike, name: str = "prob") -> Any:
         """The density."""
         return self._prob(number(value, self._dtype))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         return op("clip_by_value", (x - self._a) / (self._b - self._a), 0.0, 1.0)
 
     def _mean(self) -> Any:
@@ -197,7 +200,7 @@ class Gamma(_OfTwo):
     concentration = property(lambda self: self._a, doc="The shape.")
     rate = property(lambda self: self._b, doc="The rate.")
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         return op("random.gamma", shape, self._spread(self._a), self._b, self._dtype, seed)
 
     def _log_prob(self, x: Any) -> Any:
@@ -205,7 +208,7 @@ class Gamma(_OfTwo):
         normal = op("math.lgamma", a) - a * op("math.log", b)
         return op("math.xlogy", a - 1.0, x) - b * x - normal
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         return op("math.igamma", self._spread(self._a), self._b * x)
 
     def _mean(self) -> Any:
@@ -248,7 +251,7 @@ class Exponential(Gamma):
         super().__init__(op("ones_like", rate), rate, validate_args, allow_nan_stats, name)
         self._parameters = {"rate": rate}
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         u = op("random.uniform", self._dims(shape), dtype=self._dtype, seed=seed)
         return -op("math.log1p", -u) / self._b
 
@@ -273,7 +276,7 @@ class Beta(_OfTwo):
     concentration0 = property(lambda self: self._b, doc="The weight of 0.")
     total_concentration = property(lambda self: self._a + self._b, doc="Both.")
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         seeds = (None, None) if seed is None else (seed, seed + 1)
         x, y = (
             op("random.gamma", shape, self._spread(c), None, self._dtype, s)
@@ -289,7 +292,7 @@ class Beta(_OfTwo):
         near = op("math.xlogy", self._a - 1.0, x)
         return near + (self._b - 1.0) * op("math.log1p", -x) - self._normal()
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: TensorLike) -> Any:
         return op("math.betainc", self._spread(self._a), self._spread(self._b), self._spread(x))
 
     def _mean(self) -> Any:
@@ -327,7 +330,7 @@ class StudentT(Distribution):
     def _alike(self) -> list:
         return [self.df, self.loc, self.scale]
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         normal = op("random.normal", self._dims(shape), dtype=self._dtype, seed=seed)
         df = self._spread(self.df)
         more = None if seed is None else seed + 1
@@ -359,7 +362,7 @@ class Bernoulli(Distribution):
 
     def __init__(
         self,
-        logits: Any = None,
+        logits: TensorLike | None = None,
         probs: Any = None,
         dtype: Any = int32,
         validate_args: bool = False,
@@ -380,7 +383,7 @@ class Bernoulli(Distribution):
     def _alike(self) -> list:
         return [self.probs]
 
-    def _sample(self, shape: Any, seed: Any) -> Any:
+    def _sample(self, shape: ShapeLike, seed: Any) -> Any:
         drawn = op("random.uniform", self._dims(shape), dtype=self.probs.dtype, seed=seed)
         return op("cast", drawn < self.probs, self._dtype)
 
@@ -404,7 +407,7 @@ class Bernoulli(Distribution):
 
 
 @RegisterKL(Bernoulli, Bernoulli)
-def _of_bernoullis(a: Any, b: Any) -> Any:
+def _of_bernoullis(a: TensorLike, b: TensorLike) -> Any:
     softplus = lambda x: op("math.softplus", x)  # noqa: E731
     yes = a.probs * (softplus(-b.logits) - softplus(-a.logits))
     return yes + (1.0 - a.probs) * (softplus(b.logits) - softplus(a.logits))

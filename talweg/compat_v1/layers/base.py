@@ -155,7 +155,7 @@ class Layer:
         """Make the variables for inputs of this shape."""
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: object, **kwargs: object) -> Any:
         """The outputs."""
         return inputs
 

@@ -22,6 +22,7 @@ from talweg.graph.symbol import Symbol
 
 if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.value import Tensor
 
 Function = Callable[[Any], Any] | None
 ZEROS = Zeros()
@@ -253,10 +254,10 @@ class Dropout(Layer):
 @as_it_is
 def dropout(
     inputs: TensorLike,
-    rate: Any = 0.5,
+    rate: TensorLike = 0.5,
     noise_shape: object = None,
     seed: int | None = None,
-    training: TensorLike = False,
+    training: bool | Tensor = False,
     name: str | None = None,
 ) -> Any:
     """While training, elements set to 0 with probability `rate`, the others divided by 1 - rate.

@@ -6,7 +6,7 @@ these are kept, by operations in the collection UPDATE_OPS; otherwise by the mov
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.array.shapes import reshape
@@ -65,14 +65,14 @@ class BatchNormalization(Layer):
         beta_constraint: Function = None,
         gamma_constraint: Function = None,
         renorm: bool = False,
-        renorm_clipping: TensorLike | None = None,
+        renorm_clipping: Mapping[str, Any] | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: TensorLike | None = None,
+        adjustment: Callable[..., Any] | None = None,
         name: str | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ):
         super().__init__(trainable, name, **kwargs)
         if renorm or virtual_batch_size is not None or adjustment is not None:
@@ -160,7 +160,7 @@ class BatchNormalization(Layer):
         found = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
         return cast(found, inputs.dtype)
 
-    def _kept_variance(self, inputs: Any, variance: Tensor, over: list) -> Any:
+    def _kept_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
         """What the moving variance is made of: n / (n - 1) times the variance, for images."""
         if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
@@ -196,16 +196,16 @@ def batch_normalization(
     gamma_regularizer: Function = None,
     beta_constraint: Function = None,
     gamma_constraint: Function = None,
-    training: TensorLike = False,
+    training: bool | Tensor = False,
     trainable: bool = True,
     name: str | None = None,
     reuse: object = None,
     renorm: bool = False,
-    renorm_clipping: TensorLike | None = None,
+    renorm_clipping: Mapping[str, Any] | None = None,
     renorm_momentum: float = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: TensorLike | None = None,
+    adjustment: Callable[..., Any] | None = None,
 ) -> Any:
     """gamma (inputs - mean) / √(variance + epsilon) + beta.
 

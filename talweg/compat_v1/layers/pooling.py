@@ -22,7 +22,7 @@ class PoolingLayer(Layer):
     def __init__(
         self,
         pool_size: WindowLike,
-        strides: Any,
+        strides: WindowLike,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,

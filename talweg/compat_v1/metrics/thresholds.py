@@ -345,7 +345,7 @@ def sensitivity_at_specificity(
 ) -> tuple:
     """(the recall at the threshold of a specificity, the update)."""
 
-    def compute(tp: Any, fn: Any, tn: Any, fp: Any) -> Any:
+    def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
         place = _nearest(ratio(tn, tn + fp), specificity)
         return look_up("gather")(tp / (tp + fn + EPSILON), place)
 
@@ -367,7 +367,7 @@ def specificity_at_sensitivity(
 ) -> tuple:
     """(the specificity at the threshold of a recall, the update)."""
 
-    def compute(tp: Any, fn: Any, tn: Any, fp: Any) -> Any:
+    def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
         apart = look_up("abs")(tp / (tp + fn + EPSILON) - sensitivity)
         best = look_up("equal")(apart, look_up("reduce_min")(apart))
         place = look_up("argmax")(look_up("cumsum")(look_up("cast")(best, float32)), 0)

@@ -220,7 +220,7 @@ def raw_rnn(
         loop_state = as_tensors(loop_state) if has_state else convert_to_tensor(0, dtype=int32)
 
         def step(
-            time: Any, finished: Any, inputs: Any, arrays: Any, state: Any, loop_state: Any
+            time: Any, finished: Any, inputs: TensorLike, arrays: Any, state: Any, loop_state: Any
         ) -> tuple:
             output, after = cell(inputs, state)
             given = loop_state if has_state else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.rnn.wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper, Wrapper
 from talweg.core.errors import type_error
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 class CellOutsideScopes(Wrapper):
@@ -28,15 +31,15 @@ class CellOutsideScopes(Wrapper):
         """The cell inside."""
         return self._cell
 
-    def call(self, inputs: Any, state: Any, **more: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, state: Any, **more: object) -> Any:  # type: ignore[override]
         """Output and state."""
         return self.around(inputs, state, None)
 
-    def _inner(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         return self._cell(inputs, state)
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+        self, inputs: Any = None, batch_size: Any = None, dtype: DTypeLike | None = None
     ) -> Any:
         """A state of zeros, as the cell inside gives it."""
         if batch_size is None and inputs is not None:
@@ -45,7 +48,7 @@ class CellOutsideScopes(Wrapper):
             return self._cell.zero_state(batch_size, dtype)
         return self._cell.get_initial_state(batch_size=batch_size)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
         """A state of zeros."""
         if hasattr(self._cell, "zero_state"):
             return self._cell.zero_state(batch_size, dtype)

@@ -23,7 +23,7 @@ from talweg.core.shapes import as_shape
 from talweg.graph import structure
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import DTypeLike, TensorLike
     from talweg.core.dtypes import DType
 
 
@@ -138,7 +138,7 @@ class Wrapper(RNNCell):
         """Those of the cell inside."""
         return self._cell.non_trainable_weights
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
@@ -150,7 +150,7 @@ class Wrapper(RNNCell):
         """The call of the cell inside, with what this one does before and after."""
         return self._inner(inputs, state, scope)
 
-    def _inner(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         return self._cell(inputs, state, scope=scope)
 
 
@@ -185,7 +185,7 @@ class DropoutWrapper(Wrapper):
         output_keep_prob: TensorLike = 1.0,
         state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
-        input_size: TensorLike | None = None,
+        input_size: Sequence[int] | int | None = None,
         dtype: Any = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,

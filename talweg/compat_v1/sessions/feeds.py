@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.graph.graph import Graph
 from talweg.graph.node import READ, Node
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 _OBJECT = np.dtype(object)
 
@@ -102,7 +106,7 @@ def _sparse_parts(key: SparseTensor, value: Any) -> list:
     return list(value)
 
 
-def _ragged(graph: Graph, key: Any, value: Any) -> list:
+def _ragged(graph: Graph, key: Any, value: TensorLike) -> list:
     if not isinstance(value, (RaggedTensorValue, RaggedTensor)):
         raise type_error("TW504", f"feed for {key!r}: {value!r}", "a RaggedTensorValue")
     pairs = [(key.values, value.values), (key.row_splits, value.row_splits)]

@@ -96,7 +96,7 @@ class Claim:
         """`call`, of which the run will have the results, too."""
         return partial(self._run, call)
 
-    def _run(self, call: Any, *operands: Any) -> Any:
+    def _run(self, call: Any, *operands: object) -> Any:
         try:
             found = call(*operands)
         except BaseException as error:
@@ -144,7 +144,7 @@ class IndependentCalls:
         """`call`, or what takes its result from who has called it already."""
         return partial(self._run, call) if call in self._plan.calls else call
 
-    def _run(self, call: Callable[..., Any], *operands: Any) -> Any:
+    def _run(self, call: Callable[..., Any], *operands: object) -> Any:
         with self._lock:
             claim = self._claims.get(call)
             if claim is None:

@@ -308,7 +308,7 @@ class Session:
         fetched(self._graph, fetches)  # so that what cannot be fetched is refused now
 
         def call(
-            *values: Any, options: dict[Any, Any] | None = None, run_metadata: Any = None
+            *values: object, options: dict[Any, Any] | None = None, run_metadata: Any = None
         ) -> Any:
             if len(values) != len(keys):
                 raise value_error(
@@ -371,7 +371,7 @@ class InteractiveSession(Session):
 
 @implement_hook("evaluate_in_session")
 @runs_graphs
-def evaluate_in_session(value: Any, feed_dict: object, session: Any) -> Any:
+def evaluate_in_session(value: TensorLike, feed_dict: object, session: Session) -> Any:
     """`value` run in `session` or the default session; ValueError if there is none."""
     session = session or get_default_session()
     if session is None:

@@ -96,7 +96,7 @@ class FileWriter:
             return
         self._file.add(event)
 
-    def _add(self, step: Any, **content: Any) -> None:
+    def _add(self, step: Any, **content: object) -> None:
         event = messages().Event(wall_time=time.time(), **content)
         if step is not None:
             event.step = int(step)

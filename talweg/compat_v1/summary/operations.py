@@ -120,7 +120,7 @@ def merged_message(*arrays: Any) -> Any:
 # -- operations
 
 
-def serialized(make: Callable[..., Any], details: tuple, *tensors: Any) -> Any:
+def serialized(make: Callable[..., Any], details: tuple, *tensors: object) -> Any:
     """The message `make(*arrays, *details)` as a string tensor."""
     message = make(*[np.asarray(x._array) for x in tensors], *details)
     return wrap(np.array(message.SerializeToString(), object))

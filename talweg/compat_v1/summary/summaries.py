@@ -39,6 +39,7 @@ from talweg.summaries.writers import WRITERS, session_graph, state
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from talweg.compat_v1.sessions.session import Session
     from talweg.core.annotations import TensorLike
     from talweg.graph.graph import Graph
 
@@ -86,14 +87,18 @@ def _goes_to_writer() -> bool:
 
 
 def _write(
-    tag: str, plugin: str, tensor: Any, prepare: Callable[..., Any] | None = None, *options: Any
+    tag: str,
+    plugin: str,
+    tensor: TensorLike,
+    prepare: Callable[..., Any] | None = None,
+    *options: object,
 ) -> Any:
     """Write to the default writer of `tf.summary`; the result is an empty message."""
     record(tagged, (tag, metadata_message(plugin), prepare, options), lambda: [tensor], None)
     return convert_to_tensor(b"")
 
 
-def _check_dtype(tensor: Any, argument: str, allowed: str) -> None:
+def _check_dtype(tensor: TensorLike, argument: str, allowed: str) -> None:
     if tensor.dtype.name not in allowed.split():
         raise type_error(
             "TW102",
@@ -341,7 +346,7 @@ def all_v2_summary_ops() -> Any:
 
 @export("compat.v1.summary.initialize")
 @as_it_is
-def initialize(graph: Graph | None = None, session: Any = None) -> None:
+def initialize(graph: Graph | None = None, session: Session | None = None) -> None:
     """Open the writers that `tf.summary.create_file_writer` made in the default graph.
 
     graph: a graph to write to the default writer.  session: by default the default session.

@@ -14,6 +14,7 @@ from talweg.core.value import IndexedSlices
 from talweg.prims import arithmetic, indexing
 
 if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
     from talweg.core.dtypes import DType
 
 
@@ -45,7 +46,7 @@ class FormulaOptimizer(Optimizer):
     def _own(self, var: object) -> dict[str, Any]:
         return {name: self.get_slot(var, name) for name in self._slot_names}
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: TensorLike, var: Any) -> Any:
         own = self._own(var)
         change, new = self._change(
             grad, var.value(), {name: slot.value() for name, slot in own.items()}

@@ -20,7 +20,7 @@ from talweg.summaries.events import has_messages, messages
 if TYPE_CHECKING:
     from talweg.compat_v1.sessions.session import Session
     from talweg.compat_v1.train.coordinator import Coordinator
-    from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 _log = logging.getLogger("talweg")
 
@@ -166,7 +166,7 @@ class StopAtStepHook(SessionRunHook):
         """Find the step."""
         self._step = global_step_for("StopAtStepHook")
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Settle where to stop."""
         if self._last_step is None:
             self._last_step = int(session.run(self._step)) + int(self._num_steps or 0)
@@ -184,13 +184,13 @@ class CheckpointSaverListener:
     def begin(self) -> None:
         """Before the session is made."""
 
-    def before_save(self, session: Any, global_step_value: int) -> None:
+    def before_save(self, session: Session, global_step_value: int) -> None:
         """Before a checkpoint is written."""
 
-    def after_save(self, session: Any, global_step_value: int) -> Any:
+    def after_save(self, session: Session, global_step_value: int) -> Any:
         """After a checkpoint was written; True asks to stop."""
 
-    def end(self, session: Any, global_step_value: int) -> None:
+    def end(self, session: Session, global_step_value: int) -> None:
         """At the end of the session."""
 
 
@@ -228,7 +228,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """The graph as text and in the summaries, and the first checkpoint."""
         step = int(session.run(self._step))
         graph = look_up("compat.v1.get_default_graph")()
@@ -250,7 +250,7 @@ class CheckpointSaverHook(SessionRunHook):
             if self._save(run_context.session, step):
                 run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """The last checkpoint."""
         step = int(session.run(self._step))
         if step != self._timer.last_triggered_step():
@@ -323,7 +323,7 @@ class LoggingTensorHook(SessionRunHook):
             self._write(run_values.results)
         self._calls += 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Log them once more."""
         if self._at_end:
             self._write(session.run(self._tensors))
@@ -352,7 +352,7 @@ export("compat.v1.train.NanLossDuringTrainingError")(NanLossDuringTrainingError)
 class NanTensorHook(SessionRunHook):
     """Stops, or raises NanLossDuringTrainingError, when a tensor becomes NaN."""
 
-    def __init__(self, loss_tensor: TensorLike, fail_on_nan_loss: bool = True):
+    def __init__(self, loss_tensor: Tensor, fail_on_nan_loss: bool = True):
         self._loss, self._fail = loss_tensor, fail_on_nan_loss
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
@@ -380,7 +380,7 @@ class FinalOpsHook(SessionRunHook):
         """What the operations gave."""
         return self._values
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Run them."""
         if self._final_ops is not None:
             self._values = session.run(self._final_ops, feed_dict=self._feeds)

@@ -54,7 +54,7 @@ def input_producer(
     element_shape: ShapeLike | None = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     summary_name: str | None = None,
@@ -84,7 +84,7 @@ def string_input_producer(
     string_tensor: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
@@ -104,7 +104,7 @@ def range_input_producer(
     limit: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
@@ -119,7 +119,7 @@ def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,
     shuffle: bool = True,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     capacity: int = 32,
     shared_name: str | None = None,
     name: str | None = None,
@@ -144,7 +144,7 @@ def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
     return [convert_to_tensor(tensors)], 1
 
 
-def _packed(found: Any, kind: list[str] | None) -> Any:
+def _packed(found: object, kind: list[str] | None) -> Any:
     found = found if isinstance(found, list) else [found]
     if isinstance(kind, list):
         return dict(zip(kind, found))
@@ -315,7 +315,7 @@ def shuffle_batch(
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -336,7 +336,7 @@ def maybe_shuffle_batch(
     min_after_dequeue: int,
     keep_input: TensorLike,
     num_threads: int = 1,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -355,7 +355,7 @@ def shuffle_batch_join(
     batch_size: Any,
     capacity: int,
     min_after_dequeue: int,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
@@ -375,7 +375,7 @@ def maybe_shuffle_batch_join(
     capacity: int,
     min_after_dequeue: int,
     keep_input: Any,
-    seed: TensorLike | None = None,
+    seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,

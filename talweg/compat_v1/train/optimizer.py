@@ -316,7 +316,7 @@ class Optimizer:
         found = self._non_slots.get((name, id(getattr(graph, "table", None))))
         return None if found is None else found[0]
 
-    def _call_if_callable(self, param: TensorLike) -> Any:
+    def _call_if_callable(self, param: object) -> Any:
         """A setting, which may be a function of nothing."""
         return param() if callable(param) and not isinstance(param, (Tensor, Variable)) else param
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle
 from talweg.formats.bundle.writer import write_bundle
 from talweg.graph.symbol import Symbol
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
+
 
 SAVEABLE_OBJECTS = "saveable_objects"
 
@@ -156,7 +160,7 @@ class Saver:
             _write_meta_graph(self, sess, f"{prefix}.{meta_graph_suffix}")
         return prefix
 
-    def _step(self, session: Any, step: Any) -> str:
+    def _step(self, session: Session, step: Any) -> str:
         if isinstance(step, (Symbol, GraphVariable, str)):
             step = session.run(step)
         return f"{int(step):08d}" if self._pad_step_number else f"{int(step):d}"
@@ -223,7 +227,7 @@ class Saver:
         """A saver of all variables of the graph, with the settings of a SaverDef."""
         return Saver(saver_def=saver_def)
 
-    def export_meta_graph(self, filename: str | None = None, **options: Any) -> Any:
+    def export_meta_graph(self, filename: str | None = None, **options: object) -> Any:
         """The graph with its collections as a MetaGraphDef; also written to `filename`."""
         return look_up("compat.v1.train.export_meta_graph")(filename=filename, **options)
 
@@ -332,7 +336,7 @@ def _values(session: Any, variables: dict[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in variables}
 
 
-def _give(session: Any, variable: Any, value: np.ndarray) -> None:
+def _give(session: Session, variable: Any, value: np.ndarray) -> None:
     if isinstance(variable, PartitionedVariable):
         ends = np.cumsum([part.shape.as_list()[variable.axis] for part in variable])
         for part, own in zip(variable, np.split(value, ends[:-1], variable.axis)):
@@ -354,7 +358,7 @@ def _make_folder(path: str) -> None:
             ) from None
 
 
-def _write_meta_graph(saver: Saver, session: Any, path: str) -> None:
+def _write_meta_graph(saver: Saver, session: Session, path: str) -> None:
     """The graph beside the checkpoint, where its export is there (an extra)."""
     try:
         export_graph = look_up("compat.v1.train.export_meta_graph")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from talweg.api.export import export, look_up
 from talweg.compat_v1.sessions.session import Session
 from talweg.compat_v1.train.checkpoints import get_checkpoint_state
 from talweg.core.errors import DeadlineExceededError, compose
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import PathLike
 
 
 @export("compat.v1.train.SessionManager")
@@ -50,7 +53,7 @@ class SessionManager:
         master: str,
         init_op: Any = None,
         saver: Any = None,
-        checkpoint_dir: Any = None,
+        checkpoint_dir: PathLike | None = None,
         checkpoint_filename_with_path: Any = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
@@ -97,7 +100,7 @@ class SessionManager:
         self,
         master: str,
         saver: Any = None,
-        checkpoint_dir: Any = None,
+        checkpoint_dir: PathLike | None = None,
         checkpoint_filename_with_path: Any = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,

@@ -19,6 +19,8 @@ from talweg.core.errors import value_error
 from talweg.summaries.events import messages
 
 if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
+
     pass
 
 _log = logging.getLogger("talweg")
@@ -82,7 +84,7 @@ class SummarySaverHook(SessionRunHook):
                 self._writer.add_summary(summary, step)
         self._next = step + 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Have the writer write what waits."""
         if self._writer is not None:
             self._writer.flush()

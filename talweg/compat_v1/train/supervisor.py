@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.sessions.session import Session
@@ -14,6 +14,10 @@ from talweg.compat_v1.train.coordinator import Coordinator, LooperThread
 from talweg.compat_v1.train.saver import Saver
 from talweg.compat_v1.train.session_manager import SessionManager
 from talweg.summaries.events import messages
+
+if TYPE_CHECKING:
+    from talweg.core.annotations import TensorLike
+
 
 DEFAULT = 0  # what stands for "make one", since None means "without"
 NAMES = {  # how the first programs spelled the methods
@@ -284,7 +288,7 @@ class StepCounter:
             self._supervisor.summary_writer.add_summary(summary, step)
 
 
-def _given(value: Any) -> bool:
+def _given(value: TensorLike) -> bool:
     return type(value) is not int or value != DEFAULT
 
 

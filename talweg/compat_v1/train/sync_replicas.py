@@ -8,7 +8,7 @@ applies them, and hands out a token with the number of the next step to each rep
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
 from talweg.compat_v1.train.hooks import SessionRunHook
@@ -16,6 +16,9 @@ from talweg.compat_v1.train.optimizer import Optimizer
 from talweg.compat_v1.train.queue_runner import QueueRunner
 from talweg.core.errors import value_error
 from talweg.core.value import IndexedSlices
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
 
 
 @export("compat.v1.train.SyncReplicasOptimizer")
@@ -58,7 +61,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._applied = False
         self.local_step_init_op = self.chief_init_op = self.ready_for_local_init_op = None
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
+    def compute_gradients(self, *args: object, **kwargs: object) -> list:
         """Those of the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)
 
@@ -146,11 +149,11 @@ class SyncReplicasOptimizer(Optimizer):
         step = v1.cast(self._global_step, "int64")
         return self._queue.enqueue_many((v1.fill([count], step),))
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+    def get_slot(self, *args: object, **kwargs: object) -> Any:
         """A slot of the optimizer inside."""
         return self._opt.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list:
+    def get_slot_names(self, *args: object, **kwargs: object) -> list:
         """The slots of the optimizer inside."""
         return self._opt.get_slot_names(*args, **kwargs)
 
@@ -179,7 +182,7 @@ class SyncReplicasHook(SessionRunHook):
             self._tokens = self._optimizer.get_init_tokens_op(self._count)
             self._runner = self._optimizer.get_chief_queue_runner()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Run them."""
         session.run(self._start)
         if self._is_chief:
@@ -187,7 +190,7 @@ class SyncReplicasHook(SessionRunHook):
             self._coordinator = coord
             self._threads = self._runner.create_threads(session, coord, daemon=True, start=True)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Leave the thread alone that waits for gradients which never come."""
         for thread in self._threads:
             self._coordinator.forget_thread(thread)

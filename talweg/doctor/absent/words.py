@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from talweg.core.provenance import Origin, line_of
 from talweg.doctor.findings import Place
@@ -45,7 +45,7 @@ class ExplanationWords:
         return self.source_names[0] if self.source_names else "x"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A dtype and shape, as in float32[2, 3]."""
     dtype = value.dtype
     if dtype is None:

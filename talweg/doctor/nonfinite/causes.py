@@ -64,7 +64,7 @@ def hits(singular: str, values: dict[str, Any]) -> bool:
     return any(abs(value - float(point)) < SMALL for point in points)
 
 
-def values_at(prim: Any, operands: tuple, index: tuple) -> dict[str, Any]:
+def values_at(prim: Primitive, operands: tuple, index: tuple) -> dict[str, Any]:
     """The elements of the operands of an elementwise operation that belong to one of its result."""
     found = {}
     for name, operand in zip(prim.operands, operands):

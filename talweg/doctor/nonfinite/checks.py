@@ -32,6 +32,7 @@ from talweg.execute.interpret import onlooker
 from talweg.passes.specialize.program import demands, makes_values
 
 if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
     from talweg.passes.functionalize import Program, Step
 
 
@@ -75,7 +76,7 @@ class _EagerCheck:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.before, name)
 
-    def applied(self, prim: Any, operands: tuple, results: Any, params: dict) -> None:
+    def applied(self, prim: Primitive, operands: tuple, results: Any, params: dict) -> None:
         """InvalidArgumentError if a result is not finite."""
         self.before.applied(prim, operands, results, params)
         parts = results if type(results) is tuple else (results,)

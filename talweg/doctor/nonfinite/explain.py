@@ -45,6 +45,7 @@ from talweg.passes.functionalize import program_of
 from talweg.transform.rules import densify
 
 if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
     from talweg.doctor.nonfinite.ledger import Link
     from talweg.execute.interpret import Missing
     from talweg.graph.handle import Handle
@@ -291,7 +292,7 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
     )
 
 
-def _singular(prim: Any, cause: Any) -> str:
+def _singular(prim: Primitive, cause: Any) -> str:
     return prim.singular if cause.code in ("TW340", "TW345", "TW346", "TW347") else ""
 
 

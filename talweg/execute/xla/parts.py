@@ -331,7 +331,7 @@ class PartsExecutable:
         kinds = [jax.ShapeDtypeStruct(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
         self.calls_back = True
 
-        def call(*given: Any) -> tuple:
+        def call(*given: object) -> tuple:
             if self._error is None:
                 try:
                     with nullcontext() if self.exports is None else self.exports.lent(self._kept):

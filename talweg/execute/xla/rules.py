@@ -9,7 +9,7 @@ kernel, on the host.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from talweg.lower.fusion.inline import UnloweredError, scalar_of
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index
 from talweg.passes.specialize.program import Equation
+
+if TYPE_CHECKING:
+    from talweg.execute.xla.emitter import Emitter
+
 
 Rule = Callable[[Any, Equation, list], Any]  # of an emitter, an equation, its operands
 FOLDS = {
@@ -53,7 +57,7 @@ class JaxHandler:
         """The sum over all replicas; of one program that stands for them, `count` times x."""
         return x * count if self._replicas is None else lax.psum(x, self._replicas)
 
-    def checked(self, function: Callable[..., Any], *operands: Any) -> Any:
+    def checked(self, function: Callable[..., Any], *operands: object) -> Any:
         """A function of linear algebra, which gives NaN where the kernel refuses its operands.
 
         NotImplemented for 16-bit floats.
@@ -114,7 +118,7 @@ def _tried(rule: Rule, equation: Equation, arrays: list) -> Any:
     return None if found is NotImplemented else found
 
 
-def _direct(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _direct(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     rule, params = equation.prim.lowering["xla"], equation.params
     if callable(rule):
         return rule(JaxHandler(emitter.require, emitter.replicas), *arrays, **params)
@@ -122,7 +126,7 @@ def _direct(emitter: Any, equation: Equation, arrays: list) -> Any:
     return found(*arrays, **params)
 
 
-def _fold(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _fold(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     (x,), params = arrays, equation.params
     op, _ = equation.prim.lowering["fold"]
     more: dict[str, Any] = {}
@@ -139,7 +143,7 @@ def _limits(dtype: Any) -> tuple:
     return known.min, known.max
 
 
-def _scalar(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _scalar(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     parts = [leaf(array, x.dtype) for x, array in zip(equation.inputs, arrays)]
     output = equation.output
     expr: Any = scalar_of(equation.prim, parts, equation.params, output.dtype)
@@ -148,7 +152,7 @@ def _scalar(emitter: Any, equation: Equation, arrays: list) -> Any:
     return ElementEvaluator(emitter.axes).spread(expr, output.dims, output.dtype)
 
 
-def _loops(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _loops(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     output = equation.output
     index, counted = axes_of(output.dims)
     operands = operands_of(equation.inputs, arrays)
@@ -156,7 +160,7 @@ def _loops(emitter: Any, equation: Equation, arrays: list) -> Any:
     return ElementEvaluator({**emitter.axes, **counted}).spread(expr, output.dims, output.dtype)
 
 
-def _scatter(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _scatter(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     """The result of scattering updates into a start; places outside of the result take none."""
     plan = _plan("scatter", equation, arrays)
     index, counted = axes_of(plan.over)
@@ -182,7 +186,7 @@ def _scatter(emitter: Any, equation: Equation, arrays: list) -> Any:
     return getattr(start.at[where], COMBINED[plan.op])(updates, mode="drop")
 
 
-def _start(emitter: Any, start: Any, dims: tuple, dtype: Any) -> Any:
+def _start(emitter: Emitter, start: Any, dims: tuple, dtype: Any) -> Any:
     if not callable(start):
         return jnp.full(dims, start, dtype)
     index, counted = axes_of(dims)
@@ -192,7 +196,7 @@ def _start(emitter: Any, start: Any, dims: tuple, dtype: Any) -> Any:
     )
 
 
-def _scan(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _scan(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     """A scan along an axis: the carried value, one element after the other."""
     plan = _plan("scan", equation, arrays)
     dtype, count = equation.output.dtype, arrays[0].shape[plan.axis]
@@ -220,7 +224,7 @@ def _plan(name: str, equation: Equation, arrays: Any) -> Any:
     return equation.prim.lowering[name](s, *operands, **equation.params)
 
 
-def _redraw(emitter: Any, equation: Equation, arrays: list) -> Any:
+def _redraw(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     """Random numbers of which some are drawn again, each group from blocks of its own."""
     plan = _plan("redraw", equation, arrays)
     output, size = equation.output, plan.group

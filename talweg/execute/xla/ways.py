@@ -102,20 +102,20 @@ def _reduced(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> An
     return lax.reduce_window(x, first, combine, sizes, steps, pads, None, (1, *dilation, 1))
 
 
-def max_pool(x: Any, **params: Any) -> Any:
+def max_pool(x: Any, **params: object) -> Any:
     """The largest number of each window."""
     low = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else np.iinfo(x.dtype).min
     return _reduced(x, low, lax.max, **params)
 
 
-def avg_pool(x: Any, **params: Any) -> Any:
+def avg_pool(x: Any, **params: object) -> Any:
     """The mean of each window, in which padding does not count."""
     wide = _widened(x)
     count = _reduced(jnp.ones((1, *x.shape[1:-1], 1), wide.dtype), 0, lax.add, **params)
     return (_reduced(wide, 0, lax.add, **params) / count).astype(x.dtype)
 
 
-def avg_pool_transpose(g: Any, *, sizes: tuple, **params: Any) -> Any:
+def avg_pool_transpose(g: Any, *, sizes: tuple, **params: object) -> Any:
     """The transpose of `avg_pool`."""
     shape = (g.shape[0], *sizes, g.shape[-1])
     return _transposed(lambda x: avg_pool(x, **params), shape, g)

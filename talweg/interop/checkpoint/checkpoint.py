@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,10 @@ from talweg.interop.checkpoint.options import CheckpointOptions
 from talweg.interop.checkpoint.restoring import VALUE, Restoration, object_graph
 from talweg.interop.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 
+if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
+
+
 OWN = frozenset({"_held", "_counter"})  # attributes that are not children
 
 
@@ -68,7 +72,7 @@ class Checkpoint(AutoTrackable):
     array([1., 2.], dtype=float32)
     """
 
-    def __init__(self, root: Any = None, **kwargs: Any):
+    def __init__(self, root: Any = None, **kwargs: object):
         self._counter: Any = None
         # Keras 2 has a model's checkpoint not keep the model
         self._held = root if isinstance(root, weakref.ref) else (lambda: root)
@@ -92,7 +96,7 @@ class Checkpoint(AutoTrackable):
     def _root(self) -> Any:
         return self._held()
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         found = super()._trackable_children(save_type, **options)
         return {name: child for name, child in found.items() if name not in OWN}
 
@@ -247,19 +251,19 @@ class CheckpointV1(Checkpoint):
     2.0
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: object):
         super().__init__(**kwargs)
 
-    def save(self, file_prefix: Any, session: Any = None, options: Any = None) -> str:
+    def save(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
         """As `tf.train.Checkpoint.save`; values of a graph's variables come from the session."""
         return self._save(os.fspath(file_prefix), session, options)
 
-    def write(self, file_prefix: Any, session: Any = None, options: Any = None) -> str:
+    def write(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
         """As `tf.train.Checkpoint.write`; values of a graph's variables come from the session."""
         return self._write(os.fspath(file_prefix), session, options)
 
 
-def _check(name: str, value: Any, kinds: tuple) -> None:
+def _check(name: str, value: object, kinds: tuple) -> None:
     if not isinstance(value, kinds):
         raise value_error(
             "TW507",

@@ -47,7 +47,7 @@ class CheckpointView:
                     found.append(below)
         return found
 
-    def match(self, obj: Any) -> dict[int, Any]:
+    def match(self, obj: object) -> dict[int, Any]:
         """The objects below `obj` that have the names and places of saved ones, by number."""
         found = {0: obj}
         pending = deque([0])
@@ -60,7 +60,7 @@ class CheckpointView:
                     pending.append(below)
         return found
 
-    def diff(self, obj: Any) -> tuple[dict, list, list]:
+    def diff(self, obj: object) -> tuple[dict, list, list]:
         """(what `match` gives, the numbers of other saved objects, the other objects of `obj`)."""
         found = self.match(obj)
         met = {id(one) for one in found.values()}

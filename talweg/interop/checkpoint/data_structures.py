@@ -102,7 +102,7 @@ class TrackableDataStructure(Trackable):
         """The losses of its layers."""
         return [x for layer in self.layers for x in getattr(layer, "losses", ())]
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         return _parts(self)
 
     def _arrived(self) -> None:
@@ -124,7 +124,7 @@ def _parts(container: Any) -> dict:
 def _changing(name: str) -> Any:
     method = getattr(list, name)
 
-    def change(self: Any, *args: Any) -> Any:
+    def change(self: Any, *args: object) -> Any:
         found = method(self, *args)
         source = self.__dict__.get("_source")
         if source is not None:
@@ -199,7 +199,7 @@ class _DictWrapper(TrackableDataStructure, dict):
         if self._source is not None:
             self._source.pop(key, None)
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, *args: object, **kwargs: object) -> None:
         """Take over the values of another mapping."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
@@ -242,7 +242,7 @@ def _wrapped_tuple(value: tuple) -> Any:
 
 
 @export("__internal__.tracking.wrap")
-def wrap_or_unwrap(value: Any) -> Any:
+def wrap_or_unwrap(value: object) -> Any:
     """A trackable container for a list, tuple or dictionary; what NoDependency holds; the value."""
     if isinstance(value, NoDependency):
         return value.value
@@ -258,7 +258,7 @@ def wrap_or_unwrap(value: Any) -> Any:
 
 
 @export("__internal__.tracking.sticky_attribute_assignment")
-def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+def sticky_attribute_assignment(trackable: Any, name: str, value: object) -> Any:
     """The value that an attribute gets: containers are wrapped, and become children."""
     wrapped = wrap_or_unwrap(value)
     if isinstance(value, NoDependency):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.compat_v1.train.checkpoints import STATE_FILE, CheckpointState, write_state
 from talweg.interop.checkpoint.object_walk import Survey, survey
+
+if TYPE_CHECKING:
+    from talweg.compat_v1.sessions.session import Session
+    from talweg.core.annotations import DTypeLike
 
 
 @export("__internal__.tracking.CheckpointInitialValue")
@@ -31,7 +35,9 @@ class CheckpointInitialValueCallable:
     def __init__(self, checkpoint_position: Any):
         self.checkpoint_position = checkpoint_position
 
-    def __call__(self, shape: Any = None, dtype: Any = None, shard_info: Any = None) -> Any:
+    def __call__(
+        self, shape: Any = None, dtype: DTypeLike | None = None, shard_info: Any = None
+    ) -> Any:
         return self.checkpoint_position.value()
 
 
@@ -93,7 +99,7 @@ def paths_of(found: Survey) -> ByIdentity:
 
 
 @export("__internal__.tracking.streaming_restore")
-def streaming_restore(status: Any, session: Any = None) -> None:
+def streaming_restore(status: Any, session: Session | None = None) -> None:
     """Restore what is there, and what is made later, as eager restores do in any case."""
     if session is not None and hasattr(status, "initialize_or_restore"):
         status.initialize_or_restore(session)

@@ -28,7 +28,7 @@ def has_state(value: object, inside: tuple = ()) -> bool:
     return any(has_state(part, (*inside, value)) for part in parts)
 
 
-def children(obj: Any) -> dict[str, Any]:
+def children(obj: object) -> dict[str, Any]:
     """The children of an object or container, by name."""
     if not isinstance(obj, Trackable):
         return _parts(obj)
@@ -49,7 +49,7 @@ def children(obj: Any) -> dict[str, Any]:
     return {**own, **found}
 
 
-def _may_be_child(obj: Any, name: str, value: object) -> bool:
+def _may_be_child(obj: object, name: str, value: object) -> bool:
     if not isinstance(value, CONTAINERS) or name.startswith("_self_"):
         return False
     if name == "_layers" and hasattr(obj, "_functional"):
@@ -164,7 +164,7 @@ def variable_in(obj: object) -> Variable | None:
     return found if isinstance(found, Variable) else None
 
 
-def is_without_value(obj: Any) -> bool:
+def is_without_value(obj: object) -> bool:
     """Whether an object is a Keras variable whose value is yet to be made."""
     kind = type(obj)
     return getattr(kind, "_should_act_as_resource_variable", False) and obj._value is None

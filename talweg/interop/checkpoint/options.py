@@ -10,7 +10,7 @@ from talweg.api.export import export
 from talweg.core.errors import type_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 @export("train.CheckpointOptions", "compat.v1.train.CheckpointOptions")
@@ -33,7 +33,7 @@ class CheckpointOptions:
         experimental_write_callbacks: list[Callable[..., Any]] | None = None,
         enable_async: bool = False,
         experimental_skip_slot_variables: bool = False,
-        experimental_sharding_callback: TensorLike | None = None,
+        experimental_sharding_callback: Callable[..., Any] | None = None,
     ):
         self.experimental_io_device = experimental_io_device
         self.enable_async = enable_async or experimental_enable_async_checkpoint

@@ -42,7 +42,6 @@ from talweg.interop.checkpoint.watched_containers import is_unshared, watched
 
 if TYPE_CHECKING:
     from talweg.compat_v1.sessions.session import Session
-    from talweg.core.annotations import TensorLike
     from talweg.interop.checkpoint.watched_containers import WatchedDict, WatchedList
 
 VALUE = "VARIABLE_VALUE"
@@ -113,7 +112,7 @@ class Restoration:
                     pending.append((below, part, owner))
         return found, missing
 
-    def _for_variable(self, number: int, variable: TensorLike) -> list[tuple]:
+    def _for_variable(self, number: int, variable: object) -> list[tuple]:
         for attribute in self.nodes[number].attributes:
             if attribute.name == VALUE:
                 value = self._fitting(attribute.key, variable)

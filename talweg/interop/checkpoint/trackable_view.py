@@ -9,7 +9,7 @@ from talweg.core.tracking import Trackable
 from talweg.interop.checkpoint.object_walk import children, has_state
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 @export("train.TrackableView")
@@ -23,7 +23,7 @@ class TrackableView:
     ['v']
     """
 
-    def __init__(self, root: TensorLike):
+    def __init__(self, root: object):
         self._root = root
 
     @property

@@ -15,7 +15,7 @@ from talweg.core.tracking import DEFERRED, AutoTrackable
 
 
 def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, *args: object, **kwargs: object) -> Any:
         result = method(self, *args, **kwargs)
         self._tell()
         return result

@@ -96,7 +96,7 @@ def write(value: Any, kind: str) -> Any:
     return message
 
 
-def _written(value: Any, kind: str) -> Any:
+def _written(value: object, kind: str) -> Any:
     if kind == "type":
         return value.as_datatype_enum
     if kind == "string":

@@ -480,7 +480,7 @@ def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
     )
 
 
-def _widened(value: Any, dtype: DType) -> Any:
+def _widened(value: object, dtype: DType) -> Any:
     """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
     if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
         return arithmetic.cast(value, dtype=dtype)

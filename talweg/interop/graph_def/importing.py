@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
@@ -34,7 +34,6 @@ from talweg.interop.graph_def.scopes import ImportScope, Namer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.core.annotations import TensorLike
     from talweg.graph.graph import Graph
 
 RULES = (  # imported for what they register
@@ -59,11 +58,11 @@ RULES = (  # imported for what they register
 @as_it_is
 def import_graph_def(
     graph_def: Any,
-    input_map: TensorLike | None = None,
-    return_elements: TensorLike | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
     name: str | None = None,
-    op_dict: TensorLike | None = None,
-    producer_op_list: TensorLike | None = None,
+    op_dict: Mapping[str, Any] | None = None,
+    producer_op_list: object = None,
 ) -> Any:
     """Add the nodes of `graph_def` to the default graph, their names under `name` ("import").
 

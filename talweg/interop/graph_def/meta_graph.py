@@ -29,7 +29,6 @@ from talweg.interop.graph_def.messages import (
 from talweg.interop.graph_def.variable_defs import message_of, slice_of
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
     from talweg.graph.graph import Graph
 
 TENSORFLOW = "2.21.0"  # whose format is written
@@ -39,9 +38,9 @@ TENSORFLOW = "2.21.0"  # whose format is written
 @as_it_is
 def export_meta_graph(
     filename: str | None = None,
-    meta_info_def: TensorLike | None = None,
+    meta_info_def: object = None,
     graph_def: Any = None,
-    saver_def: TensorLike | None = None,
+    saver_def: object = None,
     collection_list: Any = None,
     as_text: bool = False,
     graph: Any = None,
@@ -50,7 +49,7 @@ def export_meta_graph(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
-    **unused: Any,
+    **unused: object,
 ) -> Any:
     """The graph and its collections as a MetaGraphDef; written to `filename` if that is given.
 
@@ -129,7 +128,7 @@ def import_meta_graph(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     import_scope: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Add the nodes and collections of a MetaGraphDef (or of its file) to the default graph.
 

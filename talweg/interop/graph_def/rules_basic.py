@@ -21,7 +21,6 @@ from talweg.trace.opaque_calls import Hole, OpaqueCall
 if TYPE_CHECKING:
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that value
 
@@ -96,14 +95,14 @@ def nothing(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("Assert")
-def check(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
+def check(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """An error when the graph runs unless a condition holds."""
     summarize = item.attributes["summarize"]
     return look_up("debugging.Assert")(inputs[0], list(inputs[1:]), summarize=summarize)
 
 
 @rule("Print", "PrintV2")
-def printed(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
+def printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """The value passed on; nothing is printed by an imported graph."""
     return [passed_on(inputs[0])] if item.op == "Print" else None
 
@@ -127,7 +126,7 @@ def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("FakeParam")
-def fake_parameter(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def fake_parameter(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Stands for a result that a branch does not have."""
     shape = item.attributes["shape"]
     dims = [size or 0 for size in (shape.as_list() if shape.rank is not None else ())]
@@ -135,7 +134,7 @@ def fake_parameter(builder: LoweringBuilder, item: Any, inputs: list) -> list:
 
 
 @rule("Reverse")
-def reverse(builder: LoweringBuilder, item: object, inputs: list) -> list:
+def reverse(builder: GraphBuilder, item: object, inputs: list) -> list:
     """The order along the axes that are flagged reversed."""
     x, flags = inputs
     axes = [axis for axis, flag in enumerate(flags._array) if flag]
@@ -173,7 +172,9 @@ class NodeCall(OpaqueCall):
         return super().__eq__(other)
 
 
-def kept_whole(item: Any, function: object, operands: tuple, arguments: tuple, *avals: Any) -> Any:
+def kept_whole(
+    item: NodeRecord, function: object, operands: tuple, arguments: tuple, *avals: object
+) -> Any:
     """A function of arrays that is called when the graph runs; `avals` are known of its results.
 
     One result comes alone, several as a tuple.

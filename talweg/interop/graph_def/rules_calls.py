@@ -56,7 +56,7 @@ def loop(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
-def call(builder: Any, item: Any, inputs: list) -> Any:
+def call(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A function; one with effects is a branch without a choice, so that all of them happen."""
     name = item.attributes["f"]
     name = name if isinstance(name, str) else name.name

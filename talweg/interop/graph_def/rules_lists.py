@@ -6,7 +6,7 @@ dtype and shape they are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import look_up
 from talweg.api.lists.gradient_lists import GradientList
@@ -23,9 +23,13 @@ from talweg.raw import arrays
 from talweg.raw.operands import sizes_of
 from talweg.trace.kept_operations import keep_effect
 
+if TYPE_CHECKING:
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
+
 
 @rule("TensorArrayV3")
-def array(builder: Any, item: Any, inputs: list) -> list:
+def array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A TensorArray: its handle and its first flow."""
     attributes = item.attributes
     handle = ArrayHandle(
@@ -63,7 +67,7 @@ def _values(builder: Any, item: Any, inputs: list) -> GraphList:
 
 
 @rule("TensorArrayWriteV3")
-def written(builder: Any, item: Any, inputs: list) -> list:
+def written(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The flow with one more element."""
     handle, index, value, flow = inputs
     _check_dtype(item, handle, value)
@@ -71,20 +75,20 @@ def written(builder: Any, item: Any, inputs: list) -> list:
     return [_values(builder, item, inputs).put(index, value).flow]
 
 
-def _check_dtype(item: Any, handle: Any, value: Any) -> None:
+def _check_dtype(item: NodeRecord, handle: Any, value: object) -> None:
     if value.dtype is not handle.dtype:
         raise item.error(f"it writes {value.dtype.name} into an array of {handle.dtype.name}")
 
 
 @rule("TensorArrayReadV3")
-def read(builder: Any, item: Any, inputs: list) -> list:
+def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """One element."""
     handle, index, flow = inputs
     return [_values(builder, item, inputs).get(index)]
 
 
 @rule("TensorArrayGatherV3")
-def gathered(builder: Any, item: Any, inputs: list) -> list:
+def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
@@ -92,7 +96,7 @@ def gathered(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("TensorArrayScatterV3")
-def scattered(builder: Any, item: Any, inputs: list) -> list:
+def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The flow with the rows of a tensor as elements."""
     handle, indices, value, flow = inputs
     _check_dtype(item, handle, value)
@@ -102,13 +106,13 @@ def scattered(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("TensorArraySizeV3")
-def size(builder: Any, item: Any, inputs: list) -> list:
+def size(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The number of elements."""
     return [_values(builder, item, inputs).size()]
 
 
 @rule("TensorArrayConcatV3")
-def joined(builder: Any, item: Any, inputs: list) -> list:
+def joined(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """All elements one after the other, and their lengths."""
     values = _values(builder, item, inputs)
     dims = values.elements.dims
@@ -118,7 +122,7 @@ def joined(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("TensorArraySplitV3")
-def parted(builder: Any, item: Any, inputs: list) -> list:
+def parted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The parts of a tensor as elements."""
     handle, value, lengths, flow = inputs
     _check_dtype(item, handle, value)
@@ -126,13 +130,13 @@ def parted(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("TensorArrayCloseV3")
-def closed(builder: Any, item: Any, inputs: list) -> Any:
+def closed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Nothing: what nobody uses goes by itself."""
     return None
 
 
 @rule("TensorArrayGradV3")
-def gradient(builder: Any, item: Any, inputs: list) -> Any:
+def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """The array of the gradients of another one, and the flow, as it is."""
     handle, flow = inputs
     found = ArrayHandle(handle.dtype, handle.dims, True, handle.alike)
@@ -166,7 +170,7 @@ def popped(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule(*SUMS)
-def added(builder: Any, item: Any, inputs: list) -> Any:
+def added(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A sum; of lists element by element, where the number 0 is a list of nothing."""
     lists = [x for x in inputs if type(x) is Symbol and x.dtype is dtypes.variant]
     if not lists:
@@ -178,7 +182,7 @@ def added(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("ZerosLike")
-def zeros_of(builder: Any, item: Any, inputs: list) -> Any:
+def zeros_of(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Zeros; of a list or an optional, elements that are not there."""
     if inputs[0].dtype is not dtypes.variant:
         return builder.call(item, inputs)
@@ -189,7 +193,7 @@ def zeros_of(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("OptionalFromValue")
-def optional(builder: Any, item: Any, inputs: list) -> list:
+def optional(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """An optional with these components."""
     found = elements.list_new(constant(len(inputs), dtypes.int32))
     for number, x in enumerate(inputs):
@@ -198,13 +202,13 @@ def optional(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("OptionalNone")
-def no_value(builder: Any, item: Any, inputs: list) -> list:
+def no_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """An optional without a value."""
     return [elements.list_new(constant(0, dtypes.int32))]
 
 
 @rule("OptionalHasValue")
-def has_value(builder: Any, item: Any, inputs: list) -> list:
+def has_value(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Whether an optional has a value."""
     if inputs[0].node.prim is host.host_call:  # of an iterator
         return builder.call(item, inputs)
@@ -212,7 +216,7 @@ def has_value(builder: Any, item: Any, inputs: list) -> list:
 
 
 @rule("OptionalGetValue")
-def components(builder: Any, item: Any, inputs: list) -> list:
+def components(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The components of an optional; InvalidArgumentError when there are none."""
     if inputs[0].node.prim is host.host_call:
         return builder.call(item, inputs)

@@ -19,13 +19,12 @@ from talweg.prims import arithmetic, rounding
 if TYPE_CHECKING:
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 # -- images
 
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
-def resized(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def resized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Images of another size."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]
@@ -73,7 +72,7 @@ def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> A
 
 
 @rule("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
-def quantized(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def quantized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Numbers rounded to the steps of a quantization, limits moved so that 0 is a step."""
     attributes = item.attributes
     x, *limits = inputs
@@ -106,7 +105,7 @@ def _refuse(*tensors: object) -> Any:
 
 
 @rule("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename")
-def checkpoint(builder: GraphBuilder, item: Any, inputs: list) -> Any:
+def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """An operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)]
     found = [

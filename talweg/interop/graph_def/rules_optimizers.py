@@ -11,11 +11,12 @@ from talweg.prims.state import group
 from talweg.raw.optimizers import FORMULAS, PREFIXES, new_values
 
 if TYPE_CHECKING:
-    from talweg.lower.build import LoweringBuilder
+    from talweg.interop.graph_def.building import GraphBuilder
+    from talweg.interop.graph_def.reading import NodeRecord
 
 
 @rule(*[f"{prefix}{name}" for name in FORMULAS for prefix in PREFIXES])
-def optimized(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
+def optimized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A step of an optimizer: the variable and its slots get their new values together."""
     given = [x.read() if isinstance(x, ResourceEdge) else x for x in inputs]
     places, values = new_values(item.op, given, item.attributes)
@@ -27,7 +28,7 @@ def optimized(builder: LoweringBuilder, item: Any, inputs: list) -> Any:
     return _together(item, inputs, updated)
 
 
-def _together(item: Any, inputs: list, updated: list) -> Any:
+def _together(item: NodeRecord, inputs: list, updated: list) -> Any:
     """What stands for all updates: an operation, or the variable where it is a reference."""
     if item.op.startswith("Resource"):
         return group(*updated).op if not hasattr(base(), "outer") else None

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from talweg.graph.symbol import Symbol
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 
 @contextmanager
-def _seeded(item: Any) -> Iterator[int | None]:
+def _seeded(item: NodeRecord) -> Iterator[int | None]:
     """The graph's seed is the node's first one inside; gives the second one."""
     first, second = item.attributes["seed"], item.attributes["seed2"]
     if not first and not second:
@@ -64,7 +63,7 @@ def shuffled(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("Multinomial")
-def classes(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Classes by their log-probabilities."""
     with _seeded(item) as seed:
         dtype = item.attributes["output_dtype"]
@@ -79,7 +78,7 @@ def gamma(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("RandomPoisson", "RandomPoissonV2")
-def poisson(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def poisson(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Numbers of Poisson distributions, in shape + rate.shape."""
     with _seeded(item) as seed:
         dtype = item.attributes["dtype"]
@@ -87,21 +86,21 @@ def poisson(builder: LoweringBuilder, item: Any, inputs: list) -> list:
 
 
 @rule("StatelessMultinomial")
-def stateless_classes(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def stateless_classes(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Classes by their log-probabilities, from a seed."""
     dtype = item.attributes["output_dtype"]
     return [look_up("random.stateless_categorical")(*inputs, dtype=dtype)]
 
 
 @rule("StatelessRandomGetKeyCounter")
-def key_and_counter(builder: LoweringBuilder, item: object, inputs: list) -> list:
+def key_and_counter(builder: GraphBuilder, item: object, inputs: list) -> list:
     """The key and the counter of the stream of a seed."""
     stream = prims.seed_stream(inputs[0], algorithm=prims.PHILOX)
     return [stream[2:], stream[:2]]
 
 
 @rule("StatelessRandomGetAlg")
-def algorithm(builder: LoweringBuilder, item: object, inputs: list) -> list:
+def algorithm(builder: GraphBuilder, item: object, inputs: list) -> list:
     """The number of Philox."""
     return [constant(1, int32)]
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from talweg.graph.graph import Graph
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 SCATTERS = ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
 
@@ -80,18 +79,18 @@ def initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("VariableShape")
-def shape(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The shape of a variable's value."""
     return [look_up("shape")(inputs[0].read(), item.attributes["out_type"])]
 
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
-def destroyed(builder: LoweringBuilder, item: object, inputs: list) -> Any:
+def destroyed(builder: GraphBuilder, item: object, inputs: list) -> Any:
     """Nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
 
-def change(resource: Any, kind: str, *values: Any) -> Any:
+def change(resource: Any, kind: str, *values: object) -> Any:
     """The new value of a variable."""
     strict = {"strict": True} if kind == "assign" else {}
     resource.handle.updated = True
@@ -116,7 +115,7 @@ def assigned(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("CountUpTo")
-def counted(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def counted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A variable grows by 1 up to a limit; its value before."""
     limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
@@ -132,7 +131,7 @@ def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("ResourceGather")
-def gathered(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
@@ -140,7 +139,7 @@ def gathered(builder: LoweringBuilder, item: Any, inputs: list) -> list:
 
 
 @rule("ResourceGatherNd")
-def gathered_nd(builder: LoweringBuilder, item: object, inputs: list) -> list:
+def gathered_nd(builder: GraphBuilder, item: object, inputs: list) -> list:
     """Slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 

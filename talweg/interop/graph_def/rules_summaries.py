@@ -18,7 +18,6 @@ from talweg.interop.graph_def.values import rule
 if TYPE_CHECKING:
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 
 def _text(tag: Any) -> str:
@@ -90,6 +89,6 @@ def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorSummary")
-def named_tensor(builder: LoweringBuilder, item: Any, inputs: list) -> list:
+def named_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A summary whose tag is the name of its operation."""
     return [kept_whole(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]

@@ -22,7 +22,6 @@ from talweg.interop.graph_def.values import ResourceEdge, base, rule
 if TYPE_CHECKING:
     from talweg.interop.graph_def.building import GraphBuilder
     from talweg.interop.graph_def.reading import NodeRecord
-    from talweg.lower.build import LoweringBuilder
 
 MAKERS = (
     "HashTable",
@@ -120,7 +119,7 @@ def inserted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("LookupTableRemoveV2")
-def removed(builder: LoweringBuilder, item: object, inputs: list) -> Any:
+def removed(builder: GraphBuilder, item: object, inputs: list) -> Any:
     """Keys are forgotten."""
     return inputs[0].handle.remove(inputs[1])
 
@@ -145,6 +144,6 @@ def sized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("LookupTableExport", "LookupTableExportV2")
-def exported(builder: LoweringBuilder, item: object, inputs: list) -> list:
+def exported(builder: GraphBuilder, item: object, inputs: list) -> list:
     """All keys and values."""
     return list(inputs[0].handle.export())

@@ -134,7 +134,7 @@ def filled(values: np.ndarray, dims: tuple) -> np.ndarray:
 
 @export("make_ndarray", "compat.v1.make_ndarray")
 @as_it_is
-def make_ndarray(tensor: TensorLike) -> np.ndarray:
+def make_ndarray(tensor: object) -> np.ndarray:
     """The array of a `TensorProto`.
 
     ValueError if what it holds does not fit its shape, TypeError for a dtype without values.

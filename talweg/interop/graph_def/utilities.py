@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from talweg.interop.graph_def.tensor_protos import array_to_proto
 from talweg.raw import operations
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import DTypeLike
     from talweg.graph.graph import Graph
+    from talweg.graph.node import Node
 
 VARIABLES = frozenset(("VarHandleOp", "VariableV2", "Variable"))
 _READS = frozenset(("ReadVariableOp",))
@@ -118,7 +119,7 @@ def _beyond(text: str, bridges: dict) -> str:
 
 @export("compat.v1.graph_util.must_run_on_cpu")
 @as_it_is
-def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+def must_run_on_cpu(node: Node, pin_variables_on_cpu: bool = False) -> bool:
     """Whether TensorFlow runs a node (NodeDef or operation) on the CPU whatever it is told.
 
     >>> import talweg.compat.v1 as tf
@@ -162,8 +163,8 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
 @as_it_is
 def convert_variables_to_constants(
     sess: object,
-    input_graph_def: TensorLike,
-    output_node_names: TensorLike,
+    input_graph_def: object,
+    output_node_names: Sequence[str],
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
 ) -> Any:
@@ -247,7 +248,7 @@ class _Freezer:
             self.replace(made, passing)
         return extract_sub_graph(self.result, [node.name for node in self.source.node])
 
-    def replace(self, node: Any, frozen: dict) -> None:
+    def replace(self, node: Node, frozen: dict) -> None:
         """Change a node that takes variables which are constants now."""
         taken = {
             place: frozen[_source(text)]
@@ -281,7 +282,7 @@ class _Freezer:
                 ),
             )
 
-    def _call(self, node: Any, taken: dict) -> None:
+    def _call(self, node: Node, taken: dict) -> None:
         first = 1 if node.op.endswith(("If", "Case")) else 0
         arguments = {place - first: dtype for place, dtype in taken.items()}
         for key in ("T", "Tin", "Tout"):
@@ -341,11 +342,11 @@ def _in_order(nodes: Iterable[Any]) -> list:
     return list(nodes)
 
 
-def _dtype_of(node: Any) -> Any:
+def _dtype_of(node: Node) -> Any:
     return dtypes.as_dtype(int(node.attr["dtype"].type) % 100)
 
 
-def _gather(node: Any, dtype: Any) -> None:
+def _gather(node: Node, dtype: DTypeLike) -> None:
     """ResourceGather(v, i) as Gather(v, i)."""
     kind = node.attr["Tindices"].type
     if node.attr["batch_dims"].i:
@@ -357,7 +358,7 @@ def _gather(node: Any, dtype: Any) -> None:
     node.attr["Tindices"].type = kind
 
 
-def _takes_resources(node: Any) -> bool:
+def _takes_resources(node: Node) -> bool:
     operation = operations.find(node.op)
     return operation is not None and any(
         part.dtype is dtypes.resource or part.reference for part in operation.inputs

@@ -80,7 +80,7 @@ class Traces:
         return outside
 
 
-def _argument(message: Any, writer: Exporter, node: Node, value: Any, label: str | None) -> Any:
+def _argument(message: Any, writer: Exporter, node: Node, value: object, label: str | None) -> Any:
     """One more argument for an input of the trace; its shape."""
     if isinstance(value, Handle):
         writer.captured_variables[node] = value

@@ -69,7 +69,7 @@ class ObjectWriter:
                 graph.meta_graph.meta_info_def.function_aliases[alias] = name
         return files
 
-    def _describe(self, obj: Any, message: Any, graph: OuterGraph, files: dict) -> None:
+    def _describe(self, obj: object, message: Any, graph: OuterGraph, files: dict) -> None:
         """Say what an object is; functions are told later, when all captures have numbers."""
         table = saved_table(obj)
         if isinstance(obj, Variable):
@@ -96,7 +96,7 @@ class ObjectWriter:
 
     # -- functions
 
-    def _function(self, obj: Any, message: Any, graph: OuterGraph, traces: Traces) -> None:
+    def _function(self, obj: object, message: Any, graph: OuterGraph, traces: Traces) -> None:
         for trace in self.own_traces[id(obj)]:
             name = traces.names[id(trace)]
             if name not in self.message.concrete_functions:

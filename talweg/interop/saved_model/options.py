@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import type_error, value_error
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    pass
 
 
 @export(
@@ -28,7 +29,7 @@ class VariablePolicy(enum.Enum):
     EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
 
     @staticmethod
-    def from_obj(obj: Any) -> VariablePolicy:
+    def from_obj(obj: object) -> VariablePolicy:
         """The policy that `obj` (a policy, its value, or None) stands for; ValueError if none."""
         if obj is None:
             return VariablePolicy.NONE
@@ -56,17 +57,17 @@ class SaveOptions:
 
     def __init__(
         self,
-        namespace_whitelist: TensorLike | None = None,
+        namespace_whitelist: Sequence[str] | None = None,
         save_debug_info: bool = False,
         function_aliases: dict | None = None,
         experimental_debug_stripper: bool = False,
         experimental_io_device: str | None = None,
-        experimental_variable_policy: TensorLike | None = None,
+        experimental_variable_policy: object = None,
         experimental_custom_gradients: bool = True,
         experimental_image_format: bool = False,
         experimental_skip_saver: bool = False,
-        experimental_sharding_callback: TensorLike | None = None,
-        extra_tags: TensorLike | None = None,
+        experimental_sharding_callback: Callable[..., Any] | None = None,
+        extra_tags: Sequence[str] | None = None,
     ):
         self.namespace_whitelist = _checked_namespaces(namespace_whitelist)
         self.save_debug_info = save_debug_info
@@ -117,7 +118,7 @@ class LoadOptions:
         allow_partial_checkpoint: bool = False,
         experimental_io_device: str | None = None,
         experimental_skip_checkpoint: bool = False,
-        experimental_variable_policy: TensorLike | None = None,
+        experimental_variable_policy: object = None,
         experimental_load_function_aliases: bool = False,
     ):
         self.allow_partial_checkpoint = allow_partial_checkpoint

@@ -46,7 +46,7 @@ def output_signature(trace: ConcreteFunction) -> Any:
     return structure.map_leaves(_spec_of, trace.structured_outputs)
 
 
-def _spec_of(value: Any) -> Any:
+def _spec_of(value: object) -> Any:
     if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
         return value._type_spec
     return TensorSpec(value.shape, value.dtype) if hasattr(value, "dtype") else value
@@ -79,7 +79,7 @@ def function_spec(message: Any, signature: inspect.Signature | None, specs: Any)
     message.input_signature.CopyFrom(written(None if specs is None else tuple(specs)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A default, or None where it has no form in a message."""
     try:
         written(value)

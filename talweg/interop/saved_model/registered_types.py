@@ -78,7 +78,7 @@ def registration_of(proto: Any) -> VersionedTypeRegistration | None:
     return next((found for found in versions if found.should_load(proto)), None)
 
 
-def registration_for(obj: Any) -> VersionedTypeRegistration | None:
+def registration_for(obj: object) -> VersionedTypeRegistration | None:
     """The registration that an object is written by; None if there is none."""
     for predicate, versions in _REGISTERED.values():
         if predicate(obj):

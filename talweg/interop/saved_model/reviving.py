@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,8 +39,12 @@ from talweg.interop.saved_model.restored import RestoredFunction, RestoredSignat
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.interop.saved_model.tables import CREATE, INITIALIZE
 
+if TYPE_CHECKING:
+    from talweg.core.annotations import DTypeLike
+    from talweg.graph.node import Node
 
-def zeros_like(shape: Any, dtype: Any) -> np.ndarray:
+
+def zeros_like(shape: Any, dtype: DTypeLike) -> np.ndarray:
     """Zeros or empty strings of a shape, of which unknown sizes are 1."""
     dims = [size or 1 for size in (shape.as_list() if shape.rank is not None else ())]
     return np.full(dims, b"", object) if dtype is string else np.zeros(dims, dtype.numpy_dtype)
@@ -173,7 +177,7 @@ class Reviver:
             self.made[number] = getattr(self, f"_{kind}")(number, node)
         return self.made[number]
 
-    def _user_object(self, number: int, node: Any) -> Any:
+    def _user_object(self, number: int, node: Node) -> Any:
         identifier = node.user_object.identifier
         if identifier == "trackable_list_wrapper":
             return []
@@ -192,14 +196,14 @@ class Reviver:
             return registered.from_proto(node.user_object)
         return type("SavedObject", (RevivedObject,), {})()
 
-    def _asset(self, number: int, node: Any) -> Asset:
+    def _asset(self, number: int, node: Node) -> Asset:
         index = node.asset.asset_file_def_index
         if not 0 <= index < len(self.meta_graph.asset_file_def):
             raise value_error("TW509", f"asset {index} of {self.folder} is missing")
         name = self.meta_graph.asset_file_def[index].filename
         return Asset(os.path.join(self.folder, ASSETS_DIRECTORY, name))
 
-    def _variable(self, number: int, node: Any) -> Variable:
+    def _variable(self, number: int, node: Node) -> Variable:
         message = node.variable
         dtype, shape = as_dtype(message.dtype), shape_from_proto(message.shape)
         key = self.values.get(number, VALUE)
@@ -223,7 +227,7 @@ class Reviver:
             aggregation=VariableAggregation(message.aggregation),
         )
 
-    def _constant(self, number: int, node: Any) -> Any:
+    def _constant(self, number: int, node: Node) -> Any:
         found = self.constants.get(node.constant.operation)
         if found is None or "value" not in found.attr:
             raise value_error(
@@ -231,7 +235,7 @@ class Reviver:
             )
         return tensor_of(make_ndarray(found.attr["value"].tensor))
 
-    def _captured_tensor(self, number: int, node: Any) -> Any:
+    def _captured_tensor(self, number: int, node: Node) -> Any:
         raise value_error(
             "TW509",
             f"{self.folder} holds a tensor inside a function, "
@@ -240,7 +244,7 @@ class Reviver:
 
     # -- tables
 
-    def _resource(self, number: int, node: Any) -> Any:
+    def _resource(self, number: int, node: Node) -> Any:
         for child in node.children:
             if child.local_name == CREATE:
                 for name in self.nodes[child.node_id].function.concrete_functions:
@@ -257,7 +261,7 @@ class Reviver:
                 return ImportedTable(item.attributes, message.name, "Mutable" not in item.op)
         return None
 
-    def _fill(self, number: int, node: Any) -> None:
+    def _fill(self, number: int, node: Node) -> None:
         table = self.made[number]
         for child in node.children:
             if child.local_name == INITIALIZE:
@@ -278,12 +282,12 @@ class Reviver:
             )
         return found
 
-    def _function(self, number: int, node: Any) -> RestoredFunction:
+    def _function(self, number: int, node: Node) -> RestoredFunction:
         traces = [self._trace(name) for name in node.function.concrete_functions]
         name = traces[0].name if traces else "function"
         return RestoredFunction(name, node.function.function_spec, traces)
 
-    def _bare_concrete_function(self, number: int, node: Any) -> Any:
+    def _bare_concrete_function(self, number: int, node: Node) -> Any:
         message = node.bare_concrete_function
         trace = self._trace(message.concrete_function_name)
         trace.parameters = signature_of(message.function_spec)
@@ -291,7 +295,7 @@ class Reviver:
 
     # -- children
 
-    def _setter(self, number: int, node: Any) -> Any:
+    def _setter(self, number: int, node: Node) -> Any:
         """What gives an object its children, where it is not of a class of ours."""
         if number in self.given:
             return self.given[number][1]
@@ -299,13 +303,13 @@ class Reviver:
             return get_setter(node.user_object)
         return None
 
-    def _restore(self, number: int, obj: Any) -> None:
+    def _restore(self, number: int, obj: object) -> None:
         """Give an object that was there already its saved value."""
         variable, key = variable_in(obj), self.values.get(number, VALUE)
         if variable is not None and key is not None:
             variable.assign(self.values.read(key))
 
-    def _connect(self, obj: Any, node: Any, setter: Any = None) -> None:
+    def _connect(self, obj: object, node: Node, setter: Any = None) -> None:
         """Give an object its children."""
         parts = {child.local_name: self.made[child.node_id] for child in node.children}
         if not isinstance(obj, SignatureMap):
@@ -342,7 +346,7 @@ class RevivedObject(AutoTrackable):
 
 
 def _method(name: str, function: Any) -> Any:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, *args: object, **kwargs: object) -> Any:
         return function(*args, **kwargs)
 
     call.__name__ = name

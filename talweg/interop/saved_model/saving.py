@@ -44,7 +44,7 @@ DEFAULT_SIGNATURE = "_default_save_signature"  # under this name Keras 2 has a m
 
 
 @export("saved_model.save", "compat.v1.saved_model.save", "compat.v1.saved_model.experimental.save")
-def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
+def save(obj: object, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
     """Write an object, its variables and its `tf.function`s to a folder TensorFlow reads, too.
 
     obj: a `tf.Module`, a Keras model, or anything else with trackable attributes.  Functions are
@@ -89,7 +89,7 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
 
 
 def save_and_return_nodes(
-    obj: Any,
+    obj: object,
     export_dir: Any,
     signatures: Any = None,
     options: Any = None,
@@ -103,7 +103,7 @@ def save_and_return_nodes(
     return found.objects, paths_of(found)
 
 
-def _write(obj: Any, folder: str, signatures: Any, options: SaveOptions) -> Survey:
+def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> Survey:
     cache: dict = {}
     if signatures is None:
         own = children(obj, cache).get(DEFAULT_SIGNATURE)

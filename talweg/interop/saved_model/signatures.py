@@ -164,7 +164,7 @@ def _named_results(results: object, name: str) -> dict[str, Any]:
     return {f"output_{place}": value for place, value in enumerate(parts)}
 
 
-def _not_flat(value: Any, where: str, name: str) -> ValueError:
+def _not_flat(value: object, where: str, name: str) -> ValueError:
     return value_error(
         "TW509",
         f"Got a non-Tensor value {value!r} {where} in the output of the function {name} "

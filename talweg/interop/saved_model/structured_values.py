@@ -43,7 +43,7 @@ def written(value: object) -> Any:
     return message
 
 
-def _write(value: Any, message: Any) -> None:
+def _write(value: object, message: Any) -> None:
     if value is None:
         message.none_value.SetInParent()
     elif isinstance(value, (bool, np.bool_)):

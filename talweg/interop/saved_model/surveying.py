@@ -22,7 +22,7 @@ from talweg.trace.methods import BoundFunction
 FUNCTIONS = (Function, ConcreteFunction)
 
 
-def same_object(value: Any) -> Any:
+def same_object(value: object) -> Any:
     """What `value` counts as: the variable a Keras variable stands for, a method's function."""
     if isinstance(value, BoundFunction):
         return value.__wrapped__
@@ -33,7 +33,7 @@ def same_object(value: Any) -> Any:
     return value
 
 
-def is_saved(value: Any, inside: tuple = ()) -> bool:
+def is_saved(value: object, inside: tuple = ()) -> bool:
     """Whether a value is saved, or a container that leads to one that is."""
     if isinstance(value, (Trackable, BoundFunction, *FUNCTIONS)):
         return True
@@ -43,7 +43,7 @@ def is_saved(value: Any, inside: tuple = ()) -> bool:
     return any(is_saved(part, (*inside, value)) for part in parts)
 
 
-def children(obj: Any, cache: dict | None = None) -> dict[str, Any]:
+def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
     """What hangs directly below an object, by name."""
     if isinstance(obj, CONTAINERS) and not isinstance(obj, Trackable):
         return _parts(obj)
@@ -84,7 +84,7 @@ def _parts(container: Any) -> dict[str, Any]:
     return {name: part for name, part in named.items() if is_saved(part)}
 
 
-def _containers(obj: Any) -> dict[str, Any]:
+def _containers(obj: object) -> dict[str, Any]:
     """The attributes that are lists, tuples and dictionaries: public empty ones, too."""
     untracked = obj.__dict__.get(UNTRACKED, ())
     return {
@@ -98,7 +98,7 @@ def _containers(obj: Any) -> dict[str, Any]:
     }
 
 
-def functions_of(obj: Any) -> dict[str, Any]:
+def functions_of(obj: object) -> dict[str, Any]:
     """The traced functions among attributes and methods, by name."""
     found = {}
     with warnings.catch_warnings():
@@ -119,7 +119,7 @@ def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:
     cache: what objects remember of each other while they say their children.
     """
 
-    def below(obj: Any) -> dict[str, Any]:
+    def below(obj: object) -> dict[str, Any]:
         return children(obj, cache)
 
     return object_walk.survey(root, {"signatures": signatures}, below, same_object)

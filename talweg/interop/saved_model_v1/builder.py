@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from talweg.compat_v1.sessions.session import Session
-    from talweg.core.annotations import PathLike, TensorLike
+    from talweg.core.annotations import PathLike
     from talweg.graph.graph import Graph
 
 
@@ -66,10 +67,10 @@ class Builder:
         sess: Session,
         tags: Sequence[str],
         signature_def_map: dict[Any, Any] | None = None,
-        assets_collection: TensorLike | None = None,
-        legacy_init_op: TensorLike | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: object = None,
         clear_devices: bool = False,
-        main_op: TensorLike | None = None,
+        main_op: object = None,
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
@@ -95,11 +96,11 @@ class Builder:
     def add_meta_graph(
         self,
         tags: Sequence[str],
-        signature_def_map: TensorLike | None = None,
-        assets_collection: TensorLike | None = None,
-        legacy_init_op: TensorLike | None = None,
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: object = None,
         clear_devices: bool = False,
-        main_op: TensorLike | None = None,
+        main_op: object = None,
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
@@ -209,7 +210,7 @@ def simple_save(
     export_dir: PathLike,
     inputs: dict[Any, Any],
     outputs: dict[Any, Any],
-    legacy_init_op: TensorLike | None = None,
+    legacy_init_op: object = None,
 ) -> None:
     """Save the graph of a session with one signature, from dictionaries of tensors.
 

@@ -37,7 +37,7 @@ def load(
     tags: object,
     export_dir: Any,
     import_scope: str | None = None,
-    **saver_kwargs: Any,
+    **saver_kwargs: object,
 ) -> Any:
     """Add the graph with exactly these tags to the graph of a session; its MetaGraphDef.
 
@@ -88,7 +88,7 @@ def _without_saver(meta_graph: Any) -> Any:
     return found
 
 
-def _restore(session: Any, meta_graph: Any, folder: str, prefix: str) -> None:
+def _restore(session: Session, meta_graph: Any, folder: str, prefix: str) -> None:
     """Give the variables their saved values in a session."""
     path = os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
     if not os.path.exists(index_file(path)):

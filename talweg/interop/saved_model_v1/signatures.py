@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.composite_ops import as_it_is
@@ -18,7 +19,7 @@ from talweg.interop.saved_model.constants import (
 from talweg.interop.saved_model.messages import SignatureDef, TensorInfo
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import DTypeLike, TensorLike
 
 
 @export("compat.v1.saved_model.build_tensor_info", "compat.v1.saved_model.utils.build_tensor_info")
@@ -73,7 +74,7 @@ def build_signature_def(
     inputs: dict[Any, Any] | None = None,
     outputs: dict[Any, Any] | None = None,
     method_name: str | None = None,
-    defaults: TensorLike | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Any:
     """A signature of dictionaries of `build_tensor_info`s.
 
@@ -116,7 +117,7 @@ def predict_signature_def(inputs: dict[Any, Any], outputs: dict[Any, Any]) -> An
     )
 
 
-def _checked(tensor: object, dtype: Any, what: str) -> Any:
+def _checked(tensor: object, dtype: DTypeLike, what: str) -> Any:
     info = build_tensor_info(tensor)
     if as_dtype(info.dtype) is not dtype:
         raise value_error(

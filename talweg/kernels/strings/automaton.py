@@ -131,7 +131,7 @@ class MatchKernel(NamedTuple):
 
     automaton: Callable[[], Automaton | None]
 
-    def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
+    def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The answers for an array; None where Python is to give them."""
         name = "wholly_matched"
         found = self.automaton() if worthwhile(name, x.size) else None
@@ -148,7 +148,7 @@ class ReplacementKernel(NamedTuple):
     text: bytes
     everywhere: bool
 
-    def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
+    def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The strings of an array; None where Python is to make them."""
         name = "matches_replaced"
         found = self.automaton() if worthwhile(name, x.size) else None

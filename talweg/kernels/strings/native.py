@@ -118,7 +118,7 @@ class StringKernel(NamedTuple):
     arguments: tuple[int, ...] = ()
     operand: Any = None
 
-    def of(self, x: np.ndarray, dtype: Any, slow: Callable[[Any], Any]) -> np.ndarray | None:
+    def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The kernel of an array; None where Python is to do it."""
         given = x if self.operand is None else np.asarray(x, self.operand)
         driver = "talweg_each" if self.operand is None else "talweg_write"

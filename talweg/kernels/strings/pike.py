@@ -6,8 +6,6 @@ a backtracking matcher would have tried them, so what matches first is what that
 
 from __future__ import annotations
 
-from typing import Any
-
 from talweg.kernels.strings.regex_syntax import (
     Assertion,
     Branch,
@@ -32,7 +30,7 @@ class Machine:
         self.program += [(SAVE, 1), (MATCH,)]
         self.slots = 2 * (groups + 1)
 
-    def _add(self, *instruction: Any) -> int:
+    def _add(self, *instruction: object) -> int:
         self.program.append(instruction)
         return len(self.program) - 1
 

@@ -52,7 +52,7 @@ class Rewrite:
         self.largest = max([part for part in self.parts if type(part) is int], default=0)
         self.constant = None if self.largest else self._plain()
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is Rewrite and (self.parts, self.broken) == (other.parts, other.broken)
 
     def __hash__(self) -> int:

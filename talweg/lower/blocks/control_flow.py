@@ -291,7 +291,7 @@ def _all_apart(writes: list) -> bool:
     return all(_apart(i, j) for n, i in enumerate(places) for j in places[:n])
 
 
-def filled(builder: Any, value: Value, buffer: Buffer) -> list:
+def filled(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
     """The blocks that put a stored value, or a constant, into a buffer."""
     if not is_plain(value.dtype):
         return copied(builder.buffer_of(value), buffer, builder.new)
@@ -335,7 +335,7 @@ def _is_given(value: Value, buffers: dict) -> bool:
     return value.content is not None or value in buffers
 
 
-def _choice(builder: Any, index: Value, count: int) -> tuple[Buffer, list]:
+def _choice(builder: LoweringBuilder, index: Value, count: int) -> tuple[Buffer, list]:
     """The buffer that holds the number of the body."""
     choice = builder.new("choice", int32, (), "temporary")
     value = Inliner(builder.stored_at).at(index, ())

@@ -8,7 +8,7 @@ lack some go on drawing, block after block.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.fusion.inline import InlineOperand, Inliner
@@ -18,10 +18,14 @@ from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, const, load
 from talweg.passes.specialize.program import Equation
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
+
 TOGETHER = 256  # groups whose first blocks are drawn at a time
 
 
-def redraw(builder: Any, equation: Equation, name: str) -> list | None:
+def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """The way of declarations with a `redraw` rule."""
     value = equation.output
     operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]

@@ -7,7 +7,7 @@ the blocks, are shared between threads.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.fusion.inline import InlineOperand, Inliner, is_plain
 from talweg.lower.fusion.loop_nests import wrapped
@@ -16,10 +16,14 @@ from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import For, Kernel, Tile, Update
 from talweg.passes.specialize.program import Equation, Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
+
 WIDTH = 64  # columns carried in registers
 
 
-def scan(builder: Any, equation: Equation, name: str) -> list | None:
+def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """The way of declarations with a `scan` rule."""
     value = equation.output
     if not all(is_plain(x.dtype) for x in (*equation.inputs, value)):

@@ -12,7 +12,7 @@ with the start value, and rows that no update has named get that afterwards.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import bool_
 from talweg.lower.buffer_assignment import STREAMED_BYTES
@@ -24,12 +24,16 @@ from talweg.lower.ir.loops import Buffer, Expr, Kernel, Store, When, binary, con
 from talweg.lower.ir.rewrite import merged_axes, substitute
 from talweg.passes.specialize.program import Equation, Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
+
 SHARED_WORK = 1 << 14  # updates from which they are shared between threads
 NARROWEST = 16  # columns of a part that a thread takes
 WIDE = 256  # bytes of a row from which it is worth a note whether it has been written
 
 
-def scatter(builder: Any, equation: Equation, name: str) -> list | None:
+def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """The way of declarations with a `scatter` rule."""
     value = equation.output
     if not all(is_plain(x.dtype) for x in (*equation.inputs, value)):

@@ -66,7 +66,7 @@ def is_blank(value: Value) -> bool:
     return maker.params["body"].carried[maker.outputs.index(value)].blank
 
 
-def appended(builder: Any, equation: Equation, name: str) -> list:
+def appended(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that put rows into a stack: the first ones of another one, from a place on."""
     _, start, rows, count = equation.inputs
     target, source = builder.buffer_of(equation.output), builder.buffer_of(rows)
@@ -81,7 +81,7 @@ def appended(builder: Any, equation: Equation, name: str) -> list:
     return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
 
 
-def stack_put(builder: Any, equation: Equation, name: str) -> list:
+def stack_put(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that copy a stack and change a row of it."""
     stack, place, value = equation.inputs
     target = builder.buffer_of(equation.output)
@@ -100,13 +100,13 @@ def exported(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
 
 
-def fetched(builder: Any, equation: Equation, name: str) -> list:
+def fetched(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The call that fills a stack with the rows that the program is given."""
     function = partial(equation.params["exports"].fetch, equation.params["place"])
     return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
 
 
-def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> list:
+def written_last(builder: LoweringBuilder, stack: Buffer, place: Buffer, value: Buffer) -> list:
     """The blocks that copy a row to the place in a stack that a buffer holds.
 
     Where the place is below zero no row is changed: the first one becomes what it is.
@@ -125,7 +125,7 @@ def written_last(builder: Any, stack: Buffer, place: Buffer, value: Buffer) -> l
     return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
 
 
-def widened(builder: Any, equation: Equation, name: str) -> list:
+def widened(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that make a stack of an array."""
     (x,) = equation.inputs
     target = builder.buffer_of(equation.output)
@@ -138,7 +138,7 @@ def widened(builder: Any, equation: Equation, name: str) -> list:
     return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
 
 
-def beginning(builder: Any, equation: Equation, name: str) -> list:
+def beginning(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that copy the first rows of a stack; those that nobody wrote are zero."""
     (x,), result = equation.inputs, equation.output
     source, target = builder.buffer_of(x), builder.buffer_of(result)
@@ -150,7 +150,7 @@ def beginning(builder: Any, equation: Equation, name: str) -> list:
     return [Grow(source, result.dims[0] - 1), Kernel(name, body, ("head",))]
 
 
-def started(builder: Any, start: Value, buffer: Buffer) -> list:
+def started(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
     """The blocks that put the start of a carried stack into its buffer."""
     if buffer.kind != "stack":  # there is nothing in its rows
         return []
@@ -160,7 +160,7 @@ def started(builder: Any, start: Value, buffer: Buffer) -> list:
     return [] if source is buffer else [Fill(buffer, source)]
 
 
-def stack_row(builder: Any, equation: Equation, name: str) -> list:
+def stack_row(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that read a row whose place is computed, or that is read outside of loops."""
     stack, place = equation.inputs
     buffer = builder.buffer_of(stack)

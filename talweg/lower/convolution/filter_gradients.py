@@ -13,7 +13,7 @@ meet; a last pass adds those up.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.lower.convolution.direct import RUN
 from talweg.lower.convolution.filter_panels import widths
@@ -26,6 +26,10 @@ from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update
 from talweg.lower.ir.registers import registers
 from talweg.lower.ir.rewrite import substitute
 from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 
 CACHE = 40 << 10  # bytes of a block's copies that tiles read
 SUMS = 4 << 20  # bytes of all chunks' sums
@@ -339,7 +343,7 @@ def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
     return count, enough(blocks, count)
 
 
-def total_of(builder: Any, value: Value, sums: Buffer, name: str) -> Kernel:
+def total_of(builder: LoweringBuilder, value: Value, sums: Buffer, name: str) -> Kernel:
     """The kernel that adds up the sums of all chunks."""
     axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.fusion.loop_nests import wrapped
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Kernel, Store, within
 from talweg.lower.ir.registers import registers
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.lower.build import LoweringBuilder
 
 
 class FilterPanels(NamedTuple):
@@ -46,7 +50,7 @@ def widths(results: int, lanes: int) -> list[tuple[int, int, int]]:
 
 
 def panels_of(
-    builder: Any, windows: Windows, rank: int, dtype: Any, weight: Callable, name: str
+    builder: LoweringBuilder, windows: Windows, rank: int, dtype: DType, weight: Callable, name: str
 ) -> tuple[list[FilterPanels], Kernel]:
     """The filters in panels, and the kernel that copies them.
 

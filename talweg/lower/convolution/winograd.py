@@ -104,7 +104,7 @@ class Filters:
         return Kernel(f"{name}filters", loops, ("convolution",))
 
     def _turned(
-        self, weight: Callable, column: Axis, part: Axis, channel: Index, lane: Axis, *rest: Any
+        self, weight: Callable, column: Axis, part: Axis, channel: Index, lane: Axis, *rest: object
     ) -> tuple[list, list]:
         """The filters at (0..2, column), and the loops that put them with results as neighbours.
 

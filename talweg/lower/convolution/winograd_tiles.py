@@ -7,7 +7,7 @@ of channels, [tiles, width] each, so that what a product reads is one stretch of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, shares
@@ -19,6 +19,10 @@ from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, load
 from talweg.lower.ir.registers import registers
 from talweg.lower.matmul.register_tiles import TileRun, runs
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 
 LINE = 64  # bytes
 WIDEST = 24  # channels that are one panel as they are
@@ -63,7 +67,7 @@ def apart(count: int, size: int) -> int:
 
 
 def both_axes(
-    builder: Any,
+    builder: LoweringBuilder,
     function: Callable,
     matrix: Matrix,
     size: int,

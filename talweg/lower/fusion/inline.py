@@ -42,7 +42,7 @@ class InlineOperand:
         """The dtype of the elements."""
         return self._value.dtype
 
-    def __call__(self, *index: Any) -> Expr:
+    def __call__(self, *index: object) -> Expr:
         return self._pull.at(self._value, tuple(map(Index.of, index)))
 
     def only(self, condition: Expr | None, *index: object) -> Expr:

@@ -174,7 +174,7 @@ class Index:
             low += factor * bound
         return low
 
-    def __add__(self, other: Any) -> Index:
+    def __add__(self, other: object) -> Index:
         other = Index.of(other)
         if not other.terms:
             return Index(self.constant + other.constant, self.terms) if other.constant else self

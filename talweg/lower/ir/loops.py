@@ -129,10 +129,10 @@ class Expr:
         """With other indices in place of axes."""
         return replaced(self, values, {})
 
-    def __add__(self, other: Any) -> Expr:
+    def __add__(self, other: object) -> Expr:
         return binary("add", self, other)
 
-    def __radd__(self, other: Any) -> Expr:
+    def __radd__(self, other: object) -> Expr:
         return binary("add", other, self)
 
     def __sub__(self, other: object) -> Expr:
@@ -288,7 +288,7 @@ class Tile:
         self.name, self.dtype, self.dims = name, dtype, dims
         self.start = start if isinstance(start, Expr) else const(start, dtype)
 
-    def at(self, *indices: Any) -> Expr:
+    def at(self, *indices: object) -> Expr:
         """One of its numbers."""
         return Expr("read", (), self.dtype, (self, tuple(map(Index.of, indices))))
 

@@ -45,7 +45,7 @@ class Simplifier:
         self.straight = straight
         self.uses = straight.uses()
 
-    def apply(self, name: str, *operands: Any) -> Value:
+    def apply(self, name: str, *operands: object) -> Value:
         """The result of a primitive, with numbers of the dtype of the first value."""
         dtype = next(x.dtype for x in operands if isinstance(x, Value))
         inputs = [

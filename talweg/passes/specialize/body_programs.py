@@ -29,6 +29,7 @@ from talweg.prims import arithmetic, indexing
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
+    from talweg.core.primitive import Primitive
     from talweg.graph.node import Node
 
 VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
@@ -146,7 +147,7 @@ class BodyProgram(StaticProgram):
             self.known_numbers[known] = numbers
         return known
 
-    def _new(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
+    def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
         pure = prim.effect is None
         if self.loop is None:
             known = [self.numbers(x) for x in inputs if not x.dims]
@@ -184,7 +185,7 @@ class BodyProgram(StaticProgram):
                 return made
         return super()._new(prim, inputs, params, node)
 
-    def _simpler(self, prim: Any, inputs: Sequence, params: dict, node: object) -> Any:
+    def _simpler(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
         """An equation that does the same with rows of stacks.
 
         One gathered row; the sum of x and an array that is zero but for a row: x with another row.
@@ -218,7 +219,7 @@ class BodyProgram(StaticProgram):
             return None
         return content[places]
 
-    def _computed(self, prim: Any, inputs: Sequence, params: dict) -> NDArray | None:
+    def _computed(self, prim: Primitive, inputs: Sequence, params: dict) -> NDArray | None:
         """The results in all trips, where all operands are known scalars."""
         whole = [x.dtype.is_integer or x.dtype.is_bool for x in inputs]
         if any(x.dims for x in inputs) or not all(whole):

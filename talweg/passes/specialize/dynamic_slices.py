@@ -29,6 +29,7 @@ from talweg.prims import arithmetic, layout, rounding
 if TYPE_CHECKING:
     from talweg.core.dims import Size
     from talweg.passes.functionalize import Step
+    from talweg.passes.specialize.specializer import _Specializer
 
 
 def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
@@ -80,7 +81,7 @@ class SlicePart:
 class SliceSizes:
     """The sizes in the parameters of a step: numbers, or computed values."""
 
-    def __init__(self, maker: Any, step: Any):
+    def __init__(self, maker: Any, step: Step):
         self.maker = maker
         self.lists = Lists(maker.straight, step.node)
 
@@ -240,12 +241,12 @@ def _parts(sizes: SliceSizes, key: tuple, dims: tuple) -> list[SlicePart]:
     return [sizes.part(part, size) for part, size in zip(keys, dims)]
 
 
-def _slice_by(maker: Any, step: Any) -> Value:
+def _slice_by(maker: _Specializer, step: Step) -> Value:
     x, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
     return _sliced(sizes.lists, x, _parts(sizes, step.params["key"], x.dims))
 
 
-def _unslice_by(maker: Any, step: Any) -> Value:
+def _unslice_by(maker: _Specializer, step: Step) -> Value:
     g, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
     dims = tuple([sizes.known(size) for size in step.params["shape"]])
     if not all(type(size) is int for size in dims):
@@ -253,7 +254,7 @@ def _unslice_by(maker: Any, step: Any) -> Value:
     return _unsliced(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
 
 
-def _block(maker: Any, step: Any) -> Value:
+def _block(maker: _Specializer, step: Step) -> Value:
     x, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
     parts = []
     for begin, count, size in zip(step.params["begin"], step.params["shape"], x.dims):
@@ -263,7 +264,7 @@ def _block(maker: Any, step: Any) -> Value:
     return _sliced(sizes.lists, x, parts)
 
 
-def _pad(maker: Any, step: Any) -> Value:
+def _pad(maker: _Specializer, step: Step) -> Value:
     x, v = [maker.plain(slot) for slot in step.inputs]
     sizes = SliceSizes(maker, step)
     if not is_zero(v):
@@ -279,7 +280,7 @@ def _pad(maker: Any, step: Any) -> Value:
     return _unsliced(sizes.lists, x, parts, tuple(dims))
 
 
-def _sequence(maker: Any, step: Any, params: dict | None = None) -> Any:
+def _sequence(maker: _Specializer, step: Step, params: dict | None = None) -> Any:
     """A range of unknown length, of which a loop takes one number after the other."""
     start, limit, delta = [maker.plain(slot) for slot in step.inputs]
     if params is not None and params["count"] is not None:
@@ -298,7 +299,7 @@ def _sequence(maker: Any, step: Any, params: dict | None = None) -> Any:
     return ListRange(start, delta, t.apply(arithmetic.maximum, span, none))
 
 
-def _shape_of(maker: Any, step: Any, params: dict) -> Any:
+def _shape_of(maker: _Specializer, step: Step, params: dict) -> Any:
     values = maker.values.get(step.inputs[0])
     if type(values) is not ListRange:
         return NotImplemented

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from talweg.passes.specialize.program import Expansion, SpecializationError, Val
 from talweg.passes.specialize.stack_primitives import ENDLESS, head, is_endless
 from talweg.passes.specialize.trees import Sparse, Stack
 from talweg.prims import layout
+
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+    from talweg.passes.functionalize import Step
+    from talweg.passes.specialize.specializer import _Specializer
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
@@ -95,7 +100,7 @@ def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
     return _list_stack(t, inputs, params)
 
 
-def stack_of_unknown(maker: Any, step: Any) -> Value:
+def stack_of_unknown(maker: _Specializer, step: Step) -> Value:
     """A stack of all elements of a list of dynamic length."""
     lists = Lists(maker.straight, step.node)
     return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
@@ -150,7 +155,7 @@ def _list_gather_like(t: Lists, inputs: list, params: dict) -> Value:
     return t.whole(t.stacked(found), len(found)) if found else t.zero(x.dims, x.dtype)
 
 
-def _parts_of(t: Lists, values: Any, dims: Any, dtype: Any) -> list:
+def _parts_of(t: Lists, values: Any, dims: Any, dtype: DType) -> list:
     """The elements of a list, each an array."""
     if type(values) is Stack:
         if values.growing or values.rows is None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from talweg.passes.specialize.trees import (
 )
 from talweg.prims import arithmetic, joining, layout
 
+if TYPE_CHECKING:
+    from talweg.core.dtypes import DType
+
 
 def as_stack(t: Lists, values: Any) -> Stack:
     """A list of single elements as a stack."""
@@ -65,7 +68,7 @@ class Lists:
 
     # -- arrays
 
-    def apply(self, prim: Any, *inputs: Value, **params: Any) -> Any:
+    def apply(self, prim: Any, *inputs: Value, **params: object) -> Any:
         """The result of an operation on arrays."""
         return self.straight.apply(prim, inputs, params, self.node)
 
@@ -439,7 +442,7 @@ class Lists:
             size = min(most + 1, ENDLESS)
         return self._add_entries(Stack(size, None, loose=True), values)
 
-    def array(self, values: Any, dims: Any, dtype: Any) -> Value:
+    def array(self, values: Any, dims: Any, dtype: DType | None) -> Value:
         """All elements as one array; `dims` are those of an element, as far as they are known."""
         if type(values) is List:
             values = as_stack(self, values)

@@ -35,6 +35,7 @@ from talweg.passes.specialize.trees import (
 
 if TYPE_CHECKING:
     from talweg.graph.node import Node
+    from talweg.passes.specialize.specializer import _Specializer
 
 ROUNDS = 8  # in which what is known of the variables must settle
 WRITTEN_OUT = 2  # trips of a loop that is always written out
@@ -121,7 +122,7 @@ def _try_steps(part: Any) -> None:
 
 
 def body_values(
-    maker: Any,
+    maker: _Specializer,
     straight: StaticProgram,
     program: Program,
     operands: list,

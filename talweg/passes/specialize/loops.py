@@ -51,9 +51,10 @@ from talweg.prims import arithmetic
 if TYPE_CHECKING:
     from talweg.passes.functionalize import Step
     from talweg.passes.specialize.loop_equation import Unknown
+    from talweg.passes.specialize.specializer import _Specializer
 
 
-def loop(maker: Any, step: Step, params: dict) -> tuple:
+def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
     """A loop specialized: its results, history last."""
     made = LoopMaker(maker, step, params)
     try:

@@ -12,7 +12,7 @@ def to_text(straight: StaticProgram) -> str:
     """Inputs, variables, equations, results."""
     names: dict[Any, str] = {}
 
-    def name(value: Any) -> str:
+    def name(value: Value) -> str:
         if type(value) is not Value:
             return repr(value)
         if value.content is not None and value.content.size == 1:

@@ -324,13 +324,13 @@ class Expansion:
     def __getattr__(self, name: str) -> Any:
         return partial(self.apply, REGISTRY[name])
 
-    def apply(self, prim: Primitive, *operands: Any, **params: Any) -> Any:
+    def apply(self, prim: Primitive, *operands: object, **params: Any) -> Any:
         """The result of a primitive."""
         dtype = next((x.dtype for x in reversed(operands) if isinstance(x, Value)), None)
         inputs = [x if isinstance(x, Value) else self._number(x, dtype) for x in operands]
         return self._straight.apply(prim, inputs, params, self._node)
 
-    def _number(self, number: Any, dtype: Any) -> Value:
+    def _number(self, number: Any, dtype: DType | None) -> Value:
         """A constant, the same one for equal numbers."""
         key = ("number", repr(number), dtype)
         known = self._straight.known

@@ -194,7 +194,7 @@ def _specialized(
     return straight
 
 
-def _note_drawn(straight: StaticProgram, maker: Any) -> None:
+def _note_drawn(straight: StaticProgram, maker: _Specializer) -> None:
     """Let the program tell how many blocks it took of each random stream, if it has to run."""
     for place, (operation, seeds, _) in enumerate(straight.streams):
         taken = maker.plain(maker.program.writes[operation])

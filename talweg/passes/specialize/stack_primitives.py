@@ -8,7 +8,7 @@ A stack of which nobody knows how many rows it will have is "endless": its memor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from talweg.core.dtypes import DType
 from talweg.core.roles import Role
 from talweg.prims import arithmetic
 from talweg.prims.random.loop_rules import further_on
+
+if TYPE_CHECKING:
+    from talweg.core.primitive import Primitive
+
 
 ENDLESS = 1 << 40  # trips of a loop of which nothing is known, and the rows of its stacks
 
@@ -152,6 +156,6 @@ def is_one(x: Any) -> bool:
     return x.content is not None and x.content.size == 1 and x.content.reshape(-1)[0] == 1
 
 
-def by_element(prim: Any) -> bool:
+def by_element(prim: Primitive) -> bool:
     """Whether a primitive acts on each element alone."""
     return prim.elementwise or prim is arithmetic.cast

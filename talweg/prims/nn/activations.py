@@ -54,7 +54,7 @@ def relu6(y, x):
     return logical_and(greater(y, 0), less(y, 6))
 
 
-def _leaky_relu(x, a):
+def _leaky_relu(x: np.ndarray, a: np.ndarray):
     a = np.asarray(a, np.asarray(x).dtype)  # NumPy has no weak scalars for bfloat16
     if a.ndim == 0 and 0 < a <= 1:
         return np.maximum(x, np.multiply(x, a))
@@ -262,7 +262,7 @@ class log_softmax:
     rejects = (Reject(np.ones(2, np.int32), axis=0, code="TW102"),)
 
 
-def below_maximum(t, x, axis):
+def below_maximum(t, x, axis: int):
     """x - max x along `axis`, for `expand` rules."""
     return t.sub(x, t.reduce_max(x, axes=(axis % len(x.dims),), keepdims=True))
 

@@ -36,7 +36,7 @@ CONVOLVED = FLOATING | {int32}
 # -- shapes
 
 
-def convolution_type(x, strides: tuple, groups):
+def convolution_type(x, strides: tuple, groups: int):
     """TensorFlow's type of a convolution: by the number of axes, and whether channels mix."""
     if len(strides) == 3:
         return "Conv3D"
@@ -100,7 +100,7 @@ def check_rank(name: object, x, rank, argument: object = "input"):
         )
 
 
-def check_outputs(name, g, sizes, window, strides, padding: str | tuple, dilation: tuple):
+def check_outputs(name: str, g, sizes, window, strides, padding: str | tuple, dilation: tuple):
     """InvalidArgumentError unless `g` has the shape that windows over `sizes` give."""
     found = output_dims(name, sizes, window, strides, padding, dilation)
     for wanted, size in zip(found, g.dims[1:-1]):
@@ -156,7 +156,7 @@ def _inside(x, groups: int, axis: int):
     )
 
 
-def _outside(y, size, groups: object, axis):
+def _outside(y, size, groups: object, axis: int):
     """`[..., G B c, ...]` as `[B, ..., G c, ...]`: `_inside` undone."""
     dims = y.dims
     axis %= len(dims)

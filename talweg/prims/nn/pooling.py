@@ -117,7 +117,7 @@ class max_pool:
     )
 
 
-def _check_choice(name, x, y, params):
+def _check_choice(name: str, x, y, params):
     check_rank(name, x, len(params["window"]) + 2)
     check_dtype(name, "y", y.dtype, {x.dtype})
     check_outputs(name, y, x.dims[1:-1], **params)

@@ -10,7 +10,8 @@ outcome the sample jumps, so finite differences for a fixed stream do not show t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ _WIDE = frozenset((float16, float32, float64))
 _REACH = 80.0  # deviations beyond which a bound has no effect
 
 
-def _flat(x, dims):
+def _flat(x: np.ndarray, dims: Sequence[Any]):
     """`x` broadcast to `dims`, as a vector."""
     return np.broadcast_to(x, dims).reshape(-1)
 
@@ -229,7 +230,7 @@ class random_binomial:
     )
 
 
-def _broadcast(name: str, *operands):
+def _broadcast(name: str, *operands: object):
     from_dims = [operand.dims for operand in operands]
     try:
         return broadcast_dims(name, *from_dims)
@@ -291,7 +292,7 @@ def _partials(z: object, mean: object, deviation: object, low: object, high: obj
     return 1 - by_low - by_high, x - a * by_low - b * by_high, by_low, by_high
 
 
-def _unbroadcast(g, dims):
+def _unbroadcast(g, dims: Sequence[Any]):
     """The sum of g over what broadcasting a tensor of `dims` to g's shape has repeated."""
     extra = len(g.dims) - len(dims)
     g = reduce_sum(g, axes=tuple(range(extra)), keepdims=False)

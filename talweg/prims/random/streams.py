@@ -129,7 +129,7 @@ class reserve_stream:
 STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
 
 
-def _check_state(name, state, algorithm: int):
+def _check_state(name: str, state, algorithm: int):
     check_dtype(name, "state", state.dtype, {int64})
     size = STATE_SIZE[algorithm]
     if state.dims is not None and dims_differ(state.dims, (size,)):

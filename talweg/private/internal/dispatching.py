@@ -31,7 +31,7 @@ class OpDispatcher:
         if not isinstance(owner, type):
             raise value_error("TW104", f"{op!r} does not support dispatch.", "a function of tf")
 
-        def asked(cls: type, *args: Any, **kwargs: Any) -> Any:
+        def asked(cls: type, *args: object, **kwargs: object) -> Any:
             return self._asked(functools.partial(op.__func__, cls), (cls,))(*args, **kwargs)
 
         setattr(owner, op.__name__, classmethod(functools.update_wrapper(asked, op.__func__)))
@@ -39,7 +39,7 @@ class OpDispatcher:
     def _asked(self, function: Callable[..., Any], before: tuple = ()) -> Callable[..., Any]:
         """`function`, which asks this dispatcher where it fails."""
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             try:
                 return function(*args, **kwargs)
             except REFUSALS:
@@ -73,7 +73,7 @@ def add_dispatch_support(target: Any = None, iterable_parameters: Any = None) ->
         return add_dispatch_support
 
     @functools.wraps(target)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         try:
             return function(*args, **kwargs)
         except REFUSALS as error:
@@ -105,7 +105,7 @@ class _OfTypes(OpDispatcher):
 def dispatch_for_types(op: Any, *types: type) -> Callable[[Any], Any]:
     """A decorator: `op` calls the function where it fails and an argument has one of the types."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         _OfTypes(function, types).register(op)
         return function
 

@@ -10,11 +10,11 @@ from talweg.core.errors import type_error, value_error
 from talweg.graph import structure as nests
 
 
-def _is_nested(value: Any, expand_composites: bool) -> bool:
+def _is_nested(value: object, expand_composites: bool) -> bool:
     return nests.is_nested(value, expand_composites)
 
 
-def _keyed(value: Any) -> list[tuple[Any, Any]]:
+def _keyed(value: object) -> list[tuple[Any, Any]]:
     """The parts of a container with their keys, in the order of flattening."""
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in nests.sorted_keys(value)]
@@ -25,7 +25,7 @@ def _keyed(value: Any) -> list[tuple[Any, Any]]:
 
 
 def assert_shallow_structure(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """TypeError or ValueError unless `shallow_tree` is `input_tree` as far as it goes.
 
@@ -75,7 +75,7 @@ def _alike(first: Any, second: Any) -> bool:
 
 
 def _walk_up_to(
-    shallow_tree: Any, input_tree: Any, expand_composites: bool, path: tuple = ()
+    shallow_tree: object, input_tree: Any, expand_composites: bool, path: tuple = ()
 ) -> Iterator[tuple[tuple, Any]]:
     if not _is_nested(shallow_tree, expand_composites):
         yield path, input_tree
@@ -89,7 +89,7 @@ def _walk_up_to(
 
 @export("__internal__.nest.flatten_up_to")
 def flatten_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list:
     """The parts of `input_tree` that stand where `shallow_tree` has leaves.
 
@@ -104,20 +104,20 @@ def flatten_up_to(
 
 
 def flatten_with_tuple_paths_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: object, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple]:
     """Like `flatten_up_to`, each part with the keys that lead to it."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, expand_composites))
 
 
-def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple]:
+def flatten_with_tuple_paths(structure: object, expand_composites: bool = False) -> list[tuple]:
     """The leaves, each with the keys that lead to it."""
     return list(_walk_up_to(structure, structure, expand_composites))
 
 
 def flatten_with_joined_string_paths(
-    structure: Any, separator: str = "/", expand_composites: bool = False
+    structure: object, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple]:
     """The leaves, each with the keys that lead to it as one text."""
     found = flatten_with_tuple_paths(structure, expand_composites)
@@ -137,7 +137,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 
 @export("__internal__.nest.map_structure_up_to")
 def map_structure_up_to(
-    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+    shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
     """`shallow_tree` with what `func` gives for the parts of the inputs that stand at its leaves.
 
@@ -167,15 +167,17 @@ def map_structure_with_tuple_paths_up_to(
     return nests.pack(shallow_tree, found, expand_composites)
 
 
-def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure_with_tuple_paths(
+    func: Callable[..., Any], *structure: object, **kwargs: object
+) -> Any:
     """Like `tf.nest.map_structure`; `func` gets the keys that lead to the leaves first."""
     return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
 
 
-def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: object) -> Any:
     """Like `map_structure_with_tuple_paths`, the keys joined to one text."""
 
-    def with_text(path: tuple, *leaves: Any, **options: Any) -> Any:
+    def with_text(path: tuple, *leaves: object, **options: object) -> Any:
         return func("/".join(map(str, path)), *leaves, **options)
 
     return map_structure_with_tuple_paths(with_text, *structure, **kwargs)
@@ -183,7 +185,7 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 @export("__internal__.nest.get_traverse_shallow_structure")
 def get_traverse_shallow_structure(
-    traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
+    traverse_fn: Callable[[Any], Any], structure: object, expand_composites: bool = False
 ) -> Any:
     """A structure of bools that ends where `traverse_fn` does not want to go deeper.
 
@@ -220,7 +222,7 @@ def get_traverse_shallow_structure(
 
 
 @export("__internal__.nest.list_to_tuple")
-def list_to_tuple(structure: Any) -> Any:
+def list_to_tuple(structure: object) -> Any:
     """A structure with tuples in place of its lists.
 
     >>> import talweg as tf
@@ -234,13 +236,13 @@ def list_to_tuple(structure: Any) -> Any:
 
 
 @export("__internal__.nest.is_mapping")
-def is_mapping(obj: Any) -> bool:
+def is_mapping(obj: object) -> bool:
     """Whether an object is a mapping."""
     return isinstance(obj, Mapping)
 
 
 @export("__internal__.nest.is_attrs")
-def is_attrs(obj: Any) -> bool:
+def is_attrs(obj: object) -> bool:
     """Whether an object is of a class that `attr.s` made."""
     return nests.kind_of(obj) == nests.ATTRS
 

@@ -22,7 +22,7 @@ REGISTERED: dict[str, Any] = {}
 
 
 def _registers(what: str) -> Callable[[Any], Any]:
-    def register(function: Any) -> Any:
+    def register(function: Callable[..., Any]) -> Any:
         """Keep a function of Keras that other parts of TensorFlow ask for."""
         REGISTERED[what] = function
         return function
@@ -75,7 +75,7 @@ def is_mixed_precision_graph_rewrite_enabled() -> bool:
 
 @export("__internal__.train.assign_moving_average")
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Any, value: object, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
     """Move a variable towards `value`: ``variable -= (variable - value) * (1 - decay)``.
 
@@ -161,7 +161,10 @@ def control_status_ctx() -> ControlStatus:
 
 @export("__internal__.autograph.tf_convert")
 def tf_convert(
-    f: Any, ctx: ControlStatus, convert_by_default: bool = True, user_requested: bool = False
+    f: Callable[..., Any],
+    ctx: ControlStatus,
+    convert_by_default: bool = True,
+    user_requested: bool = False,
 ) -> Any:
     """`f`, converted by AutoGraph where the code that asked for `ctx` is.
 
@@ -216,7 +219,7 @@ class DelegatingTrackableMixin(Trackable):
     def __init__(self, trackable_obj: Any):
         self._trackable = trackable_obj
 
-    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict:
+    def _trackable_children(self, save_type: str = "checkpoint", **options: object) -> dict:
         return self._trackable._trackable_children(save_type, **options)
 
     def _lookup_dependency(self, name: str, cached: dict | None = None) -> Any:

@@ -46,7 +46,7 @@ def bool_(x: Any = False) -> Any:
 
 
 @overload(builtins.int)
-def int_(x: Any = 0, *base: Any, **named: Any) -> Any:
+def int_(x: Any = 0, *base: object, **named: object) -> Any:
     """`int(x)`, an int32 tensor for a tensor."""
     if not is_symbolic(x):
         return int(x, *base, **named)

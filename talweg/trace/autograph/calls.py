@@ -42,7 +42,7 @@ class Codes:
         entry = self._found.get(id(code))
         return default if entry is None else entry[1]
 
-    def keep(self, code: CodeType, value: Any) -> Any:
+    def keep(self, code: CodeType, value: object) -> Any:
         """Keep a value as long as the code object lives."""
         key, found = id(code), self._found
 

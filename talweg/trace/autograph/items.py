@@ -64,7 +64,7 @@ class ItemTarget:
         elif hasattr(self._owner, name):
             delattr(self._owner, name)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:
         if not isinstance(value, Undefined):
             self._owner[key] = value
         elif isinstance(self._owner, dict):
@@ -193,7 +193,7 @@ class Appended:
         return [array.read(place) for place in range(int(size))]
 
 
-def own(value: Any) -> Any:
+def own(value: object) -> Any:
     """The value; the analysis takes the name for changed."""
     return value
 
@@ -208,7 +208,7 @@ def written(value: Symbol) -> Any:
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else ItemTarget(value)
 
 
-def set_item(target: Any, index: Any, value: Any) -> Any:
+def set_item(target: Any, index: Any, value: object) -> Any:
     """`target[index] = value`; what the name stands for afterwards."""
     if isinstance(target, Tensor):
         return hooks.tensor_with_item(target, index, value)

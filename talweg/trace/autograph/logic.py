@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Thunk = Callable[[], Any]
 
 
-def not_(value: Any) -> Any:
+def not_(value: object) -> Any:
     """`not value`."""
     value = condition_of(value)
     if not is_symbolic(value):
@@ -57,7 +57,7 @@ def _joined(value: Symbol, traced: list, statement: str) -> Any:
     return joined(pred, traced, Merging(statement), merging_one("the right side"))[0]
 
 
-def _as_bool(value: Any) -> Any:
+def _as_bool(value: object) -> Any:
     return value if value.dtype.name == "bool" else hooks.cast(value, "bool")
 
 

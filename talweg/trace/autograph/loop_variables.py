@@ -172,7 +172,7 @@ class LoopVariables:
             ends_when[0] = _negated_place(found, tensors) if here else None
             return found
 
-        def step(tensors: list, *element: Any) -> list:
+        def step(tensors: list, *element: object) -> list:
             self._set(tensors)
             body(*element)
             values = self.loop.get_state()

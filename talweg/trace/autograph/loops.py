@@ -181,10 +181,10 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
     carried.trace(test, body)
 
 
-def _given_first(name: str, value: Any, runs: object) -> Any:
+def _given_first(name: str, value: object, runs: object) -> Any:
     """A value that a loop gave first, checked where it is used."""
 
-    def checked(leaf: Any) -> Any:
+    def checked(leaf: object) -> Any:
         return must_have_run(name, leaf, runs) if is_symbolic(leaf) else leaf
 
     return structure.map_leaves(checked, value, composites=True)

@@ -96,7 +96,7 @@ def convert_loops(function: FunctionType) -> Converted | None:
     return _converted(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
 
 
-def _transformed(function: FunctionType, tree: Any) -> tuple[Any, str]:
+def _transformed(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
     """The tree of the converted function, and the name it defines."""
     original = function.__code__
     tree = passes.Plain(original, function.__qualname__).visit(tree)

@@ -75,7 +75,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
 
-def condition_of(value: Any) -> Any:
+def condition_of(value: object) -> Any:
     """What an `if` or `while` asks for: variables are read."""
     if isinstance(value, Tensor) or not hasattr(type(value), "handle_read"):
         return value
