@@ -205,7 +205,7 @@ class Function(FunctionAttributes):
                     self._replicas[place] = found
         return found
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         try:
             if not kwargs and self.input_signature is None and not options.detours:
                 try:

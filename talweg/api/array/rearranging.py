@@ -308,9 +308,7 @@ def depth_to_space(
     return _channels_back(wide, data_format)
 
 
-def _block_arguments(
-    function: str, x: Tensor, block_shape: object, pads: object, word: str
-) -> tuple:
+def _block_arguments(function: str, x: Tensor, block_shape: Any, pads: object, word: str) -> tuple:
     array = integer_array(pads, function, word)
     blocks = integer_vector(block_shape, function, "block_shape", scalar=array.ndim == 2)
     if np.ndim(block_shape) == 0 and array.ndim == 2:  # one number stands for all
