@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.errors import (
@@ -232,7 +230,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             self.numbers[key] = node
         return node
 
-    def constant_node(self, array: np.ndarray, given: bool = False) -> Node:
+    def constant_node(self, array: Any, given: bool = False) -> Node:
         """The node of a constant array; `given` says that the user made it by `tf.constant`."""
         if array.ndim == 0 and array.dtype != object and not given:
             key = (array.dtype, array.tobytes())
@@ -246,7 +244,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             return node
         return self._new_constant(array, given)
 
-    def _new_constant(self, array: np.ndarray, given: bool) -> Node:
+    def _new_constant(self, array: Any, given: bool) -> Node:
         content = Content(array, given)
         if given:
             earlier = self._arrays.setdefault(content.digest, content)
@@ -266,11 +264,11 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             return symbol  # nothing is fed there, and tapes know the tensor that was made
         return self.symbol(self.table.set_apart(symbol.node))
 
-    def constant(self, array: np.ndarray, given: bool = False) -> Symbol:
+    def constant(self, array: Any, given: bool = False) -> Symbol:
         """A constant as a tensor of this graph."""
         return self.symbol(self.constant_node(array, given))
 
-    def bring_in(self, value: object) -> Symbol:
+    def bring_in(self, value: Any) -> Symbol:
         """A tensor from outside as one of this graph; ValueError for one of another graph."""
         if type(value) is dispatch.state.plain:
             return self.constant(value._array)
@@ -285,7 +283,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             raise value_error("TW501", f"{value!r} cannot be used in a graph")
         raise type_error("TW104", f"{value!r} is not a tensor")
 
-    def placeholder(self, dims: tuple | None, dtype: DType, **params: object) -> Symbol:
+    def placeholder(self, dims: tuple | None, dtype: DType, **params: Any) -> Symbol:
         """An input; unknown dimensions (None) get symbols of their own."""
         items = tuple(params.items())
         node = self.table.intern(hooks.placeholder_p, items, (), Aval(dims, dtype))
