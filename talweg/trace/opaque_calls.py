@@ -7,6 +7,7 @@ its results is found by calling it with made-up values of the right ranks and dt
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -403,7 +404,8 @@ def _keep_whole(function: Callable[..., Any], args: tuple, kwargs: dict, error: 
 
 def _lenient(call: OpaqueCall) -> OpaqueCall:
     """A call that does not validate its arguments, if it may be told not to."""
-    if "validate" not in getattr(getattr(call.function, "__code__", None), "co_varnames", ()):
+    code = getattr(inspect.unwrap(call.function), "__code__", None)
+    if "validate" not in getattr(code, "co_varnames", ()):
         return call
     return OpaqueCall(call.function, call.args, {**call.kwargs, "validate": False})
 

@@ -124,7 +124,9 @@ def _tried(
         try:
             results = call.eager(trial)
         except NeedsStaticError:
-            raise
+            if found is None:
+                raise
+            continue
         except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
             continue
         avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]

@@ -61,7 +61,6 @@ OF_FLAT = {  # what to write instead of an operation that is flat
     "relu6": OF_RELU,
     "maximum": OF_LIMITS + "; for relu: " + OF_RELU,
     "minimum": OF_LIMITS,
-    "clip_by_value": OF_LIMITS,
     "sign": OF_SIGNS,
     "eigh": OF_VECTORS,
     "svd": OF_VECTORS,
