@@ -81,8 +81,7 @@ class Compiled:
         self._guard = self.lowered.guard
         self._writes = [(variable, self._shared[variable]) for variable in self._written]
         aside = self.hosted is not None or self._exports is not None
-        known = self.executable.known
-        self._shares = known.threads > 1 and known.waits  # the cores with others
+        self._shares = self.executable.shares
         self._direct = not (self._streams or self._forms or aside)
 
     def _made(

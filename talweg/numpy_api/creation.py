@@ -283,14 +283,16 @@ def arange(
         raise value_error("TW207", "arange: step is 0", "another number")
     given = (start, step) if stop is None else (start, stop, step)
     kind = common_dtype(*given) if dtype is None else to_dtype(dtype)
+    first: Any
+    last: Any
     first, last = (0, start) if stop is None else (start, stop)
-    numbers = (first, last, step)
+    numbers: tuple[Any, ...] = (first, last, step)
     if all([type(number) in (int, float) for number in numbers]):  # counted as they were given
-        if (last - first) / step <= 0:
+        if (last - first) / numbers[2] <= 0:
             return as_array([], kind)
         given_kind = common_dtype(*numbers)
-        parts = [as_array(number, given_kind) for number in numbers]
-        return cast(sequences.range_(*parts), kind)
+        low, high, by = [as_array(number, given_kind) for number in numbers]
+        return cast(sequences.range_(low, high, by), kind)
     ends = as_array(first, kind), as_array(last, kind)
     return cast(sequences.range_(ends[0], ends[1], as_array(step, kind)), kind)
 

@@ -49,7 +49,7 @@ def test_ragged_and_sparse_tensors_and_traces():
     w = tf.Variable([1.0], name="w")
     f = tf.function(lambda x: x * w)
     trace = shown(f.get_concrete_function(tf.TensorSpec([None])))
-    assert "float32 Tensor" in trace and ">w<" in trace
+    assert "TensorSpec(shape=(None,), dtype=tf.float32" in trace and ">w<" in trace
     assert "traced once" in shown(f) and "traced once" in repr(f)
 
 

@@ -23,7 +23,7 @@ from tests.lower import declared
 
 # What runs as the NumPy kernel, called from the program, and why: `complex` numbers;
 # `special` functions; `sorting` and searching; `library` routines of linear algebra and transforms;
-# `random` numbers; `stray` access that no loop form is worth; `variable` integers as powers.
+# `random` numbers; `stray` access that no loop form is worth; `replicas` meet where XLA runs them.
 HOST = {
     "complex": "angle complex complex_abs fft imag irfft real rfft",
     "special": "bessel_i bessel_ie bessel_j bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 "
@@ -37,6 +37,7 @@ HOST = {
     "random_gamma random_order random_poisson",
     "stray": "histogram invert_permutation max_pool_with_argmax reverse_by suppress "
     "suppress_classes",
+    "replicas": "all_reduce",
 }
 HOST_ONLY = {name for names in HOST.values() for name in names.split()}
 

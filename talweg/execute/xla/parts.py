@@ -120,6 +120,8 @@ class OnlyPart:
 class PartsExecutable:
     """The parts of a program, compiled when they first run, for so many rows of stacks."""
 
+    shares = False  # XLA's own threads see to the cores
+
     def __init__(self, straight: StaticProgram, stages: Stages):
         self.ending = Ending(straight)
         with engine.wide():

@@ -97,6 +97,7 @@ class Executable:
         self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
         self.known = known or found_out(program, threads)
         self.routines, self.releases, self.threads, self.waits, self.plan = self.known
+        self.shares = self.threads > 1 and self.waits  # the cores with others
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
         self.in_use = self.threads  # threads that its frames have
