@@ -18,7 +18,7 @@ from talweg.execute import executor
 from talweg.execute.background import BackgroundCompiler, background
 from talweg.execute.llvm.codegen import program
 
-STEPS = 300  # of the program: more than `executor.ASIDE`
+STEPS = 220  # of the program: more than `executor.ASIDE`
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def _eager_to_compile(monkeypatch, tmp_path):
     monkeypatch.setattr(executor, "WORTH", 0.0)
     with settings.executor("auto"), settings.cache(str(tmp_path)):
         yield
-        background.wait(60)
+        background.wait(300)
 
 
 def training():
@@ -58,7 +58,7 @@ def test_calls_go_on_interpreted_and_then_compiled(monkeypatch):
         if args[-1] is False:  # the disk is asked
             return made(*args, **kwargs)
         begun.set()
-        assert may_go_on.wait(60)
+        assert may_go_on.wait(300)
         assert background.is_here()
         return made(*args, **kwargs)
 
@@ -75,7 +75,7 @@ def test_calls_go_on_interpreted_and_then_compiled(monkeypatch):
         calls += 1
     assert not tier_of(step).versions
     may_go_on.set()
-    background.wait(60)
+    background.wait(300)
     assert tier_of(step).versions
     last = step(x).numpy()
     np.testing.assert_allclose(last, first * (calls + 1), rtol=1e-5)
@@ -92,7 +92,7 @@ def test_a_fault_aside_is_met_by_the_next_call(monkeypatch):
     with settings.strict(True), pytest.raises(tf.errors.InternalError, match="broken"):
         for _ in range(200):
             step(tf.ones(8))
-            background.wait(60)
+            background.wait(300)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -102,7 +102,7 @@ def test_a_fork_while_compiling(monkeypatch):
 
     def slow(*args, **kwargs):
         if background.is_here():
-            may_go_on.wait(60)
+            may_go_on.wait(300)
         return made(*args, **kwargs)
 
     monkeypatch.setattr(executor, "compile_program", slow)
@@ -117,7 +117,7 @@ def test_a_fork_while_compiling(monkeypatch):
             may_go_on.set()
             for _ in range(3):
                 step(x)
-            background.wait(60)
+            background.wait(300)
             step(x)
             code = 0 if tier_of(step).versions else 2
         finally:
@@ -160,7 +160,7 @@ def test_the_interval_of_threads_is_as_it_was():
     compiler.submit("one", lambda: seen.append(sys.getswitchinterval()))
     compiler.submit("two", lambda: 1 / 0)
     compiler.submit("three", lambda: seen.append(compiler.is_here()))
-    compiler.wait(60)
+    compiler.wait(300)
     deadline = time.monotonic() + 60
     while len(seen) < 2 and time.monotonic() < deadline:
         compiler.wait(1)
