@@ -35,7 +35,7 @@ class RegistryEntry(dict):
             override_everywhere(self.op_type, None if value is own_gradient else value)
 
 
-class Registry(dict):
+class RegistryEntries(dict):
     """The entries by types of operations; those of TensorFlow's operations are all there."""
 
     def __contains__(self, op_type: object) -> bool:
@@ -54,7 +54,7 @@ class GradientRegistry:
     """`tensorflow.python.framework.ops._gradient_registry`."""
 
     def __init__(self) -> None:
-        self._registry = Registry()
+        self._registry = RegistryEntries()
 
     def lookup(self, op_type: str) -> Any:
         """The derivative of a type of operation; LookupError if there is none."""

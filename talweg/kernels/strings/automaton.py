@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from talweg.kernels.strings.native import run, worthwhile
-from talweg.kernels.strings.pike import ASSERT, CHARACTER, JUMP, MATCH, SAVE, SPLIT, Machine
+from talweg.kernels.strings.pike import ASSERT, CHARACTER, JUMP, MATCH, SAVE, SPLIT, PikeMachine
 from talweg.kernels.strings.regex_syntax import Branch
 
 LETTERS = 128  # bytes of ASCII; the code leaves texts with others
@@ -34,7 +34,7 @@ class Automaton:
     """
 
     def __init__(self, tree: Branch, groups: int, ordered: bool):
-        self.program, self.ordered = Machine(tree, groups).program, ordered
+        self.program, self.ordered = PikeMachine(tree, groups).program, ordered
         self._letters: dict[int, list[bool]] = {}
         self._numbers: dict[tuple, int] = {(): DEAD}
         self.states: list[tuple] = [()]

@@ -21,7 +21,7 @@ CHARACTER, SPLIT, JUMP, SAVE, ASSERT, MATCH = range(6)
 _WORD = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
 
-class Machine:
+class PikeMachine:
     """The program of a pattern's tree."""
 
     def __init__(self, tree: Branch, groups: int):

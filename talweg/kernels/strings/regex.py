@@ -208,7 +208,7 @@ def _by_machine(pattern: bytes, parsed: tuple[Branch, int] | str) -> tuple:
     if isinstance(parsed, str):
         raise _refused(pattern, parsed)
     tree, groups = parsed
-    machine = pike.Machine(tree, groups)
+    machine = pike.PikeMachine(tree, groups)
     return groups, machine.search, machine.matches
 
 
