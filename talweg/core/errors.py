@@ -301,9 +301,14 @@ def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> 
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error is want of memory: MemoryError, or a library that there is no room for."""
+    """Whether an error is want of memory: MemoryError, or a library that there is no room for.
+
+    Libraries raise an ImportError of their own from that of one of their parts.
+    """
     if isinstance(error, MemoryError):
         return True
     if not isinstance(error, (ImportError, OSError)):
         return False
-    return getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error)
+    if getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error):
+        return True
+    return isinstance(error, ImportError) and lacks_memory(error.__cause__ or error.__context__)

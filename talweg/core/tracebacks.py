@@ -68,7 +68,7 @@ def is_own(file: str) -> bool:
 
 def is_called(file: str) -> bool:
     """Whether a file is of what talweg calls: the standard library, NumPy, ..."""
-    if file.startswith(STANDARD) and SITE not in file:
+    if file.startswith(STANDARD) and SITE not in file or file.endswith(".pyx"):
         return True
     return file.startswith("<frozen") or any([name in file for name in LIBRARIES])
 

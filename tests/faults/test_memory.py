@@ -10,6 +10,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
+from talweg.core.errors import lacks_memory
 
 HUGE = 2**31 - 1
 LARGE = {  # what no memory holds
@@ -107,3 +108,14 @@ def test_kernels_without_memory(executor, tmp_path):
         [sys.executable, path, executor], capture_output=True, text=True, timeout=300
     )
     assert (found.returncode, found.stdout) == (0, ""), found.stderr
+
+
+def test_a_library_that_has_no_room_for_a_part_is_want_of_memory():
+    """SciPy raises an error of its own then, from which nobody could tell."""
+    with pytest.raises(ImportError) as caught:
+        try:
+            raise ImportError("part.so: failed to map segment from shared object")
+        except ImportError as error:
+            raise ImportError("this install seems to be broken") from error
+    assert lacks_memory(caught.value)
+    assert not lacks_memory(ImportError("no such module"))
