@@ -39,7 +39,7 @@ def test_as_re2(seed):
             assert theirs is None, f"{pattern!r}: {error}"
             continue
         assert theirs is not None and groups == theirs.groups, repr(pattern)
-        machine, quick = pike.Machine(tree, groups), regex._quick(tree)
+        machine, quick = pike.PikeMachine(tree, groups), regex._quick(tree)
         for text in TEXTS:
             wanted = spans(theirs.search(text), groups)
             assert machine.search(text, 0) == wanted, f"{pattern!r} in {text!r}"
