@@ -37,7 +37,7 @@ def write(folder: Path) -> None:
     """Write all GraphDefs with feeds and results."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     import numpy as np
-    from graph import exported, test_graph_def
+    from interop import exported, test_graph_def
     from programs.v1 import meta_graphs as training
 
     import talweg
@@ -115,7 +115,7 @@ def check_training(folder: Path, tensorflow: Any) -> int:
     """Train what talweg exported on TensorFlow; how many do not give TensorFlow's own numbers."""
     sys.path[:0] = [str(ROOT / "tests")]
     import numpy
-    from graph import exported_training
+    from interop import exported_training
     from programs.v1 import meta_graphs as training
 
     tf = tensorflow.compat.v1

@@ -5,9 +5,9 @@ Two steps for each way, since they need two environments:
     python tools/check_saved_models.py write FOLDER     with the Python of the library that saves
     python tools/check_saved_models.py check FOLDER     with the Python of the other one
 
-`write` saves the objects of `tests/saved_model/programs.py`, and Keras models where Keras is
-there; it takes talweg unless the variable LIBRARY is `tensorflow`.  `check` loads them, makes the
-same calls, and prints where results differ.
+`write` saves the objects of `tests/interop/saved_model/programs.py`, and Keras models where Keras
+is there; it takes talweg unless the variable LIBRARY is `tensorflow`.  `check` loads them, makes
+the same calls, and prints where results differ.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def library() -> Any:
 def write(folder: Path) -> int:
     """Save all objects, with the results of their calls."""
     tf = library()
-    from saved_model import programs, running
+    from interop.saved_model import programs, running
 
     found = dict(programs.PROGRAMS)
     if importlib.util.find_spec("keras"):
-        from saved_model import keras_programs
+        from interop.saved_model import keras_programs
 
         found.update(keras_programs.PROGRAMS)
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def write(folder: Path) -> int:
 def check(folder: Path) -> int:
     """Load all objects and make the calls; the number of problems."""
     tf = library()
-    from saved_model import running
+    from interop.saved_model import running
 
     problems: list[str] = []
     for name, (calls, expected) in pickle.loads((folder / "calls.pickle").read_bytes()).items():

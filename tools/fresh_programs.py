@@ -29,19 +29,22 @@ os.environ.setdefault("TALWEG_CACHE", "off")
 
 # kind -> (module, test): tests by Hypothesis, and those that take a seed
 GENERATED = {
-    "functions": ("tests.functions.test_generated", "test_programs_agree"),
-    "paths": ("tests.functions.test_generated", "test_paths_agree_with_branches"),
-    "hosted functions": ("tests.functions.test_hosted_generated", "test_compiled_programs_agree"),
-    "derivatives": ("tests.control.test_derived", "test_executors_agree_on_derivatives"),
-    "eager": ("tests.control.test_generated", "test_eager_graph_and_function_agree"),
-    "control": ("tests.control.test_generated", "test_compiled_programs_agree"),
-    "drawing": ("tests.control.test_generated", "test_compiled_programs_draw_the_same"),
-    "hosted control": ("tests.control.test_generated_hosted", "test_programs_with_regions_agree"),
+    "functions": ("tests.trace.test_generated", "test_programs_agree"),
+    "paths": ("tests.trace.test_generated", "test_paths_agree_with_branches"),
+    "hosted functions": ("tests.trace.test_hosted_generated", "test_compiled_programs_agree"),
+    "derivatives": ("tests.trace.control.test_derived", "test_executors_agree_on_derivatives"),
+    "eager": ("tests.trace.control.test_generated", "test_eager_graph_and_function_agree"),
+    "control": ("tests.trace.control.test_generated", "test_compiled_programs_agree"),
+    "drawing": ("tests.trace.control.test_generated", "test_compiled_programs_draw_the_same"),
+    "hosted control": (
+        "tests.trace.control.test_generated_hosted",
+        "test_programs_with_regions_agree",
+    ),
     "compositions": ("tests.lower.test_compositions", "test_compositions_by_machine"),
     "compositions by NumPy": ("tests.lower.test_compositions", "test_compositions_by_numpy"),
     "long reductions": ("tests.lower.test_large", "test_reductions"),
-    "writes": ("tests.control.test_generated_writes", "test_compiled_programs_agree"),
-    "autograph": ("tests.autograph.test_generated", "test_traced_is_eager"),
+    "writes": ("tests.trace.control.test_generated_writes", "test_compiled_programs_agree"),
+    "autograph": ("tests.trace.autograph.test_generated", "test_traced_is_eager"),
     "step by step": ("tests.execute.test_generated_functions", "test_functions_agree"),
 }
 AT_ONCE = 10  # programs by seed in a row

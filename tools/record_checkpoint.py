@@ -1,4 +1,4 @@
-"""Writes the checkpoint that tests/graph/test_checkpoints.py reads, with TensorFlow itself.
+"""Writes the checkpoint that tests/interop/test_checkpoints.py reads, with TensorFlow itself.
 
     python tools/record_checkpoint.py            (in an environment that has TensorFlow)
     python tools/record_checkpoint.py PATH       says what TensorFlow reads in a checkpoint
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "graph" / "checkpoints"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "interop" / "checkpoints"
 KINDS = (
     "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool "
     "complex64 complex128"

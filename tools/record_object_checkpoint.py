@@ -1,4 +1,4 @@
-"""Writes the checkpoint that tests/api/test_checkpoint.py restores, with TensorFlow itself.
+"""Writes the checkpoint that tests/interop/test_checkpoint.py restores, with TensorFlow itself.
 
     python tools/record_object_checkpoint.py          (in an environment that has TensorFlow)
     python tools/record_object_checkpoint.py PATH     restores one that talweg wrote, and says so
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "api" / "checkpoints"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "interop" / "object_checkpoints"
 Pair = collections.namedtuple("Pair", "x y")
 
 

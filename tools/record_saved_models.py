@@ -1,7 +1,7 @@
 """Record saved models as TensorFlow writes them, with the results of their functions.
 
 Run it with TensorFlow's Python: ``python tools/record_saved_models.py`` writes
-`tests/saved_model/recorded/NAME.zip`, a folder of a saved model and `expected.npz`.
+`tests/interop/saved_model/recorded/NAME.zip`, a folder of a saved model and `expected.npz`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "tests" / "saved_model" / "recorded"
+TARGET = ROOT / "tests" / "interop" / "saved_model" / "recorded"
 sys.path[:0] = [str(ROOT / "tests")]
 NAMES = (
     "dense",
@@ -59,7 +59,7 @@ def main() -> int:
     """Record all."""
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
     import tensorflow as tf
-    from saved_model import first_generation, programs, running
+    from interop.saved_model import first_generation, programs, running
 
     with tempfile.TemporaryDirectory() as temporary:
         files = Path(temporary)

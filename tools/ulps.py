@@ -5,7 +5,7 @@
     python tools/ulps.py page               writes the table's bounds anew
 
 The float64 functions, by which the float32 ones are judged here, are themselves checked against
-longer formats by tests/execute/test_vector_math_double.py.
+longer formats by tests/execute/llvm/test_vector_math_double.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy import special
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from execute import vector_math_harness as harness  # noqa: E402
+from execute.llvm import vector_math_harness as harness  # noqa: E402
 
 from talweg.core.dtypes import float32, float64  # noqa: E402
 from talweg.execute.llvm.vector_math.library import BINARY, BOUNDS, FUNCTIONS, VectorMathLibrary  # noqa: E402

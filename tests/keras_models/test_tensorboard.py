@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import talweg as tf
-from tests.api.summary_programs import events
-from tests.api.test_summary_traces import shown
+from tests.summaries.summary_programs import events
+from tests.summaries.test_summary_traces import shown
 
 ROOT = Path(__file__).resolve().parents[2]
 

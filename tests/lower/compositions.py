@@ -18,7 +18,7 @@ from talweg.core.dtypes import float64, int32, int64, of_numpy
 from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY
 from talweg.passes.specialize.program import StaticProgram, Value, constant
-from tests.declared import harness  # noqa: F401  (it loads all primitives)
+from tests.prims import harness  # noqa: F401  (it loads all primitives)
 
 SIZES = (0, 1, 2, 3, 4, 6, 17, 67, 131)
 BOUNDED = ("tanh", "sigmoid", "sin", "softsign", "relu6", "erf")

@@ -18,8 +18,8 @@ from talweg.core.primitive import REGISTRY
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.fusion.inline import is_plain
 from talweg.passes.specialize.program import SpecializationError, StaticProgram
-from tests.declared.harness import Case, cases, fitted
 from tests.lower import declared
+from tests.prims.harness import Case, cases, fitted
 
 # What runs as the NumPy kernel, called from the program, and why: `complex` numbers;
 # `special` functions; `sorting` and searching; `library` routines of linear algebra and transforms;

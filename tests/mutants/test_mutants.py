@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from talweg.core.value import IndexedSlices, Tensor
-from tests.declared import harness
+from tests.prims import harness
 
 SCALE = 1.001
 CONSTANT = {("sign", "x"), ("next_after", "y")}  # partials of 0, which no factor changes

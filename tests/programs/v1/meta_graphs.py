@@ -2,7 +2,7 @@
 
 A `build(tf, np)` makes a graph that trains and returns what is fetched, with the operation that
 makes a step first.  TensorFlow's MetaGraphDef of it is kept (`support.given`); every library
-imports that and goes on training.  In `tests/graph/test_exported_training.py` talweg writes the
+imports that and goes on training.  In `tests/interop/test_exported_training.py` talweg writes the
 same builds, and `tools/check_exports.py` has TensorFlow train what talweg wrote.
 """
 
