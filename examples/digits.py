@@ -8,34 +8,59 @@ TensorFlow's API is used: with `import tensorflow as tf` the program runs there,
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.datasets import load_digits
 
 import talweg as tf
 
+Images = NDArray[np.float32]  # [n, 8, 8, 1], grey values in [0, 1]
+Labels = NDArray[np.int32]  # [n]
+
+
+class Data(NamedTuple):
+    """What is trained on, and what is held out."""
+
+    images: Images
+    labels: Labels
+    held_images: Images
+    held_labels: Labels
+
 
 class Adam:
     """Kingma and Ba 2015, with the step sizes of the paper."""
 
-    def __init__(self, variables, rate=2e-3, decay1=0.9, decay2=0.999, epsilon=1e-7):
+    def __init__(
+        self,
+        variables: Sequence[tf.Variable],
+        rate: float = 2e-3,
+        decay1: float = 0.9,
+        decay2: float = 0.999,
+        epsilon: float = 1e-7,
+    ) -> None:
         self.variables, self.rate = variables, rate
         self.decay1, self.decay2, self.epsilon = decay1, decay2, epsilon
         self.means = [tf.Variable(tf.zeros_like(v)) for v in variables]
         self.squares = [tf.Variable(tf.zeros_like(v)) for v in variables]
         self.steps = 0
 
-    def apply(self, gradients):
+    def apply(self, gradients: Sequence[tf.Tensor]) -> None:
         """One step against the gradients."""
         self.steps += 1
         bias1, bias2 = 1 - self.decay1**self.steps, 1 - self.decay2**self.steps
@@ -48,18 +73,19 @@ class Adam:
 class Network:
     """conv 3x3x16, relu, conv 3x3x32, relu, max pool, dense 64, relu, dropout, dense 10."""
 
-    def __init__(self):
-        def weights(*shape):
-            deviation = (2.0 / np.prod(shape[:-1])) ** 0.5  # He et al. 2015
+    def __init__(self) -> None:
+        def weights(*shape: int) -> tf.Variable:
+            deviation = (2.0 / math.prod(shape[:-1])) ** 0.5  # He et al. 2015
             return tf.Variable(tf.random.truncated_normal(shape, stddev=deviation))
 
         self.filters1, self.bias1 = weights(3, 3, 1, 16), tf.Variable(tf.zeros(16))
         self.filters2, self.bias2 = weights(3, 3, 16, 32), tf.Variable(tf.zeros(32))
         self.weights3, self.bias3 = weights(4 * 4 * 32, 64), tf.Variable(tf.zeros(64))
         self.weights4, self.bias4 = weights(64, 10), tf.Variable(tf.zeros(10))
-        self.variables = list(vars(self).values())
+        self.variables: list[tf.Variable] = list(vars(self).values())
 
-    def __call__(self, images, training=False):
+    def __call__(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """The logits [n, 10] of images [n, 8, 8, 1]."""
         h = tf.nn.relu(tf.nn.conv2d(images, self.filters1, 1, "SAME") + self.bias1)
         h = tf.nn.relu(tf.nn.conv2d(h, self.filters2, 1, "SAME") + self.bias2)
         h = tf.nn.max_pool2d(h, 2, 2, "VALID")
@@ -74,33 +100,34 @@ class Network:
 class History:
     """What the picture shows."""
 
-    losses: list = field(default_factory=list)
-    accuracies: list = field(default_factory=list)
+    losses: list[float] = field(default_factory=list[float])
+    accuracies: list[float] = field(default_factory=list[float])
     steps_per_epoch: int = 0
 
 
-def load(seed: int) -> tuple:
-    """(training images, labels, held-out images, labels); grey values in [0, 1]."""
-    data = load_digits()
+def load(seed: int) -> Data:
+    """The digits in an order of the seed, the last 360 of them held out."""
+    data: Any = load_digits()
     images = (data.images / 16.0).astype(np.float32)[..., None]
     order = np.random.default_rng(seed).permutation(len(images))
     train, held_out = order[:1437], order[1437:]
     labels = data.target.astype(np.int32)
-    return images[train], labels[train], images[held_out], labels[held_out]
+    return Data(images[train], labels[train], images[held_out], labels[held_out])
 
 
-def accuracy(network: Network, images, labels) -> float:
+def accuracy(network: Network, images: Images, labels: Labels) -> float:
     """The share of images classified rightly."""
     guesses = tf.argmax(network(tf.constant(images)), axis=1)
-    return float(np.mean(guesses.numpy() == labels))
+    return float(tf.reduce_mean(tf.cast(guesses == labels, tf.float32)))
 
 
-def train(network: Network, data: tuple, epochs: int, batch: int, seed: int, console) -> History:
+def train(
+    network: Network, data: Data, epochs: int, batch: int, seed: int, console: Console
+) -> History:
     """Train, showing a progress bar; returns the losses and held-out accuracies."""
-    images, labels, held_images, held_labels = data
     optimizer = Adam(network.variables)
     random = np.random.default_rng(seed)
-    steps = len(images) // batch
+    steps = len(data.images) // batch
     history = History(steps_per_epoch=steps)
     columns = (
         TextColumn("{task.description}"),
@@ -112,32 +139,32 @@ def train(network: Network, data: tuple, epochs: int, batch: int, seed: int, con
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=epochs * steps, state="")
         for _ in range(epochs):
-            order = random.permutation(len(images))
+            order = random.permutation(len(data.images))
             for start in range(0, steps * batch, batch):
                 rows = order[start : start + batch]
                 with tf.GradientTape() as tape:
-                    logits = network(tf.constant(images[rows]), training=True)
-                    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[rows], logits)
-                    loss = tf.reduce_mean(losses)
+                    logits = network(tf.constant(data.images[rows]), training=True)
+                    loss = tf.reduce_mean(
+                        tf.nn.sparse_softmax_cross_entropy_with_logits(data.labels[rows], logits)
+                    )
                 optimizer.apply(tape.gradient(loss, network.variables))
                 history.losses.append(float(loss))
                 progress.update(task, advance=1)
-            history.accuracies.append(accuracy(network, held_images, held_labels))
+            history.accuracies.append(accuracy(network, data.held_images, data.held_labels))
             state = f"loss {history.losses[-1]:.3f}  held out {history.accuracies[-1]:.1%}"
             progress.update(task, state=state)
     return history
 
 
-def draw(network: Network, data: tuple, history: History, path: Path) -> int:
+def draw(network: Network, data: Data, history: History, path: Path) -> int:
     """Write the picture, whole or not at all; returns how many held-out digits are wrong."""
-    _, _, images, labels = data
-    probabilities = tf.nn.softmax(network(tf.constant(images))).numpy()
-    guesses = probabilities.argmax(axis=1)
-    wrong = np.flatnonzero(guesses != labels)
+    probabilities = tf.nn.softmax(network(tf.constant(data.held_images))).numpy()
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != data.held_labels)
     figure = plt.figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.25, 1))
+    halves: Any = figure.subfigures(1, 2, width_ratios=(1.25, 1))
+    left, right = halves
     draw_curve(left.subplots(), history)
-    draw_wrong(right, images, labels, guesses, probabilities, wrong)
+    draw_wrong(right, data, probabilities, wrong)
     temporary = path.with_suffix(".tmp.png")
     figure.savefig(temporary, dpi=130)
     os.replace(temporary, path)
@@ -145,7 +172,7 @@ def draw(network: Network, data: tuple, history: History, path: Path) -> int:
     return len(wrong)
 
 
-def draw_curve(axes, history: History) -> None:
+def draw_curve(axes: Axes, history: History) -> None:
     """Loss per step (thin), its running mean, and the held-out accuracy per epoch."""
     steps = np.arange(1, len(history.losses) + 1)
     window = history.steps_per_epoch
@@ -166,12 +193,14 @@ def draw_curve(axes, history: History) -> None:
     right.set_ylabel("held-out accuracy (%)")
     right.set_ylim(80, 100.5)
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    axes.legend(handles, [h.get_label() for h in handles], loc="lower left")
+    axes.legend(handles, [str(h.get_label()) for h in handles], loc="lower left")
 
 
-def draw_wrong(figure, images, labels, guesses, probabilities, wrong) -> None:
+def draw_wrong(
+    figure: SubFigure, data: Data, probabilities: NDArray[np.float32], wrong: NDArray[np.intp]
+) -> None:
     """Up to twelve of the held-out digits that are classified wrongly."""
-    figure.suptitle(f"Wrong: {len(wrong)} of {len(labels)} held-out digits")
+    figure.suptitle(f"Wrong: {len(wrong)} of {len(data.held_labels)} held-out digits")
     if not len(wrong):
         return
     shown = min(len(wrong), 12)
@@ -179,9 +208,9 @@ def draw_wrong(figure, images, labels, guesses, probabilities, wrong) -> None:
     for axes in grid.flat:
         axes.axis("off")
     for axes, i in zip(grid.flat, wrong):
-        axes.imshow(images[i, :, :, 0], cmap="gray_r")
-        guess = guesses[i]
-        axes.set_title(f"is {labels[i]}, read {guess} ({probabilities[i, guess]:.0%})", fontsize=8)
+        axes.imshow(data.held_images[i, :, :, 0], cmap="gray_r")
+        guess, share = probabilities[i].argmax(), probabilities[i].max()
+        axes.set_title(f"is {data.held_labels[i]}, read {guess} ({share:.0%})", fontsize=8)
 
 
 def main() -> None:
@@ -198,14 +227,17 @@ def main() -> None:
     data = load(options.seed)
     network = Network()
     version = getattr(tf, "__talweg_version__", tf.__version__)
-    console.print(f"talweg {version}: {len(data[0])} digits to learn, {len(data[2])} held out")
+    console.print(
+        f"talweg {version}: {len(data.images)} digits to learn, {len(data.held_images)} held out"
+    )
     start = time.perf_counter()
     history = train(network, data, options.epochs, options.batch, options.seed, console)
     seconds = time.perf_counter() - start
     wrong = draw(network, data, history, options.output)
     console.print(
-        f"held-out accuracy {history.accuracies[-1]:.2%} ({wrong} of {len(data[2])} wrong), "
-        f"trained in {seconds:.1f} s\npicture: {options.output}"
+        f"held-out accuracy {history.accuracies[-1]:.2%} "
+        f"({wrong} of {len(data.held_images)} wrong), trained in {seconds:.1f} s\n"
+        f"picture: {options.output}"
     )
 
 

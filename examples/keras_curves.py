@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as pyplot
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 import talweg as tf
 
 keras = tf.keras
+Examples = tuple[NDArray[np.float32], NDArray[np.int64]]  # images and their digits
 
 
-def data() -> tuple:
+def data() -> tuple[Examples, Examples]:
     """Images [n, 8, 8, 1] in [0, 1] and their digits, for training and for testing."""
-    digits = load_digits()
+    digits: Any = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     x = (digits.images[order, ..., None] / 16).astype("float32")
     y = digits.target[order]
@@ -51,7 +54,7 @@ def network() -> tf.keras.Model:
     )
 
 
-def plot(history: dict, accuracy: float, path: Path) -> None:
+def plot(history: dict[str, list[float]], accuracy: float, path: Path) -> None:
     """Loss and accuracy by epoch, of what was trained on and of what was held out."""
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     epochs = np.arange(1, len(history["loss"]) + 1)

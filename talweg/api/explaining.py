@@ -91,7 +91,7 @@ def absence_in_a_line(evidence: Evidence) -> str:
 @export("explain_gradients", "compat.v1.explain_gradients")
 @as_it_is
 def explain_gradients(
-    ys: TensorLike,
+    ys: TensorLike | Callable[[], Any],
     xs: TensorLike,
     stop_gradients: Sequence[Any] | TensorLike | None = None,
     *,

@@ -27,6 +27,7 @@ from talweg.eager.graph_variable import outermost
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
+    from talweg.compat_v1.variables import VariableV1
     from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
 
 
@@ -60,7 +61,7 @@ def get_variable(
     constraint: Any = None,
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
-) -> Any:
+) -> VariableV1:
     """The variable `name` of the variable scope in force: a new one, or one that is shared.
 
     shape, dtype: of the variable (dtype: the scope's, float32, if None).  initializer: a function

@@ -23,6 +23,8 @@ from talweg.prims.arithmetic import logical_not
 from talweg.prims.state import group
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from talweg.core.annotations import DTypeLike, ShapeLike
 
 
@@ -87,8 +89,39 @@ class _VariableMaker(type):
         return issubclass(subclass, Variable)
 
 
+if TYPE_CHECKING:  # instances are variables of other classes, with everything that these have
+
+    class _Made(Variable):
+        def __new__(cls, *args: object, **kwargs: object) -> Self: ...
+
+        def __init__(
+            self,
+            initial_value: Any = None,
+            trainable: bool | None = None,
+            collections: Sequence[str] | None = None,
+            validate_shape: bool = True,
+            caching_device: str | Callable[..., Any] | None = None,
+            name: str | None = None,
+            variable_def: Any = None,
+            dtype: DTypeLike | None = None,
+            expected_shape: Any = None,
+            import_scope: Any = None,
+            constraint: Callable[[Any], Any] | None = None,
+            use_resource: bool | None = None,
+            synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+            aggregation: VariableAggregation = VariableAggregation.NONE,
+            shape: ShapeLike | None = None,
+            experimental_enable_variable_lifting: bool | None = None,
+        ) -> None: ...
+
+else:
+
+    class _Made(metaclass=_VariableMaker):
+        pass
+
+
 @export("compat.v1.Variable")
-class VariableV1(metaclass=_VariableMaker):
+class VariableV1(_Made):
     """A variable; in a graph its values belong to sessions, and it must be initialized first.
 
     initial_value: anything convertible, or a function of nothing.  trainable: whether it is in the

@@ -118,8 +118,8 @@ class WrappedFunction:
 
     def prune(
         self,
-        feeds: dict[Any, Any],
-        fetches: list[Any],
+        feeds: Any,
+        fetches: Any,
         name: str | None = None,
         input_signature: Any = None,
     ) -> WrappedFunction:

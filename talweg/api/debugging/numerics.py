@@ -18,7 +18,7 @@ from talweg.graph.symbol import Symbol
 from talweg.trace.gradients import GraphSweep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from talweg.core.annotations import TensorLike
     from talweg.eager.tape import GradientTape
@@ -61,7 +61,7 @@ def disable_check_numerics() -> None:
 @export("explain_numerics", "compat.v1.explain_numerics")
 @as_it_is
 def explain_numerics(
-    target: TensorLike,
+    target: TensorLike | Callable[[], Any],
     sources: TensorLike | None = None,
     tape: GradientTape | None = None,
     *,
@@ -102,7 +102,7 @@ def explain_numerics(
 
 
 def _in_session(
-    target: TensorLike, sources: object, session: object, feed_dict: object
+    target: object, sources: object, session: object, feed_dict: object
 ) -> NumericsExplanation:
     """Tensors of a graph: run, with the operations between them, in a session."""
     session = session or hooks.get_default_session()

@@ -63,7 +63,7 @@ class FirstGeneration(AutoTrackable):
         self.asset_paths = [asset.asset_path for asset in graph.assets.values()]
         self.signatures = SignatureMap({})
 
-    def prune(self, feeds: dict[Any, Any], fetches: dict[Any, Any], name: str = "pruned") -> Any:
+    def prune(self, feeds: Any, fetches: Any, name: str = "pruned") -> Any:
         """The function from tensors `feeds` to `fetches`, nests of names ("x:0")."""
         names = [_tensor_name(x) for x in structure.flatten(feeds)]
         labels = [text.partition(":")[0] for text in names]
