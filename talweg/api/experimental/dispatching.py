@@ -160,9 +160,7 @@ ASSERTS = ("equal", "greater", "greater_equal", "less", "less_equal", "near", "n
 
 
 @export("experimental.dispatch_for_api")
-def dispatch_for_api(
-    api: Callable[..., Any], *signatures: dict[str, Any]
-) -> Callable[[Any], Any]:
+def dispatch_for_api(api: Callable[..., Any], *signatures: dict[str, Any]) -> Callable[[Any], Any]:
     """A decorator: `api` calls the decorated function for arguments of these types.
 
     signatures: the types that named arguments must have, a type or `List[type]`; by default the
