@@ -67,14 +67,18 @@ class Recording:
 def recording() -> Iterator[Recording]:
     """Measure what is done inside the block; the kernels of compiled programs at its end."""
     found = Recording()
+    labels = found.clock.labels
     with settings.profile(True):
-        with StackSampler(found.clock) as sampler, timed(found.clock):
-            found.clock.began = _now()
-            try:
-                yield found
-            finally:
-                found.clock.stop()
-        kernels = report.kernels(found.clock.labels)
+        try:
+            with StackSampler(found.clock) as sampler, timed(found.clock):
+                found.clock.began = _now()
+                try:
+                    yield found
+                finally:
+                    found.clock.stop()
+            kernels = report.kernels(labels)
+        finally:
+            report.end_profiles(labels)
     found.profile = LineProfile(found.clock, sampler.lines, kernels)
 
 

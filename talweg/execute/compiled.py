@@ -76,7 +76,8 @@ class Compiled:
         }
         self._enter: Any = getattr(self.executable, "enter", None)
         self.name, self.last = program.name, None
-        if settings.profile.get():
+        self._profiled = bool(settings.profile.get())
+        if self._profiled:
             CALLED.append(self)
         self._guard = self.lowered.guard
         self._writes = [(variable, self._shared[variable]) for variable in self._written]
@@ -110,7 +111,7 @@ class Compiled:
 
     def __call__(self, program: Program, arguments: list, state: dict) -> list | None:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
-        if self.last is None and CALLED:
+        if self._profiled and self.last is None:
             self.last = (list(arguments), state)
         if self._shares:
             fair_share.apply(self.executable)
@@ -127,6 +128,11 @@ class Compiled:
                 if not self._guard or getattr(error, "talweg_exact", True):
                     raise
         return interpret.run(program, arguments, state)
+
+    def end_profile(self) -> None:
+        """Drop the arguments that the profile kept, and keep none of later calls."""
+        self._profiled, self.last = False, None
+        CALLED.remove(self)
 
     @contextmanager
     def keeping(self, arguments: list, state: dict) -> Iterator[None]:

@@ -41,6 +41,7 @@ from talweg.trace.signature import (
     places_of,
     put_together,
     relaxed,
+    release_values,
     specs_together,
     tensor_keys,
 )
@@ -361,11 +362,10 @@ class Function(FunctionAttributes):
         concrete = self._trace(tree, specs, names, taken)
         if taken.variables:
             concrete.shared = may_be_shared(self._python_function, taken.variables)
-            concrete.again = lambda others: self._find(
-                *put_together(tree, types, others), apart=True
-            )[0]
+            concrete.again = lambda others: self._find(*put_together(tree, types, others), True)[0]
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
+        release_values(tree)
         concrete.parameters = self._shown_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
             self._keep(key, concrete)

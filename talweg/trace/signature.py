@@ -140,7 +140,7 @@ class Taken:
             extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
         keys = tuple([key for key, _ in parts])
         kind = structure.kind_of(value)
-        if len(self.variables) > before and kind in _EMPTIED:  # a trace does not keep them alive
+        if len(self.variables) > before and kind in _EMPTIED:  # not kept alive, traced or not
             value = structure.rebuild(value, [None] * len(parts))
         return (type(value), extra, keys), Container(value, [tree for _, tree in parts])
 
@@ -175,6 +175,21 @@ class Container:
 
     def __init__(self, like: Any, children: list):
         self.like, self.children = like, children
+
+
+def release_values(tree: object) -> None:
+    """Let go of the arguments that containers of a template still name: a trace outlives them."""
+    if type(tree) is not Container:
+        return
+    kind = structure.kind_of(tree.like)
+    if kind in _EMPTIED:
+        tree.like = structure.rebuild(tree.like, [None] * len(tree.children))
+    elif kind == structure.COMPOSITE:
+        spec = getattr(tree.like, "_type_spec", None)
+        if hasattr(spec, "part_specs") and len(spec.part_specs()) == len(tree.children):
+            tree.like = spec
+    for child in tree.children:
+        release_values(child)
 
 
 def put_together(tree: Any, tensors: list, variables: Sequence[Any] = ()) -> Any:

@@ -43,12 +43,14 @@ def test_a_whole_program_of_the_first_generation(tmp_path, capfd):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     command = ["run", str(path), "--steps_of_test", "2", f"--folder_of_test={tmp_path}/new", "own"]
+    handlers = list(logging.root.handlers)  # absl puts one of its own there
     try:
         assert main(command) == 4
     finally:
         absl_flags.FLAGS.unparse_flags()
         for name in ("steps_of_test", "folder_of_test"):
             delattr(absl_flags.FLAGS, name)
+        logging.root.handlers[:] = handlers
     assert capfd.readouterr().out == "loss 0.000 ['own']\nmodel\n"
     assert (tmp_path / "new" / "model.index").exists()
 

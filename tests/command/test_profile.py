@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import json
 import time
+import weakref
 
 import pytest
 
@@ -17,6 +20,7 @@ from talweg.command.timing.clock import Clock, Key
 from talweg.core import dispatch, settings
 from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor, interpret
+from talweg.execute.compiled import CALLED
 
 
 def test_nested_work_counts_once():
@@ -106,6 +110,30 @@ def test_programs_of_sessions_are_told_apart():
     assert all(name in text for name in names)
     compiled = [key.name for key in found.clock.spent if key.kind == "compiled"]
     assert sorted(compiled) == sorted(names)
+
+
+def test_arguments_are_kept_while_the_profile_lasts_only():
+    """Else rows of variables could not be written in place after it, and memory stayed held."""
+    late = tf.function(lambda x: x * 3.0)
+    for fails in (False, True):
+        double = tf.function(lambda x: x * 2.0)
+        with contextlib.suppress(ZeroDivisionError), settings.executor("llvm"), recording():
+            x = tf.constant([1.0] * 8) + 1.0
+            double(x)
+            array = weakref.ref(x._array)
+            assert any(each.last for each in CALLED)
+            1 / (0 if fails else 1)  # noqa: B018
+        del x
+        gc.collect()
+        assert array() is None and not CALLED
+        with settings.executor("llvm"):
+            x = tf.constant([1.0] * 16) + 1.0
+            late(x)
+            double(x)
+            array = weakref.ref(x._array)
+        del x
+        gc.collect()
+        assert array() is None
 
 
 def test_after_an_error_everything_is_as_before():

@@ -14,7 +14,7 @@ import talweg as tf
 from talweg.formats.bundle.reader import Bundle
 from talweg.interop.checkpoint import object_graph as messages
 
-RECORDED = str(Path(__file__).parent / "checkpoints" / "tensorflow-1")
+RECORDED = str(Path(__file__).parent / "object_checkpoints" / "tensorflow-1")
 TOOL = Path(__file__).parent.parent.parent / "tools" / "record_object_checkpoint.py"
 
 

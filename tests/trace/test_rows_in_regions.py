@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ from talweg.core import settings
 from talweg.passes.functionalize import program_of
 
 ROWS, WIDTH = 200, 24
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def numbers(*dims: int, seed: int = 0) -> np.ndarray:
@@ -130,15 +126,6 @@ def test_they_are_what_the_interpreter_makes(step):
 
 @pytest.mark.parametrize("step", IN_PLACE)
 def test_they_are_written_where_they_are(step):
-    """In a process of their own: after all other tests, one more reference was seen at times."""
-    program = f"from {__name__} import *; write_where_they_are({step.__name__})"
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=300
-    )
-    assert found.returncode == 0, found.stderr[-4000:]
-
-
-def write_where_they_are(step):
     model, run = made(step)
     run()
     gc.collect()  # what refers to a value and is garbage may make it be copied

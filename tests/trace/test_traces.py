@@ -366,3 +366,38 @@ def test_functions_without_arguments_find_their_trace_at_once(monkeypatch):
     monkeypatch.setattr(doubled, "_find", None)
     variable.assign(5.0)
     assert doubled() == 10.0
+
+
+def kinds_of_arguments():
+    x = tf.constant([[1.0, 2.0], [0.0, 4.0]]) + 1.0
+    return {
+        "tensor": ((x,), [x]),
+        "by name": ((), [x]),
+        "nest": (({"a": [x, (x,)]},), [x]),
+        "ragged": ((tf.RaggedTensor.from_row_splits(x, [0, 1, 2]),), [x]),
+        "sparse": ((tf.sparse.from_dense(x),), []),
+        "variable": ((tf.Variable(x), x), [x]),
+    }
+
+
+@pytest.mark.parametrize("kind", [*kinds_of_arguments()])
+def test_a_trace_does_not_keep_the_arguments_that_made_it(kind):
+    """Else the first batch that a function saw would stay in memory as long as the function."""
+    function = tf.function(
+        lambda *args, **kwargs: [x * 2 for x in tf.nest.flatten(args, expand_composites=True)]
+    )
+    arguments, arrays = kinds_of_arguments()[kind]
+    if kind == "sparse":
+        arrays = [arguments[0].values]
+    named = {"x": arrays[0]} if kind == "by name" else {}
+    held = [weakref.ref(x._array) for x in arrays]
+    first = tf.nest.flatten(function(*arguments, **named), expand_composites=True)
+    again = tf.nest.flatten(function(*arguments, **named), expand_composites=True)
+    assert all(np.array_equal(x, y) for x, y in zip(first, again))
+    assert function.experimental_get_tracing_count() == 1
+    concrete = function.get_concrete_function(*arguments, **named)
+    if kind not in ("by name", "variable"):
+        concrete(*arguments)
+    del arguments, arrays, named, first, again
+    gc.collect()
+    assert [array() for array in held] == [None] * len(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,13 +150,20 @@ def kernels(labels: dict[int, str], repeats: int = 20) -> list[tuple[str, list[A
         programs = kernel_profile.CALLED  # imports LLVM
     except ImportError:
         return []
-    found = []
-    for compiled in programs:
+    measured = []
+    for compiled in [each for each in programs if id(each) in labels]:  # else of another profile
         if compiled.last is not None:
-            name = labels.get(id(compiled))
-            if name is not None:  # else it was compiled before this profile
-                found.append((name, kernel_profile.profile(compiled, *compiled.last, repeats)))
-    return found
+            times = kernel_profile.profile(compiled, *compiled.last, repeats)
+            measured.append((labels[id(compiled)], times))
+    return measured
+
+
+def end_profiles(labels: dict[int, str]) -> None:
+    """Release the programs that a profile watched, and the arguments that it kept of them."""
+    compiled = sys.modules.get("talweg.execute.compiled")  # else nothing was compiled
+    for each in list(compiled.CALLED) if compiled else []:
+        if id(each) in labels:
+            each.end_profile()
 
 
 def text(profile: LineProfile, top: int = 15) -> str:
