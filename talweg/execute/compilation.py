@@ -17,7 +17,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret
-from talweg.execute.llvm.link.jit import vector_bytes
+from talweg.execute.llvm.link.jit import matrix_tiles, vector_bytes
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.execute.llvm.runtime.thread_pool import wanted
 from talweg.execute.manifest import Manifest, executable_of
@@ -51,7 +51,7 @@ def made(program: Program, avals: list, state: dict, same: dict, stages: Stages)
         straight = straightened(program, avals, state, same, stages)
         clock.append(time.perf_counter())
         with part("lower"):
-            lowered = build(straight, threads=wanted(), vector_bytes=vector_bytes())
+            lowered = build(straight, "program", wanted(), vector_bytes(), matrix_tiles())
             straight.forget()
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
@@ -103,7 +103,7 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
         straight.outputs = list(result) if prim.multiple else [result]
     optimize(straight)
     with part("lower"):
-        lowered = build(straight, prim.name, threads or wanted(), vector_bytes())
+        lowered = build(straight, prim.name, threads or wanted(), vector_bytes(), matrix_tiles())
         straight.forget()
     if any(isinstance(block, Host) for block in lowered.program.blocks):
         return False

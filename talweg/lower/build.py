@@ -39,12 +39,19 @@ if TYPE_CHECKING:
 
 
 def build(
-    straight: StaticProgram, name: str = "program", threads: int = 2, vector_bytes: int = 32
+    straight: StaticProgram,
+    name: str = "program",
+    threads: int = 2,
+    vector_bytes: int = 32,
+    matrix_tiles: bool = False,
 ) -> Lowered:
-    """The loop program of a static program, for as many threads and vectors of so many bytes."""
+    """The loop program of a static program, for as many threads and vectors of so many bytes.
+
+    matrix_tiles: for a processor with registers that multiply matrices.
+    """
     builder = LoweringBuilder(straight, name)
     builder.threads = threads
-    with lowering_for(vector_bytes):
+    with lowering_for(vector_bytes, matrix_tiles):
         return builder.build()
 
 

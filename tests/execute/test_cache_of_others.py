@@ -170,23 +170,25 @@ def test_levels_decide_features_and_vectors():
     choose = lambda able, triple=triple: processor.chosen("znver4", triple, able, flat)  # noqa: E731
     assert set(settings.CPUS) == {"native", *processor.LEVELS}
     with settings.cpu("native"):
-        assert choose(able) == ("znver4", flat, 32, True)
+        assert choose(able) == ("znver4", flat, 32, True, False)
+        tiles = dict.fromkeys(processor.MATRIX_TILES, True)
+        assert choose({**able, **tiles}).matrix_tiles
         assert choose({"sse2": True}).vector_bytes == 16
         wide = dict.fromkeys(processor.LEVELS["x86-64-v4"].features, True)
         assert choose(wide).vector_bytes == 32  # Skylake slows down
         assert choose({**wide, "avx512vbmi2": True}).vector_bytes == 64
     with settings.cpu("x86-64-v4"):
-        assert choose(wide) == ("x86-64-v4", "", 64, True)
+        assert choose(wide) == ("x86-64-v4", "", 64, True, False)
         with pytest.raises(ValueError, match="avx512bw"):
             choose(able)
     with settings.cpu("x86-64-v2"):
-        assert choose(able) == ("x86-64-v2", "", 16, False)
+        assert choose(able) == ("x86-64-v2", "", 16, False, False)
         with pytest.raises(ValueError, match="sse4.1"):
             choose({**able, "sse4.1": False})
         with pytest.raises(ValueError, match="aarch64"):
             choose(able, "aarch64-unknown-linux-gnu")
     with settings.cpu("x86-64-v3"):
-        assert choose(able) == ("x86-64-v3", "", 32, True)
+        assert choose(able) == ("x86-64-v3", "", 32, True, False)
         with pytest.raises(ValueError, match="TALWEG_CPU=x86-64-v3 asks for .*lacks: avx2, fma"):
             choose({**able, "avx2": False, "fma": False})
     with settings.cpu("pentium"), pytest.raises(ValueError, match="TALWEG_CPU='pentium'"):

@@ -20,6 +20,7 @@ from talweg.execute.llvm.link import elf
 
 NATIVE = "native"
 HALVES = "f16c"  # the feature of x86-64 that converts 16-bit floats
+MATRIX_TILES = ("amx-tile", "amx-bf16")
 INFO = "/proc/cpuinfo"
 _DESCRIBED = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
 
@@ -50,6 +51,7 @@ class Processor(NamedTuple):
     features: str  # "+avx2,-avx512f,..."
     vector_bytes: int  # how wide vectors are to be
     has_halves: bool  # whether it converts 16-bit floats (others: `halves.py`)
+    matrix_tiles: bool = False  # whether its registers multiply matrices of bfloat16
 
 
 def name() -> str:
@@ -65,7 +67,8 @@ def chosen(host: str, triple: str, able: dict[str, bool], flat: str) -> Processo
     asked = settings.cpu.parse(name())
     if asked == NATIVE:
         has_halves = not triple.startswith("x86_64") or able.get(HALVES, False)
-        return Processor(host, flat, width(able), has_halves)
+        has_tiles = all(able.get(feature, False) for feature in MATRIX_TILES)
+        return Processor(host, flat, width(able), has_halves, has_tiles)
     level = LEVELS[asked]
     missing = [feature for feature in level.features if not able.get(feature, False)]
     if not triple.startswith("x86_64"):
@@ -88,6 +91,12 @@ def width(able: dict[str, bool]) -> int:
     if all(able.get(feature, False) for feature in (*_V4, "avx512vbmi2")):
         return 64
     return 32 if able.get("avx", False) else 16
+
+
+def has_matrix_tiles() -> bool:
+    """Whether code may be made for matrix registers, as far as Linux tells: LLVM is not asked."""
+    flags = (described() or "").split()
+    return name() == NATIVE and all(word.replace("-", "_") in flags for word in MATRIX_TILES)
 
 
 def described() -> str | None:

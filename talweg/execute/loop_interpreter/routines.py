@@ -52,4 +52,71 @@ def clock(memory: BufferMemory, dtype: DType, place: Place) -> None:
     memory.write(place[0], np.array([place[1]]), np.array([time.perf_counter_ns()]), None)
 
 
-ROUTINES: dict[str, Callable[..., None]] = {"gemm": gemm, "clock": clock}
+def _pieces(count: int) -> int:
+    return -(-count // 32)
+
+
+def tile_rows(
+    memory: BufferMemory,
+    dtype: DType,
+    turned: int,
+    rows: int,
+    k: int,
+    x: Place,
+    x_step: int,
+    out: Place,
+) -> None:
+    """x [rows, k] as blocks [blocks, 32, steps * 32], with zeros where nothing is."""
+    places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
+    made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
+    made[:rows, :k] = memory.read(x[0], places)
+    memory.write(out[0], out[1] + np.arange(made.size), made.reshape(-1), None)
+
+
+def tile_columns(
+    memory: BufferMemory,
+    dtype: DType,
+    turned: int,
+    k: int,
+    n: int,
+    y: Place,
+    y_step: int,
+    out: Place,
+) -> None:
+    """y [k, n] as panels [panels, steps, 16, 32, 2], with zeros where nothing is."""
+    places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
+    made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
+    made[:k, :n] = memory.read(y[0], places)
+    made = made.reshape(-1, 2, _pieces(n), 32).transpose(2, 0, 3, 1)
+    memory.write(out[0], out[1] + np.arange(made.size), made.reshape(-1), None)
+
+
+def tile_product(
+    memory: BufferMemory,
+    dtype: DType,
+    steps: int,
+    blocks: int,
+    panels: int,
+    more: int,
+    x: Place,
+    y: Place,
+    z: Place,
+) -> None:
+    """z [blocks * 32, panels * 32] = x y, + z where there is more."""
+    rows, k, columns = 32 * blocks, 32 * steps, 32 * panels
+    left = memory.read(x[0], x[1] + np.arange(rows * k)).reshape(rows, k)
+    right = memory.read(y[0], y[1] + np.arange(k * columns)).reshape(panels, k // 2, 32, 2)
+    result = left @ right.transpose(1, 3, 0, 2).reshape(k, columns)
+    places = z[1] + np.arange(rows * columns)
+    if more:
+        result = result + memory.read(z[0], places).reshape(rows, columns)
+    memory.write(z[0], places, result.reshape(-1), None)
+
+
+ROUTINES: dict[str, Callable[..., None]] = {
+    "gemm": gemm,
+    "clock": clock,
+    "tile_rows": tile_rows,
+    "tile_columns": tile_columns,
+    "tile_product": tile_product,
+}

@@ -6,14 +6,17 @@ and reshapes, where rows and columns still lie at constant strides (`matrix_view
 
 from __future__ import annotations
 
+from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
+from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
 SHARED = frozenset(("reshape", "ensure_dims", "after", "reread", "squeeze_all"))
 SEEN = SHARED | {"transpose", "strided_slice", "split"}
 BLAS = frozenset(("float32", "float64"))
+FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
 
 
 def base_of(value: Value) -> Value:
@@ -99,8 +102,32 @@ def is_product(equation: Equation) -> bool:
     )
 
 
+def short_operands(equation: Equation) -> list[Value] | None:
+    """The bfloat16 matrices of which a product's operands are casts, if registers multiply them."""
+    if not registers().matrix_tiles or equation.output.dtype is not float32:
+        return None
+    x, y = equation.inputs
+    if min(x.dims[-2], y.dims[-1]) < FEWEST or min(x.dims[-1], y.dims[-1]) < NARROWEST:
+        return None
+    found = [before_cast(value) for value in equation.inputs]
+    return [value for value in found if value is not None] if all(found) else None
+
+
+def before_cast(value: Value) -> Value | None:
+    """The bfloat16 value that this one is the cast of; None for any other."""
+    maker = value.maker
+    if value.content is not None or maker is None or maker.prim.name != "cast":
+        return None
+    return maker.inputs[0] if maker.inputs[0].dtype is bfloat16 else None
+
+
+def product_operands(equation: Equation) -> list[Value]:
+    """The matrices that a product reads."""
+    return short_operands(equation) or list(equation.inputs)
+
+
 def operands_of(equation: Equation) -> list[Value]:
     """The operands that a block reads from memory."""
     if is_product(equation):
-        return [matrix_view(x).base for x in equation.inputs]
+        return [matrix_view(x).base for x in product_operands(equation)]
     return list(equation.inputs)

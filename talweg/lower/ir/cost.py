@@ -216,6 +216,9 @@ class _CostCounter:
         if call.routine == "gemm":
             sizes = [_most(argument) for argument in call.arguments[2:5]]
             self.flops += times * 2.0 * sizes[0] * sizes[1] * sizes[2]
+        elif call.routine == "tile_product":  # 16 products for one of other registers
+            sizes = [_most(argument) for argument in call.arguments[:3]]
+            self.flops += times * 2.0 * sizes[0] * sizes[1] * sizes[2] * (32.0**3 / 8)
         for found, buffers in ((self.read, call.reads), (self.written, call.writes)):
             for buffer in map(root_of, buffers):
                 if buffer.kind != "scratch":

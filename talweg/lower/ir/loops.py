@@ -329,7 +329,8 @@ class Call:
 
     `gemm(transpose x, transpose y, m, n, k, alpha, x, ldx, y, ldy, beta, z, ldz)` is row-major:
     z [m, n] = alpha x y + beta z, with x [m, k] and y [k, n] after transposition; the dtype is
-    that of z.  Other routines: `execute/llvm/runtime/routines.py`.
+    that of z.  `tile_rows`, `tile_columns` and `tile_product` multiply by matrix registers
+    (`execute/llvm/runtime/matrix_tiles.py`); others: `execute/llvm/runtime/routines.py`.
     """
 
     __slots__ = ("arguments", "reads", "routine", "writes")

@@ -20,6 +20,7 @@ class RegisterFile(NamedTuple):
 
     vector_bytes: int
     tallest: dict[int, int]
+    matrix_tiles: bool = False  # whether there are registers that multiply matrices of bfloat16
 
     def lanes(self, size: int) -> int:
         """The number of lanes of `size` bytes in a vector."""
@@ -41,9 +42,10 @@ def registers() -> RegisterFile:
 
 
 @contextmanager
-def lowering_for(vector_bytes: int) -> Iterator[None]:
-    """Lower, inside the block, for vectors of so many bytes."""
-    token = _present.set(THIRTY_TWO if vector_bytes >= THIRTY_TWO.vector_bytes else SIXTEEN)
+def lowering_for(vector_bytes: int, matrix_tiles: bool = False) -> Iterator[None]:
+    """Lower, inside the block, for vectors of so many bytes, and with matrix registers or not."""
+    found = THIRTY_TWO if vector_bytes >= THIRTY_TWO.vector_bytes else SIXTEEN
+    token = _present.set(found._replace(matrix_tiles=True) if matrix_tiles else found)
     try:
         yield
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from talweg.lower.fusion.views import MatrixView, matrix_view
+from talweg.lower.fusion.views import MatrixView, matrix_view, product_operands
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.passes.specialize.program import Equation, Value
 
@@ -63,7 +63,7 @@ class Product:
     def __init__(self, builder: object, equation: Equation):
         self.value = value = equation.output
         self.node = equation.node
-        self.x, self.y = [MatrixOperand(builder, x, value) for x in equation.inputs]
+        self.x, self.y = [MatrixOperand(builder, x, value) for x in product_operands(equation)]
         self.rows, self.n = value.dims[-2:]
         self.k = equation.inputs[0].dims[-1]
         self.batch = [Axis(f"n{i}", size) for i, size in enumerate(value.dims[:-2])]

@@ -1,14 +1,15 @@
-"""Products of matrices: by loops or by BLAS, with what is computed from the result."""
+"""Products of matrices by loops, matrix registers or BLAS, with what is computed from them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.loop_nests import nested, wrapped
-from talweg.lower.fusion.views import is_product
+from talweg.lower.fusion.views import is_product, short_operands
 from talweg.lower.ir.index import Axis, Index, unflatten
 from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
 from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.matmul.matrix_tiles import MatrixTileProduct
 from talweg.lower.matmul.operands import Product
 from talweg.lower.matmul.register_tiles import TiledProduct
 from talweg.passes.specialize.program import Equation
@@ -29,6 +30,8 @@ def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     if not is_product(equation):
         return None
     product = Product(builder, equation)
+    if short_operands(equation) is not None:
+        return MatrixTileProduct(builder, product).blocks_of(name)
     if is_direct(product):
         return TiledProduct(builder, product).blocks_of(name)
     return [by_library(builder, product, name)]

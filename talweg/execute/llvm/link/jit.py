@@ -27,6 +27,7 @@ from talweg.execute.background import background
 from talweg.execute.llvm import halves, processor
 from talweg.execute.llvm.codegen.program import QUICK
 from talweg.execute.llvm.runtime import thread_pool
+from talweg.execute.llvm.runtime.matrix_tiles import permitted
 
 LIBRARIES_FOR_EACH_LINKER = 64
 MOST_THREADS = 8  # that compile at the same time
@@ -46,7 +47,7 @@ class _Target:
         self.triple = llvm.get_process_triple()
         able = llvm.get_host_cpu_features()
         chosen = processor.chosen(llvm.get_host_cpu_name(), self.triple, able, able.flatten())
-        self.cpu, self.features, self.vector_bytes, self.has_halves = chosen
+        self.cpu, self.features, self.vector_bytes, self.has_halves, self.matrix_tiles = chosen
         self.machine = self.make()
         self.quick_machine = self.make(opt=0)
         self.data_layout = str(self.machine.target_data)
@@ -98,6 +99,11 @@ def target() -> _Target:
 def vector_bytes() -> int:
     """The width of vectors in bytes."""
     return target().vector_bytes
+
+
+def matrix_tiles() -> bool:
+    """Whether code may multiply by matrix registers: there are some, and we may use them."""
+    return target().matrix_tiles and permitted()
 
 
 def fingerprint() -> str:

@@ -23,7 +23,9 @@ from pathlib import Path
 
 from talweg.core.errors import InternalError
 from talweg.core.locking import once
+from talweg.execute.llvm import processor
 from talweg.execute.llvm.link import code
+from talweg.execute.llvm.runtime import matrix_tiles
 from talweg.kernels.numpy_blas import THREADS
 from talweg.lower.ir.loops import Call
 
@@ -32,7 +34,7 @@ _LETTERS = {"float32": ("s", "float"), "float64": ("d", "double")}
 
 def addresses(names: Iterable[str]) -> dict[str, int]:
     """The address of each routine that is called, by the symbol under which it is."""
-    found = {name: _wrappers().addresses.get(name, 0) for name in names}
+    found = {name: _module_of(name).addresses.get(name, 0) for name in names}
     for name, address in found.items():
         if not address:
             raise InternalError(None, None, f"no routine {name}")
@@ -42,6 +44,17 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
 def symbol(call: Call) -> str:
     """The symbol that code calls a routine by."""
     return f"talweg_{call.routine}_{call.writes[0].dtype.name}"
+
+
+def _module_of(name: str) -> code.LoadedCode:
+    return _matrix_tiles() if name in matrix_tiles.EXPORTS else _wrappers()
+
+
+@once
+def _matrix_tiles() -> code.LoadedCode:
+    """The code of products by matrix registers; it stays."""
+    text = matrix_tiles.text(processor.has_matrix_tiles() and matrix_tiles.permitted())
+    return code.compile_module(text, {}, matrix_tiles.EXPORTS)
 
 
 @once

@@ -1,0 +1,211 @@
+"""Products of bfloat16 matrices by the processor's matrix registers, with float32 sums.
+
+An equation that multiplies two matrices in float32 which are casts of bfloat16 ones reads these
+themselves: they are put into the order of the registers as they are
+(`execute/llvm/runtime/matrix_tiles.py`), y all at once, x a block of rows at a time, and nothing is
+stored as float32 but a block of sums, from which everything that follows is computed (Goto and van
+de Geijn 2008: a block of x and a group of y's panels stay in the second cache).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from talweg.core.dtypes import bfloat16, float32
+from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.tile_results import all_shared
+from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
+from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, load
+from talweg.lower.matmul.operands import Product
+
+SIDE = 32  # rows and columns of a block, and products in a step
+PART = 1024  # products in a row
+BLOCKS = 4  # of x at a time
+GROUP_BYTES = 1 << 20  # of y's panels at a time
+SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
+
+
+class SpanRun(NamedTuple):
+    """`count` neighbouring spans of `size` rows or columns, from number `first` on."""
+
+    first: int
+    count: int
+    size: int
+
+    @property
+    def pieces(self) -> int:
+        """The number of blocks or panels of a span."""
+        return -(-self.size // SIDE)
+
+
+def spans(total: int, most: int) -> list[SpanRun]:
+    """Spans of `most`, and what is left over."""
+    full, rest = divmod(total, most)
+    found = [SpanRun(0, full, most)] if full else []
+    return [*found, SpanRun(full * most, 1, rest)] if rest else found
+
+
+class MatrixTileProduct:
+    """Builds the blocks of one product, or of some."""
+
+    def __init__(self, builder: Any, product: Product):
+        self.builder, self.product = builder, product
+        count, threads = product.count, builder.threads
+        work = count * product.rows * product.n * product.k
+        few = count == 1 or (threads > 1 and count < 2 * threads)
+        self.shared = few and work >= SHARED_WORK
+        self.panels = -(-product.n // SIDE)
+        self.parts = spans(product.k, PART)
+        if len(self.parts) == 2:
+            self.parts[:1] = [SpanRun(PART * i, 1, PART) for i in range(self.parts[0].count)]
+        else:
+            first = self.parts[0]
+            self.parts = [SpanRun(first.size * i, 1, first.size) for i in range(first.count)]
+        longest = max([part.pieces for part in self.parts])
+        group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * SIDE * longest)))
+        blocks = min(BLOCKS, -(-product.rows // SIDE))
+        if self.shared:
+            while blocks > 1 and self._tasks(blocks, group) < 2 * threads:
+                blocks = -(-blocks // 2)
+            while group > 1 and self._tasks(blocks, group) < threads:
+                group = -(-group // 2)
+        self.rows, self.columns = spans(product.rows, SIDE * blocks), spans(product.n, SIDE * group)
+        self.left: Buffer = builder.new("rows", bfloat16, (blocks, SIDE, longest * SIDE), "scratch")
+        self.sums: Buffer = builder.new("sums", float32, (blocks * SIDE, group * SIDE), "scratch")
+        self.size = self.panels * SIDE * SIDE * sum([part.pieces for part in self.parts])
+
+    def _tasks(self, blocks: int, group: int) -> int:
+        rows = -(-self.product.rows // (SIDE * blocks))
+        return self.product.count * rows * -(-self.panels // group)
+
+    def blocks_of(self, name: str) -> list:
+        """The kernel, after that which copies y if threads share the product."""
+        product = self.product
+        names = [v.maker.prim.name for v in self.builder.current.members]
+        right, number, ready = self._ahead(name)
+        found: list[Any] = []
+        before: list[Any] = []
+        if not ready:
+            copies = self._copies(right, number)
+            if self.shared:
+                axes = product.y.own(product.batch)
+                found = [Kernel(f"{name}panels", wrapped(axes, copies, "parallel"), names[:1])]
+            else:
+                before = copies
+        loops: list[Any] = []
+        for columns in self.columns:
+            for rows in self.rows:
+                group, block = Axis("g", columns.count), Axis("b", rows.count)
+                body = self._block(right, number, rows, columns, Index.of(block), Index.of(group))
+                axes = [*product.batch, group, block] if self.shared else [group, block]
+                loops += wrapped(axes, body, "parallel" if self.shared else "serial")
+        if self.shared:
+            loops = all_shared(loops)
+        else:
+            loops = wrapped(product.batch, [*before, *loops], "parallel")
+        kernel = Kernel(name, loops, names)
+        kernel.node = product.node
+        return [*found, kernel]
+
+    # -- the copy of y
+
+    def _ahead(self, name: str) -> tuple[Buffer, Index, bool]:
+        """The buffer of y's panels, where this product's begin, and whether they are made already.
+
+        They are made before the loop around, if the loop does not change y.
+        """
+        y, product, builder = self.product.y, self.product, self.builder
+        start = y.start(product.batch)
+        if y.buffer in builder.fixed and y.is_single and not start.terms:
+            while builder.outer is not None and y.buffer in builder.outer.fixed:
+                builder = builder.outer
+            key = ("tiles", y.buffer, start.constant, y.strides, product.k, product.n)
+            if key not in builder.ahead:
+                made = builder.new("panels", bfloat16, (self.size,), "temporary")
+                copies = all_shared(self._shared_copies(made, ZERO))
+                builder.ahead[key] = made, Kernel(f"{name}panels", copies, ("matmul",))
+            return builder.ahead[key][0], ZERO, True
+        axes = y.own(product.batch) if self.shared else []
+        sizes = tuple([axis.extent for axis in axes])
+        kind = "temporary" if self.shared else "scratch"
+        made = builder.new("panels", bfloat16, (math.prod(sizes), self.size), kind)
+        return made, flat(tuple(map(Index.of, axes)), sizes) * self.size, False
+
+    def _copies(self, right: Buffer, number: Index) -> list:
+        if self.shared:
+            copies = self._shared_copies(right, number)
+            return copies if self.product.y.own(self.product.batch) else all_shared(copies)
+        return [self._copy(right, number, part, ZERO, self.product.n) for part in self.parts]
+
+    def _shared_copies(self, right: Buffer, number: Index) -> list:
+        """A panel at a time."""
+        found: list[Any] = []
+        for part in self.parts:
+            for run in spans(self.product.n, SIDE):
+                panel = Axis("p", run.count)
+                first = Index.of(panel) + run.first // SIDE
+                copy = self._copy(right, number, part, first, run.size)
+                found += wrapped([panel], [copy], "parallel")
+        return found
+
+    def _copy(self, right: Buffer, number: Index, part: SpanRun, panel: Index, count: int) -> Call:
+        """The call that puts `count` columns of a part of y, from a panel on, into their order."""
+        y = self.product.y
+        by_row, by_column = y.strides
+        start = y.start(self.product.batch) + part.first * by_row + panel * (SIDE * by_column)
+        arguments = [
+            Index(int(y.view.turned)),
+            Index(part.size),
+            Index(count),
+            Pointer(y.buffer, start),
+            Index(y.view.stride),
+            Pointer(right, number + self._place(part, panel)),
+        ]
+        return Call("tile_columns", arguments, (y.buffer,), (right,))
+
+    def _place(self, part: SpanRun, panel: Index) -> Index:
+        """The index of a panel, within those of one product."""
+        before = self.panels * part.first * SIDE
+        return panel * (part.pieces * SIDE * SIDE) + before
+
+    # -- blocks of results
+
+    def _block(
+        self,
+        right: Buffer,
+        number: Index,
+        rows: SpanRun,
+        columns: SpanRun,
+        block: Index,
+        group: Index,
+    ) -> list:
+        """The results of some rows in some columns."""
+        product = self.product
+        x, by_row = product.x, product.x.strides
+        row, column = block * rows.size + rows.first, group * columns.size + columns.first
+        panel = group * columns.pieces + columns.first // SIDE
+        body: list[Any] = []
+        for part in self.parts:
+            start = x.start(product.batch) + row * by_row[0] + part.first * by_row[1]
+            arguments = [
+                Index(int(x.view.turned)),
+                Index(rows.size),
+                Index(part.size),
+                Pointer(x.buffer, start),
+                Index(x.view.stride),
+                Pointer(self.left),
+            ]
+            body.append(Call("tile_rows", arguments, (x.buffer,), (self.left,)))
+            arguments = [
+                *map(Index, (part.pieces, rows.pieces, columns.pieces, int(part.first > 0))),
+                Pointer(self.left),
+                Pointer(right, number + self._place(part, panel)),
+                Pointer(self.sums),
+            ]
+            body.append(Call("tile_product", arguments, (self.left, right), (self.sums,)))
+        m, n = Axis("m", rows.size), Axis("n", columns.size)
+        place = product.number() * (product.rows * product.n) + (row + m) * product.n + column + n
+        found = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
+        stores = self.builder.results(product.value, unflatten(place, product.value.dims), found)
+        return [*body, For(m, [For(n, stores, "vector")])]

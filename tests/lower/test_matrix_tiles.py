@@ -1,0 +1,150 @@
+"""Products of bfloat16 matrices by matrix registers give what NumPy gives, without float32 copies.
+
+They are made for such registers on every machine: where there are none vectors stand in for them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import talweg as tf
+from talweg.core.dtypes import bfloat16
+from talweg.core.primitive import later
+from talweg.execute.llvm.runtime.executable import Executable
+from talweg.execute.loop_interpreter import interpreter
+from talweg.lower.build import build
+from talweg.lower.ir.loops import Call
+from talweg.lower.ir.verifier import check
+from talweg.lower.ir.visitors import all_statements
+from talweg.lower.matmul import matrix_tiles
+from talweg.passes.optimize.pipeline import optimize
+from talweg.passes.specialize.program import StaticProgram, Value
+
+assert tf.matmul  # loads the declarations
+SIZES = [(2, 8, 8), (33, 40, 70), (130, 17, 35), (64, 2100, 33), (40, 64, 300)]
+ULP = 2.0**-8
+
+
+def calls(lowered):
+    """The routines that a program calls."""
+    kernels = [block for block in lowered.program.blocks if hasattr(block, "body")]
+    return [
+        statement.routine
+        for kernel in kernels
+        for statement in all_statements(kernel.body)
+        if type(statement) is Call
+    ]
+
+
+class Case:
+    """tanh(x y / sqrt(k) + b) of bfloat16 matrices, transposed or not."""
+
+    def __init__(self, x_dims, y_dims, turned=(False, False), finish=True):
+        self.straight, self.arrays = StaticProgram(), []
+        rng = np.random.default_rng(0)
+        self.values = [self.given(rng, dims, flip) for dims, flip in zip((x_dims, y_dims), turned)]
+        apply = self.straight.apply
+        z = apply(later("matmul"), [value for value, _ in self.values], {})
+        x, y = [array.astype(np.float64) for _, array in self.values]
+        self.wanted = x @ y
+        self.scale = np.sqrt(x_dims[-1])
+        if finish:
+            bias = self.given(rng, (y_dims[-1],), False)
+            self.wanted = np.tanh(self.wanted + bias[1].astype(np.float64))
+            self.scale = 1.0
+            z = apply(later("tanh"), [apply(later("add"), [z, bias[0]], {})], {})
+        self.straight.outputs = [z]
+        optimize(self.straight)
+
+    def given(self, rng, dims, turned):
+        held = (*dims[:-2], *dims[:-3:-1]) if turned else dims
+        array = rng.normal(size=held).astype(bfloat16.numpy_dtype)
+        value = Value(array.shape, bfloat16)
+        self.straight.inputs.append(value)
+        self.arrays.append(array)
+        if not turned:
+            return value, array
+        perm = (*range(len(dims) - 2), len(dims) - 1, len(dims) - 2)
+        value = self.straight.apply(later("transpose"), [value], {"perm": perm})
+        return value, array.transpose(perm)
+
+    def lowered(self, threads=1, tiles=True):
+        found = build(self.straight, "product", threads, 32, tiles)
+        check(found.program)
+        return found
+
+    def same(self, found):
+        """What was found is right, if each of x y, the sum and the last result is rounded."""
+        error = np.abs(found.astype(np.float64) - self.wanted)
+        assert (error <= 3 * ULP * np.maximum(np.abs(self.wanted), self.scale)).all()
+
+
+def machine_code(case, threads):
+    lowered = case.lowered(threads)
+    made = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads)
+    return made(case.arrays, [])[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize("m, k, n", SIZES)
+def test_one_product(m, k, n, turned, threads):
+    case = Case((m, k), (k, n), turned)
+    assert "tile_product" in calls(case.lowered(threads))
+    case.same(machine_code(case, threads))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("x, y", [((3, 20), ()), ((), (4,)), ((3,), (3,)), ((2, 3), (1, 3))])
+def test_batches(x, y, threads):
+    case = Case((*x, 24, 40), (*y, 40, 17), finish=False)
+    case.same(machine_code(case, threads))
+
+
+def test_parts_and_groups_of_every_kind(monkeypatch):
+    monkeypatch.setattr(matrix_tiles, "PART", 64)
+    monkeypatch.setattr(matrix_tiles, "GROUP_BYTES", 1 << 13)
+    for k in (64, 65, 128, 150):
+        for threads in (1, 2):
+            case = Case((200, k), (k, 200))
+            case.same(machine_code(case, threads))
+
+
+def test_numpy_runs_the_loop_program():
+    case = Case((40, 70), (70, 33))
+    lowered = case.lowered()
+    given = {buffer.name: array for buffer, array in zip(lowered.inputs, case.arrays)}
+    found = interpreter.run(lowered.program, given)
+    case.same(found[lowered.outputs[0].name])
+
+
+def test_nothing_is_stored_as_float32_but_blocks_of_sums():
+    program = Case((256, 256), (256, 256)).lowered(2).program
+    wide = [buffer for buffer in program.buffers if buffer.dtype.name == "float32"]
+    assert {buffer.kind for buffer in wide} == {"scratch"}
+
+
+def test_other_processors_and_small_products_have_none():
+    assert not calls(Case((64, 64), (64, 64)).lowered(tiles=False))
+    assert "tile_product" not in calls(Case((1, 64), (64, 4)).lowered())
+
+
+def test_weights_are_ordered_once_before_a_loop():
+    w = tf.cast(tf.random.normal((64, 64), seed=1), "bfloat16")
+
+    @tf.function
+    def run(x):
+        for _ in tf.range(5):
+            x = tf.tanh(tf.matmul(x, w))
+        return x
+
+    x = tf.cast(tf.ones((8, 64)), "bfloat16")
+    wanted = x
+    for _ in range(5):
+        wanted = tf.tanh(tf.matmul(wanted, w))
+    for _ in range(4):
+        found = run(x)
+    np.testing.assert_allclose(
+        tf.cast(found, tf.float64), tf.cast(wanted, tf.float64), atol=0.1, rtol=0.05
+    )
