@@ -316,8 +316,7 @@ class Function(FunctionAttributes):
         """The trace for a key, if there is one."""
         traces = self._traces
         found = traces.get(key)
-        if found is None:
-            found = next((t for k, t in traces.items() if covers(k, key)), None)
+        found = found or next((t for k, t in traces.items() if covers(k, key)), None)
         if found is not None:
             found.used = next(_uses)
         return found
@@ -362,7 +361,8 @@ class Function(FunctionAttributes):
         concrete = self._trace(tree, specs, names, taken)
         if taken.variables:
             concrete.shared = may_be_shared(self._python_function, taken.variables)
-            concrete.again = lambda others: self._find(*put_together(tree, types, others), True)[0]
+            again = functools.partial(put_together, tree, types)
+            concrete.again = lambda others: self._find(*again(others), apart=True)[0]
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         release_values(tree)
