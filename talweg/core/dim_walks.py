@@ -52,26 +52,26 @@ NUMBERS: dict[str, Callable[..., int]] = {
 
 def functions_in(sizes: tuple) -> list[Atom]:
     """Every atom in some sizes that is a function, once, after those among its arguments."""
-    found: dict[Atom, None] = {}
+    functions: dict[Atom, None] = {}
     pending = [atom for size in sizes for atom in _functions_of(size)]
     while pending:
         atom = pending[-1]
         missing = (
             []
-            if atom in found
+            if atom in functions
             else [
                 below
                 for argument in atom.arguments
                 for below in _functions_of(argument)
-                if below not in found
+                if below not in functions
             ]
         )
         if missing:
             pending += missing
         else:
-            found[atom] = None
+            functions[atom] = None
             pending.pop()
-    return list(found)
+    return list(functions)
 
 
 def _functions_of(size: Size) -> list[Atom]:

@@ -272,20 +272,20 @@ _BY_NUMPY[VARIANT] = variant
 
 def of_numpy(dtype: np.dtype) -> DType:
     """The DType of a NumPy dtype; TypeError if there is none."""
-    found = _BY_NUMPY.get(dtype)
-    if found is not None:
-        return found
+    known = _BY_NUMPY.get(dtype)
+    if known is not None:
+        return known
     if isinstance(dtype, DType):
         raise NotEagerError
     if dtype.kind in "SU":
         return string
-    found = BY_NAME.get(dtype.name)
-    if found is None and dtype.newbyteorder("=") in _BY_NUMPY:
+    known = BY_NAME.get(dtype.name)
+    if known is None and dtype.newbyteorder("=") in _BY_NUMPY:
         return _BY_NUMPY[dtype.newbyteorder("=")]
-    if found is None:
+    if known is None:
         raise type_error("TW102", f"Cannot convert value {dtype!r} to a TensorFlow DType.")
-    _BY_NUMPY[found.numpy_dtype] = found
-    return found
+    _BY_NUMPY[known.numpy_dtype] = known
+    return known
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -293,19 +293,19 @@ def as_dtype(type_value: Any) -> DType:
     kind = type(type_value)
     if kind is DType:
         return type_value
-    found = None
+    dtype = None
     if kind is str:
-        found = BY_NAME.get(type_value) or _ALIASES.get(type_value)
+        dtype = BY_NAME.get(type_value) or _ALIASES.get(type_value)
     elif kind is int:
-        found = _BY_ENUM.get(type_value)
-        if found is None:
+        dtype = _BY_ENUM.get(type_value)
+        if dtype is None:
             raise _no_dtype(type_value)
     elif kind is type and type_value in _NO_DTYPES:
         raise _no_dtype(type_value)
     elif kind is type:
-        found = _PYTHON.get(type_value)
-    if found is not None:
-        return found
+        dtype = _PYTHON.get(type_value)
+    if dtype is not None:
+        return dtype
     inner = type_value if kind is type else getattr(type_value, "dtype", type_value)
     if type(inner) is DType:
         return inner

@@ -230,12 +230,12 @@ def with_reflection(operation: str, stem: str) -> Callable[[Any, Any], Any]:
             return getattr(hooks, operation)(self, other)
         except Exception as error:
             if FALLBACKS:
-                found = operator_falls_back(error, operation, self, other)
-                if found is not NOT_SUPPORTED:
-                    return found
-            found = _reflection(error, reflection, self, other)
-            if found is not NotImplemented:
-                return found
+                result = operator_falls_back(error, operation, self, other)
+                if result is not NOT_SUPPORTED:
+                    return result
+            result = _reflection(error, reflection, self, other)
+            if result is not NotImplemented:
+                return result
             pass_out(error)
             raise
 

@@ -123,9 +123,9 @@ def remember(sources: list, gather: Callable[[Any], Evidence], caller: CodeType)
             _groups.append((count, keys))
             while sum(size for size, _ in _groups) > REMEMBERED and len(_groups) > 1:
                 for key in _groups.popleft()[1]:  # too long ago to be of use
-                    found = _pending.get(key)
-                    if found is not None:
-                        _pending[key] = found[0], None
+                    pending = _pending.get(key)
+                    if pending is not None:
+                        _pending[key] = pending[0], None
 
 
 def _goes_to_keras(code: CodeType) -> bool:

@@ -65,10 +65,10 @@ def convert_to_tensor(
             return _convert(value, as_dtype(dtype_hint))
         except (TypeError, ValueError):
             pass
-    found = _convert(value, dtype)
+    tensor = _convert(value, dtype)
     if dispatch.context.device is not None and not isinstance(value, dispatch.state.variable):
-        dispatch.put_on_device(found)
-    return found
+        dispatch.put_on_device(tensor)
+    return tensor
 
 
 def _convert(value: object, dtype: DType | None) -> Tensor:

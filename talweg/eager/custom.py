@@ -265,11 +265,13 @@ def _recomputing(f: Callable[..., Any], *args: object, **kwargs: object) -> tupl
             tape.watch([a for a in tensors if a.dtype.is_differentiable])
             again = f(*structure.pack(args, arguments), **kwargs)
         sources = tensors + list(variables or [])
-        found = tape.gradient(structure.flatten(again), sources, output_gradients=list(upstream))
-        by_arguments = found[: len(tensors)]
+        gradients = tape.gradient(
+            structure.flatten(again), sources, output_gradients=list(upstream)
+        )
+        by_arguments = gradients[: len(tensors)]
         full = iter(by_arguments)
         aligned = [next(full) if isinstance(a, Tensor) else None for a in arguments]
-        return (aligned, found[len(tensors) :]) if variables else aligned
+        return (aligned, gradients[len(tensors) :]) if variables else aligned
 
     return result, grad_fn
 

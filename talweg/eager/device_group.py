@@ -77,12 +77,12 @@ class DeviceGroup:
                     return False
                 variable._held = me
                 held.append((number, variable))
-            found = [(n, v, v.__dict__.get("_tensor", self)) for n, v in held]
-            if any([tensor is None for _, _, tensor in found]):
+            joining = [(n, v, v.__dict__.get("_tensor", self)) for n, v in held]
+            if any([tensor is None for _, _, tensor in joining]):
                 self.touched += numbers
                 return False
-            while found:
-                number, variable, tensor = found.pop()
+            while joining:
+                number, variable, tensor = joining.pop()
                 if tensor is self:
                     continue
                 del variable.__dict__["_tensor"]
@@ -117,15 +117,15 @@ def group_of(variables: list) -> DeviceGroup:
     let_groups_keep()
     groups = list(dict.fromkeys([v._group[0] for v in variables if v._group is not None]))
     if len(groups) == 1 and not groups[0].replaced:
-        found = groups[0]
+        joined = groups[0]
     else:
-        found, others = DeviceGroup(), []
+        joined, others = DeviceGroup(), []
         for group in groups:
             others += [v for owner in group.owners if (v := owner()) is not None]
             group.dissolve()
-        found.join([v for v in others if v._group is None])
-    found.join([v for v in variables if v._group is None])
-    return found
+        joined.join([v for v in others if v._group is None])
+    joined.join([v for v in variables if v._group is None])
+    return joined
 
 
 # -- the property

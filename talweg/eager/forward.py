@@ -122,16 +122,16 @@ class ForwardAccumulator(dispatch.Recorder):
 
         def tangent(value: object) -> Any:
             if hasattr(value, "handle_read"):
-                found = self._variables.get(id(value))
+                own_tangent = self._variables.get(id(value))
                 value = value.handle_read()
             else:
-                found = self._tangents.get(id(value))
-            if found is None and mode is UnconnectedGradients.ZERO:
+                own_tangent = self._tangents.get(id(value))
+            if own_tangent is None and mode is UnconnectedGradients.ZERO:
                 return zeros_of(value)
-            if found is None and mode is UnconnectedGradients.ERROR:
+            if own_tangent is None and mode is UnconnectedGradients.ERROR:
                 raise value_error(
                     "TW301", "There is no tangent: the value does not depend on a primal"
                 )
-            return found
+            return own_tangent
 
         return structure.map_leaves(tangent, primals)

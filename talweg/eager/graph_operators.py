@@ -112,9 +112,9 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)
             if node is not None:
-                found = build(graph, own, node)
-                if found is not None:
-                    return found
+                result = build(graph, own, node)
+                if result is not None:
+                    return result
             return general(self, other)
         except Exception as error:
             pass_out(error)
@@ -125,9 +125,9 @@ def _fast(stem: str, operation: str, prim: Primitive) -> tuple[Any, Any]:
             own, graph = self.node, self.graph
             node = partner(graph, own, other)
             if node is not None:
-                found = build(graph, node, own)
-                if found is not None:
-                    return found
+                result = build(graph, node, own)
+                if result is not None:
+                    return result
             return getattr(hooks, operation)(other, self)
         except Exception as error:
             pass_out(error)

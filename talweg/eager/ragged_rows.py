@@ -51,17 +51,17 @@ def gather(x: RaggedTensor, indices: object) -> Any:
         return x.values[begin:end]
     flat = layout.reshape(places, shape=(math.prod(dims),)) if len(dims) > 1 else places
     if any(type(part) is Symbol for part in (flat, *x._flat_components())):
-        found = _gathered(x, flat)
+        gathered = _gathered(x, flat)
     else:
         array = array_of(flat)
         rows = x._splits.shape[0] - 1
         outside = array[(array < 0) | (array >= rows)]
         if len(outside):
             raise invalid("TW206", f"gather: index {outside[0]} is not in [0, {rows})")
-        found = take(x, array)
+        gathered = take(x, array)
     for size in reversed(dims[1:]):
-        found = RaggedTensor.from_uniform_row_length(found, size)
-    return found
+        gathered = RaggedTensor.from_uniform_row_length(gathered, size)
+    return gathered
 
 
 def _gathered(values: TensorLike, places: Tensor) -> Any:
@@ -121,10 +121,10 @@ def _inner(x: Any, keys: tuple) -> Any:
         return RaggedTensor._of(values, x._integers(splits))
     if x._uniform is None:
         raise value_error("TW206", "Cannot index into an inner ragged dimension.")
-    place = _plain_index(first)
-    if not -x._uniform <= place < x._uniform:
-        raise IndexError(f"key {place} out of bounds for rows of {x._uniform}  [TW206]")
-    values = take(x.values, x._splits[:-1] + place % x._uniform)
+    inner_row = _plain_index(first)
+    if not -x._uniform <= inner_row < x._uniform:
+        raise IndexError(f"key {inner_row} out of bounds for rows of {x._uniform}  [TW206]")
+    values = take(x.values, x._splits[:-1] + inner_row % x._uniform)
     if not rest:
         return values
     return (

@@ -65,23 +65,23 @@ def algorithm_number(alg: str) -> int:
 def algorithm_kind(alg: str) -> Algorithm:
     """An `Algorithm` from itself, its name or its number; ValueError for another."""
     if isinstance(alg, str):
-        found = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
+        match = {kind.name.lower(): kind for kind in Algorithm}.get(alg)
     elif isinstance(alg, Algorithm):
-        found = alg
+        match = alg
     else:
         try:
             number = int(alg.numpy() if isinstance(alg, (Tensor, Variable)) else alg)
         except (TypeError, ValueError):
             text = f"Can't convert argument `alg` (of value {alg!r}) to an algorithm."
             raise type_error("TW104", text) from None
-        found = next((kind for kind in Algorithm if kind.value == number), None)
-    if found is None:
+        match = next((kind for kind in Algorithm if kind.value == number), None)
+    if match is None:
         raise value_error(
             "TW207",
             f"Argument `alg` got unsupported value {alg!r}.",
             '"philox" or 1, "threefry" or 2, "auto_select" or 3',
         )
-    return found
+    return match
 
 
 # -- the global seed

@@ -122,7 +122,7 @@ class Variables:
 
         Those may whose tensor nobody else refers to; it is taken away from the variable.
         """
-        found, me = [], get_ident()
+        donated, me = [], get_ident()
         for handle in handles:
             variable = handle.owner()
             if variable is None:
@@ -131,8 +131,8 @@ class Variables:
             alone = tensor is not None and variable._held == me and getrefcount(tensor) <= UNSHARED
             if alone:
                 variable._taken, variable._tensor = tensor, None
-            found.append(alone)
-        return found
+            donated.append(alone)
+        return donated
 
     def keep(self, handle: Any, array: np.ndarray) -> None:
         """Let a variable be what it was, of which a device now has the elements elsewhere."""

@@ -62,22 +62,22 @@ class HeavyKernels:
         try:
             arrays = [x if hasattr(x, "dtype") else np.asarray(x, arrays[0].dtype) for x in arrays]
             key = (prim, *[(x.shape, x.dtype) for x in arrays], *params.items())
-            found = self.compiled.get(key)
+            native_kernel = self.compiled.get(key)
         except (AttributeError, TypeError):  # a parameter without a hash
             return kernel(prim.numpy, *arrays, **params)
-        if found is None:
+        if native_kernel is None:
             times = self.spent.get(key)
             if self._is_worth(prim, times):
-                found = self._compile(key, prim, arrays, params, times)
-        if found:
-            results = found(arrays, [])
-            if not found.guarded or results.pop():
+                native_kernel = self._compile(key, prim, arrays, params, times)
+        if native_kernel:
+            results = native_kernel(arrays, [])
+            if not native_kernel.guarded or results.pop():
                 return results if prim.multiple else results[0]
         start = time.perf_counter()
         result = kernel(prim.numpy, *arrays, **params)
-        if found:  # not for such values, of which there may be more
+        if native_kernel:  # not for such values, of which there may be more
             self.compiled[key] = False
-        if found is None:
+        if native_kernel is None:
             seconds = time.perf_counter() - start
             if key not in self.spent and len(self.spent) >= KEPT:
                 self.spent.clear()

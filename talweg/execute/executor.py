@@ -229,12 +229,12 @@ class Tier:
         tier, given = weakref.ref(self), kinds_of(program, arguments, state)
 
         def compile_aside() -> None:
-            found = tier()
-            if found is not None:
+            ready = tier()
+            if ready is not None:
                 try:
-                    found._compile(key, program, *given)
+                    ready._compile(key, program, *given)
                 finally:
-                    found.queued[key] = True
+                    ready.queued[key] = True
 
         _aside.add(self)
         return background.submit(program.name, compile_aside)
@@ -300,11 +300,11 @@ def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]
     def kind(value: Any) -> Any:
         if type(value) is not np.ndarray:
             return value
-        found = made.get(id(value))
-        if found is None:
+        stand_in = made.get(id(value))
+        if stand_in is None:
             empty = np.zeros((), value.dtype)
-            found = made[id(value)] = np.broadcast_to(empty, value.shape)
-        return found
+            stand_in = made[id(value)] = np.broadcast_to(empty, value.shape)
+        return stand_in
 
     variables = {variable: kind(state.get(variable, MISSING)) for variable in program.starts}
     return [kind(x) for x in arguments], variables

@@ -53,13 +53,13 @@ def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
                 atoms, factor = inner.terms[0]
                 if factor == 1 and len(atoms) == 1:
                     known.setdefault(atoms[0], outer)
-    found = []
+    avals = []
     for node in nodes:
         dims = node.aval.dims
         if dims is not None:
             dims = tuple([substitute(size, known.get) for size in dims])
-        found.append(Aval(dims, node.aval.dtype))
-    return found
+        avals.append(Aval(dims, node.aval.dtype))
+    return avals
 
 
 def merged(left: Aval, right: Aval) -> Aval:

@@ -61,11 +61,11 @@ def _gather_dims(name: str, x, i: np.ndarray, axis: int, batch_dims: int):
             f"{name}: params has shape {x.dims}; axis {axis} is not one of its axes",
             f"a rank of at least {axis + 1}",
         )
-    for place, (a, b) in enumerate(zip(x.dims[:batch_dims], i.dims[:batch_dims])):
+    for d, (a, b) in enumerate(zip(x.dims[:batch_dims], i.dims[:batch_dims])):
         if differ(a, b):
             raise invalid(
                 "TW204",
-                f"{name}: params.shape[{place}]={a} should be equal to indices.shape[{place}]={b}",
+                f"{name}: params.shape[{d}]={a} should be equal to indices.shape[{d}]={b}",
                 f"equal leading dimensions for batch_dims={batch_dims}",
             )
     return (*x.dims[:axis], *i.dims[batch_dims:], *x.dims[axis + 1 :])
@@ -315,10 +315,10 @@ def _flat_rows(name: str, i: np.ndarray, shape: Sequence[Any]):
     sizes = np.array(shape[:depth], np.int64)
     wrong = (i < 0) | (i >= sizes)
     if wrong.any():
-        place = tuple(np.argwhere(wrong.any(-1))[0])
+        index = tuple(np.argwhere(wrong.any(-1))[0])
         raise invalid(
             "TW206",
-            f"{name}: indices[{','.join(map(str, place))}] = {i[place].tolist()} does not index "
+            f"{name}: indices[{','.join(map(str, index))}] = {i[index].tolist()} does not index "
             f"into shape {list(shape)}",
             "each index at least 0 and below the size of its axis",
         )

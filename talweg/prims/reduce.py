@@ -421,10 +421,10 @@ def _arg_extreme(name, kernel, text):
         if x.dtype.is_floating:
             x = t.select(t.is_nan(x), -math.inf if low else math.inf, x)
         best = (t.reduce_max if low else t.reduce_min)(x, axes=(axis,), keepdims=True)
-        place = t.counting(size, int32 if size <= int32.max else int64)
-        place = t.reshape(place, shape=(size, *(1,) * (len(x.dims) - axis - 1)))
-        place = t.select(t.equal(x, best), place, size - 1)
-        return narrowed(t, t.reduce_min(place, axes=(axis,), keepdims=False), dtype)
+        positions = t.counting(size, int32 if size <= int32.max else int64)
+        positions = t.reshape(positions, shape=(size, *(1,) * (len(x.dims) - axis - 1)))
+        positions = t.select(t.equal(x, best), positions, size - 1)
+        return narrowed(t, t.reduce_min(positions, axes=(axis,), keepdims=False), dtype)
 
     fields = {
         "__doc__": text,

@@ -119,8 +119,8 @@ def _compiled(name: str, op: str, start: Callable, mark: float | None = None):
 
         def at(index):
             row = ids(*index[:rank])
-            place = (s.clamped(row, count), *index[rank:])
-            return place, x(*index), s.greater_equal(row, 0)
+            slot = (s.clamped(row, count), *index[rank:])
+            return slot, x(*index), s.greater_equal(row, 0)
 
         dtype = x.dtype
         marked = mark if dtype.is_floating else None
@@ -161,11 +161,11 @@ class sorted_ids:
             )
         falls = x[1:] < x[:-1]
         if falls.any():
-            place = int(np.argmax(falls)) + 1
+            row = int(np.argmax(falls)) + 1
             raise invalid(
                 "TW207",
-                f"{function}: segment_ids are not sorted: {x[place]} at place {place} follows "
-                f"{x[place - 1]}",
+                f"{function}: segment_ids are not sorted: {x[row]} at place {row} follows "
+                f"{x[row - 1]}",
                 "ids that do not decrease",
                 f"tf.math.unsorted_{function}",
             )

@@ -123,23 +123,23 @@ class Batching:
             self.values[node] = graph.constant(node.params["value"].array), 0
             return
         if prim.role is Role.PROJECTION:
-            found, kinds = self.values[node.inputs[0]]
-            place = node.params["index"]
-            self.values[node] = found[place], kinds[place]  # type: ignore[index]
+            results, kinds = self.values[node.inputs[0]]
+            index = node.params["index"]
+            self.values[node] = results[index], kinds[index]  # type: ignore[index]
             self._claim(node)
             return
         pairs = [self.values[source] for source in node.operands]
         operands, kinds = [x for x, _ in pairs], tuple([kind for _, kind in pairs])
         params = {key: self._inside(value) for key, value in node.params.items()}
         if not any(kinds):
-            found = prim(*operands, **params)
-            own = (0,) * len(found) if prim.multiple else 0
+            results = prim(*operands, **params)
+            own = (0,) * len(results) if prim.multiple else 0
         else:
             if prim.role is Role.CUSTOM_RULE:  # the rule knows the tensors of one slice
                 raise NoBatchedBodyError
-            found, own = with_kinds(prim, self.size, kinds, operands, params)
+            results, own = with_kinds(prim, self.size, kinds, operands, params)
             own = own if prim.multiple else own[0]
-        self.values[node] = found, own  # type: ignore[assignment]
+        self.values[node] = results, own  # type: ignore[assignment]
         if not prim.multiple:
             self._claim(node)
 
@@ -163,10 +163,10 @@ class Batching:
                 return
         shape = tuple([size if type(size) is int else None for size in dims])
         graph = self.graph
-        found = graph.apply(
+        slice_aval = graph.apply(
             ensure_dims, (("shape", shape),), graph.nodes_of((value,)), Aval(dims, value.dtype)
         )
-        self.values[node] = found, kind
+        self.values[node] = slice_aval, kind
 
     def _inside(self, value: object) -> Any:
         """A parameter, its sizes being those of the batched body."""
@@ -294,11 +294,11 @@ def call_batch(prim: Primitive, size: Size, kinds: tuple, operands: tuple, body:
             return NotImplemented
         if _apart(size):
             body.programs[key] = made
-    *found, history = prim(*operands, *made.captures, body=made.bodies[0])
+    *results, history = prim(*operands, *made.captures, body=made.bodies[0])
     if prim is control.again:
-        return Kinds((*found, history), (*made.kinds, 0))
+        return Kinds((*results, history), (*made.kinds, 0))
     history, kind = made.history(history, size)
-    return Kinds((*found, history), (*made.kinds, kind))
+    return Kinds((*results, history), (*made.kinds, kind))
 
 
 def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
@@ -316,9 +316,9 @@ def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> An
     made = _traced(size, make)
     if made is None:
         return NotImplemented
-    *found, history = control.branch(*operands, *made.captures, bodies=made.bodies)
+    *results, history = control.branch(*operands, *made.captures, bodies=made.bodies)
     history, kind = made.history(history, size)
-    return Kinds((*found, history), (*made.kinds, kind))
+    return Kinds((*results, history), (*made.kinds, kind))
 
 
 def loop_batch(
@@ -334,10 +334,10 @@ def loop_batch(
             traces = [Batching(cond, inside, size), Batching(body, inside, size, count)]
             if traces[0].kinds[0]:
                 raise NoBatchedBodyError
-            found = tuple(map(max, carried, traces[1].kinds))
-            if found == carried:
+            new_kinds = tuple(map(max, carried, traces[1].kinds))
+            if new_kinds == carried:
                 break
-            carried = found
+            carried = new_kinds
         own.append(carried)
         traces[0].finish((0,))
         traces[1].finish(carried)
@@ -359,7 +359,7 @@ def loop_batch(
             for (dims, dtype), kind in zip(avals, carried)
         ]
     )
-    *found, history = control.loop(
+    *results, history = control.loop(
         *first,
         *operands[count:],
         *made.captures,
@@ -369,7 +369,7 @@ def loop_batch(
         avals=known,
     )
     history, kind = made.history(history, size)
-    return Kinds((*found, history), (*carried, kind))
+    return Kinds((*results, history), (*carried, kind))
 
 
 # -- one slice after the other
@@ -386,12 +386,12 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
             _slice(x, source, index) if kind else source
             for x, source, kind in zip(operands, sources, kinds)
         ]
-        found = prim(*slices, **params)
-        found = found if prim.multiple else (found,)
-        made[:] = [_outside(z.aval) for z in found]
+        slices_of = prim(*slices, **params)
+        slices_of = slices_of if prim.multiple else (slices_of,)
+        made[:] = [_outside(z.aval) for z in slices_of]
         rows = [
             elements.list_set(row, index, z, limited=False)
-            for row, z in zip(own or [None] * len(found), found)
+            for row, z in zip(own or [None] * len(slices_of), slices_of)
         ]
         return [add(index, 1), *rows]
 

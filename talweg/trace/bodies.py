@@ -151,8 +151,8 @@ class BodyGraph(FunctionGraph):
         """
         inputs = list(self.inputs)
         for value in captures:
-            found = self.captured.get(id(value))
-            inputs.append(self._input(aval_of(value)).node if found is None else found[1])
+            captured = self.captured.get(id(value))
+            inputs.append(self._input(aval_of(value)).node if captured is None else captured[1])
         outputs = [x.node for x in self.results if x is not None]
         self.closed = True
         effects = self.forced()
@@ -253,8 +253,8 @@ def trace_loop(
     arguments = [graph.add_input(aval) for aval in avals]
 
     def call() -> list:
-        found = function(arguments)
-        return found if isinstance(found, list) else [found]
+        results = function(arguments)
+        return results if isinstance(results, list) else [results]
 
     graph.run(call)
     return graph

@@ -59,8 +59,8 @@ class DerivedCall:
         self.captured = [value for value, _ in graph.captured.values()]
         self.body = graph.body(self.captured)
         if self.pairs and self.body is not graph.made:
-            place = {node: i for i, node in enumerate(graph.made.nodes)}
-            self.pairs = [(n, self.body.nodes[place[part]]) for n, part in self.pairs]
+            index_of = {node: i for i, node in enumerate(graph.made.nodes)}
+            self.pairs = [(n, self.body.nodes[index_of[part]]) for n, part in self.pairs]
         self.inner = tuple([what for kind, what in self.sources if kind == "inner"])
 
     def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
@@ -286,13 +286,13 @@ def call_jvp(t: object, z: tuple, operands: tuple, body: Body) -> tuple:
     context = dispatch.context
     before, context.keep_inside = context.keep_inside, True  # the tangent of the history
     try:
-        *found, history = forward.apply(values, operands, z[-1], body)
+        *result_tangents, history = forward.apply(values, operands, z[-1], body)
     finally:
         context.keep_inside = before
     pairs = tuple(forward.pairs)
     if not pairs:
-        return (*found, None)
-    return (*found, control.history_map(history, tangents=Tangents([body], pairs)))
+        return (*result_tangents, None)
+    return (*result_tangents, control.history_map(history, tangents=Tangents([body], pairs)))
 
 
 hooks.call_vjp = call_vjp

@@ -108,9 +108,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         def run() -> Any:
             args, kwargs = put_together(self._tree, list(symbols), variables)
             contents = Contents((args, kwargs))
-            found = function(*args, **kwargs)
+            result = function(*args, **kwargs)
             contents.check(self.name)
-            return found
+            return result
 
         paths = graph.paths = Paths(graph, run, self._flatten)
         with dispatch.only(()), graph.as_default():
@@ -340,10 +340,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if not recorders:
             del operands
             values = executor.run(program_of(body), arrays, state)
-            found = [wrapped(value) for value in values]
+            values_out = [wrapped(value) for value in values]
             if context.device is not None:
-                dispatch.put_on_device(tuple(found))
-            return self._pack(found)
+                dispatch.put_on_device(tuple(values_out))
+            return self._pack(values_out)
         kept, everything = self._kept(recorders)
         context.recorders = ()
         try:

@@ -89,16 +89,16 @@ def choose(index: Tensor, functions: list, function: str) -> Any:
     for number, template in enumerate(templates[1:], 1):
         check_same(function, templates[0], template, graphs[0], graphs[number], number)
     absent = [x is None for x in graphs[0].results]
-    *found, history = apply_branch(index, graphs)
-    results = iter(found)
+    *flat_results, history = apply_branch(index, graphs)
+    results = iter(flat_results)
     done = _operation_of(history)
     flat = [
         (done if isinstance(leaf, Operation) else None) if missing else next(results)
         for leaf, missing in zip(leaves_of(templates[0]), absent)
     ]
-    found = structure.pack(templates[0], flat, composites=True)
-    _note_shapes(found, templates)
-    return found
+    chosen = structure.pack(templates[0], flat, composites=True)
+    _note_shapes(chosen, templates)
+    return chosen
 
 
 def _note_shapes(found: Any, templates: list) -> None:
@@ -159,18 +159,18 @@ def check_same(
             f"{function}: the branches return different structures: {error}",
             "results of one structure",
         ) from None
-    for place, (a, b) in enumerate(zip(graph.results, second.results)):
+    for nth, (a, b) in enumerate(zip(graph.results, second.results)):
         if (a is None) != (b is None):
             raise type_error(
                 "TW208",
-                f"{function}: result {place} is no tensor in one of branch 0 and branch {number}",
+                f"{function}: result {nth} is no tensor in one of branch 0 and branch {number}",
                 "a tensor in all branches, or in none",
             )
-    for place, (a, b) in enumerate(zip(graph.results, second.results)):
+    for nth, (a, b) in enumerate(zip(graph.results, second.results)):
         if a is not None and b is not None and a.dtype is not b.dtype:
             raise type_error(
                 "TW102",
-                f"{function}: true_fn and false_fn must return the same dtypes: result {place} is "
+                f"{function}: true_fn and false_fn must return the same dtypes: result {nth} is "
                 f"{a.dtype.name} in branch 0 and {b.dtype.name} in branch {number}",
                 hint=f"tf.cast(x, tf.{a.dtype.name})",
             )
@@ -203,23 +203,23 @@ def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
     there is no default.
     """
     count = len(predicates)
-    found = convert_to_tensor(count, int32)
+    index = convert_to_tensor(count, int32)
     trues = convert_to_tensor(0, int32)
     for number in range(count - 1, -1, -1):
         pred = truth(predicates[number], "case")
-        place = convert_to_tensor(number, int32)
-        found = arithmetic.select(pred, place, found)
+        position = convert_to_tensor(number, int32)
+        index = arithmetic.select(pred, position, index)
         trues = arithmetic.add(trues, arithmetic.cast(pred, dtype=int32))
     if exclusive:
         text = "case: more than one condition evaluated as True but exclusive=True"
-        found = require(found, arithmetic.less_equal(trues, 1), message=text)
+        index = require(index, arithmetic.less_equal(trues, 1), message=text)
     if not has_default:
         text = "case: none of the conditions is true and there is no default"
-        found = require(found, arithmetic.greater(trues, 0), message=text)
-    return found
+        index = require(index, arithmetic.greater(trues, 0), message=text)
+    return index
 
 
-def number_of_branch(index: Tensor, count: int) -> Any:
+def nth_branch(index: Tensor, count: int) -> Any:
     """The number of the branch of `switch_case`: the last one for a number out of range."""
     index = arithmetic.cast(index, dtype=int32)
     if index.shape.rank != 0:
@@ -253,20 +253,20 @@ def while_loop(
         return structure.pack(loop_vars, list(variables[extra:]), composites=True)
 
     def run_condition(variables: list) -> Any:
-        found = truth(condition(*packed(variables)), "while_loop")
+        going_on = truth(condition(*packed(variables)), "while_loop")
         if limit is not None:
-            found = arithmetic.logical_and(arithmetic.less(variables[0], limit), found)
-        return found
+            going_on = arithmetic.logical_and(arithmetic.less(variables[0], limit), going_on)
+        return going_on
 
     def run_body(variables: list) -> list:
-        found = _as_structure(body(*packed(variables)), loop_vars)
-        results = [convert_to_tensor(leaf) for leaf in leaves_of(found)]
+        going_on = _as_structure(body(*packed(variables)), loop_vars)
+        results = [convert_to_tensor(leaf) for leaf in leaves_of(going_on)]
         count = [arithmetic.add(variables[0], 1)] if extra else []
         return [*count, *results]
 
     def check(graph: BodyGraph) -> None:
-        for place, result in enumerate(graph.results[extra:]):
-            _check_kept(place, graph.inputs[place + extra].aval, result)
+        for number, result in enumerate(graph.results[extra:]):
+            _check_kept(number, graph.inputs[number + extra].aval, result)
 
     if checkpoint:
         results = loop_in_segments(run_condition, run_body, flat, avals, check)[extra:]
@@ -305,8 +305,8 @@ def loop_in_segments(
         graph = BodyGraph("segment")
         graph.run(lambda: apply_loop(go_on, some, variables, inner, partial(_shifted, check))[1:-1])
         captures = captures_of([graph])
-        found = again(*captures, body=graph.body(captures))[:-1]
-        return [arithmetic.add(variables[0], 1), *found]
+        outputs = again(*captures, body=graph.body(captures))[:-1]
+        return [arithmetic.add(variables[0], 1), *outputs]
 
     start = [convert_to_tensor(1, int32), *flat]
     return apply_loop(lambda v: condition(v[1:]), segment, start, [Aval((), int32), *avals])[1:-1]
@@ -393,8 +393,8 @@ def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
         if parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]
         loose = [
-            _without_first(x) if place < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
-            for place, x in enumerate(parts)
+            _without_first(x) if number < 2 or hasattr(variable, "ragged_rank") else aval_of(x)
+            for number, x in enumerate(parts)
         ]
         return loose
     (x,) = parts

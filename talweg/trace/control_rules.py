@@ -44,7 +44,7 @@ def zeros_like(x: Any) -> Any:
 
 def parts_of(g: object) -> dict | None:
     """The cotangents of inner values that a history's cotangent holds; None if only a run tells."""
-    found: dict = {}
+    cotangents: dict = {}
     if type(g) is BatchTensor:
         inner = parts_of(g.inner) if g.kind == EVEN else None
         return (
@@ -63,10 +63,10 @@ def parts_of(g: object) -> dict | None:
             pending.extend(operands)
         elif prim == "history_of":
             inner = symbol.node.params["inner"]
-            found[inner] = accumulate(found.get(inner), operands[0])
+            cotangents[inner] = accumulate(cotangents.get(inner), operands[0])
         elif prim != "variant_zero":
             return None
-    return found
+    return cotangents
 
 
 def nodes_in(g_history: object) -> dict | None:
@@ -129,8 +129,8 @@ def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
             given: tuple[Any, ...] = (nodes, parts),
         ) -> list:
             view = _branch_view(inner, graph)
-            found = inner.pull(view, _branch_seeds(view, g, *given), wanted)
-            return [None if x is None else densify(x) for x in found]
+            cotangents = inner.pull(view, _branch_seeds(view, g, *given), wanted)
+            return [None if x is None else densify(x) for x in cotangents]
 
         graph.run(trace)
         graphs.append(graph)
@@ -160,15 +160,15 @@ def _filled_branch(index: object, graphs: list, like: list) -> list:
     if not any(present):
         return [None] * (len(like) + 1)
     for graph in graphs:
-        found = list(graph.results)
+        filled = list(graph.results)
         with dispatch.only(()), graph.as_default():
             graph.results = [
-                (graph.own(zeros_like(graph.own(like[i]))) if found[i] is None else found[i])
+                (graph.own(zeros_like(graph.own(like[i]))) if filled[i] is None else filled[i])
                 for i in range(len(like))
                 if present[i]
             ]
-    *found, history = apply_branch(index, graphs)
-    results = iter(found)
+    *outputs, history = apply_branch(index, graphs)
+    results = iter(outputs)
     return [*[next(results) if there else None for there in present], history]
 
 
@@ -186,14 +186,14 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
                 None if x is None else view.claim(n, graph.own(x))
                 for n, x in zip(inner.body.inputs, tangents)
             ]
-            found = inner.push(view, given)
-            pairs.append(_asked(graph, inner, found))
-            return [found.get(node) for node in inner.body.outputs]
+            body_tangents = inner.push(view, given)
+            pairs.append(_asked(graph, inner, body_tangents))
+            return [body_tangents.get(node) for node in inner.body.outputs]
 
         graph.run(trace)
         graphs.append(graph)
-    *found, history = _filled_branch(index, graphs, list(z[:-1]))
-    return (*found, _tangent_history(history, list(bodies), graphs, pairs))
+    *body_tangents, history = _filled_branch(index, graphs, list(z[:-1]))
+    return (*body_tangents, _tangent_history(history, list(bodies), graphs, pairs))
 
 
 def _asked(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
@@ -305,10 +305,10 @@ def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> lis
     reverse = _Reverse(inner, carried, shared, {n: parts[n] for n in nodes})
     start = [densify(seeds[i]) if seeds[i] is not None else zeros_like(z[i]) for i in carried]
     initial = [control.trips(z[-1]), *start, *[zeros_like(operands[i]) for i in shared]]
-    found = apply_loop(_is_left, reverse.body, initial, reverse.avals(initial, carried))
+    cotangents = apply_loop(_is_left, reverse.body, initial, reverse.avals(initial, carried))
     results: list = [None] * len(operands)
-    for place, value in zip((*carried, *shared), found[1:-1]):
-        results[place] = value
+    for operand, value in zip((*carried, *shared), cotangents[1:-1]):
+        results[operand] = value
     return results
 
 
@@ -364,21 +364,21 @@ class _Reverse(_Derived):
         index = sub(variables[0], 1)
         view = self.view(graph, index)
         seeds = [
-            (outputs[place], view.claim(outputs[place], g))
-            for place, g in zip(carried, variables[1:])
+            (outputs[position], view.claim(outputs[position], g))
+            for position, g in zip(carried, variables[1:])
         ]
         for node, values in self.parts.items():
             like, params = _like(view, node)
             part = elements.list_take(graph.own(values), index, *like, **params)
             seeds.append((node, view.claim(node, part)))
         taken = {*carried, *self.shared}
-        found = inner.pull(view, seeds, [i in taken for i in range(len(inputs))])
+        cotangents = inner.pull(view, seeds, [i in taken for i in range(len(inputs))])
         results: list = [index]
-        for place in carried:
-            g = found[place]
-            results.append(zeros_like(view(inputs[place])) if g is None else densify(g))
-        for place, total in zip(self.shared, variables[1 + len(carried) :]):
-            g = found[place]
+        for position in carried:
+            g = cotangents[position]
+            results.append(zeros_like(view(inputs[position])) if g is None else densify(g))
+        for position, total in zip(self.shared, variables[1 + len(carried) :]):
+            g = cotangents[position]
             results.append(total if g is None else accumulate(total, densify(g)))
         return results
 
@@ -393,16 +393,16 @@ def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tup
     number = control.trips(z[-1])
     zero = zeros_of(number)
     initial = [zero, *start]
-    found = apply_loop(
+    tangents = apply_loop(
         lambda variables: greater(number, variables[0]),
         forward.body,
         initial,
         forward.avals(initial, places),
     )
     results: list = [None] * len(z)
-    for place, value in zip(places, found[1:-1]):
-        results[place] = value
-    results[-1] = _tangent_history(found[-1], [body], [forward.graph], [forward.pairs])
+    for operand, value in zip(places, tangents[1:-1]):
+        results[operand] = value
+    results[-1] = _tangent_history(tangents[-1], [body], [forward.graph], [forward.pairs])
     return tuple(results)
 
 
@@ -432,17 +432,17 @@ class _Forward(_Derived):
         inputs = inner.body.inputs
         view = self.view(graph, index)
         given: list = [None] * len(inputs)
-        for place, tangent in zip(self.places, variables[1:]):
-            given[place] = view.claim(inputs[place], tangent)
-        for place in range(inner.carried, len(inputs)):
-            if self.tangents[place] is not None:
-                given[place] = view.claim(inputs[place], graph.own(self.tangents[place]))
-        found = inner.push(view, given)
-        self.graph, self.pairs = graph, _asked(graph, inner, found)
+        for position, tangent in zip(self.places, variables[1:]):
+            given[position] = view.claim(inputs[position], tangent)
+        for position in range(inner.carried, len(inputs)):
+            if self.tangents[position] is not None:
+                given[position] = view.claim(inputs[position], graph.own(self.tangents[position]))
+        tangents = inner.push(view, given)
+        self.graph, self.pairs = graph, _asked(graph, inner, tangents)
         results = [add(index, 1)]
-        for place in self.places:
-            own = found.get(inner.body.outputs[place])
-            results.append(zeros_like(view(inner.body.outputs[place])) if own is None else own)
+        for position in self.places:
+            own = tangents.get(inner.body.outputs[position])
+            results.append(zeros_like(view(inner.body.outputs[position])) if own is None else own)
         return results
 
 

@@ -109,11 +109,11 @@ class DescribedFunction:
         parameters = [
             Parameter(name, kind, annotation=value) for name, kind, value in self.parameters
         ]
-        found = FunctionType(parameters, return_annotation=self.output_specs)
-        found.flat_inputs = list(self.flat_inputs)
-        found.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
-        found.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
-        return found
+        function_type = FunctionType(parameters, return_annotation=self.output_specs)
+        function_type.flat_inputs = list(self.flat_inputs)
+        function_type.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
+        function_type.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
+        return function_type
 
     @property
     def signature(self) -> inspect.Signature:

@@ -59,15 +59,15 @@ def without_variables(concrete: ConcreteFunction, args: tuple) -> tuple[tuple, l
     places = places_of(concrete._tree)
     if len(places) != len(flat) or not any([isinstance(x, Variable) for x in flat]):
         return args, []
-    found: dict[int, Any] = {}
-    for place, value in zip(places, flat):
-        if type(place) is VariablePlace and not (
-            fits(value, place.spec) and found.setdefault(place.number, value) is value
+    variables: dict[int, Any] = {}
+    for spot, value in zip(places, flat):
+        if type(spot) is VariablePlace and not (
+            fits(value, spot.spec) and variables.setdefault(spot.number, value) is value
         ):
             text = f"{concrete.name} got {value!r}"
-            raise type_error("TW104", text, f"a variable as {place.spec} says")
-    rest = [x for place, x in zip(places, flat) if type(place) is not VariablePlace]
-    return tuple(rest), [found[number] for number in range(len(concrete.formals))]
+            raise type_error("TW104", text, f"a variable as {spot.spec} says")
+    rest = [x for spot, x in zip(places, flat) if type(spot) is not VariablePlace]
+    return tuple(rest), [variables[number] for number in range(len(concrete.formals))]
 
 
 def fits(value: object, spec: VariableSpec) -> bool:

@@ -212,19 +212,19 @@ class Function(FunctionAttributes):
                 try:
                     if len(args) == 1:
                         array = args[0]._array
-                        found = self._fast.get(((array.dtype, array.shape),))
+                        trace = self._fast.get(((array.dtype, array.shape),))
                     else:
-                        found = self._fast.get(
+                        trace = self._fast.get(
                             tuple([(x._array.dtype, x._array.shape) for x in args])
                         )
                 except (AttributeError, NeedsStaticError):  # not all of them eager tensors
-                    found = None
-                if found is not None:
-                    return found.call_flat(list(args))
+                    trace = None
+                if trace is not None:
+                    return trace.call_flat(list(args))
                 if len(args) == 1 and hasattr(type(args[0]), "trace_key"):
-                    found = self._fast.get((type(args[0]), args[0].trace_key))
-                    if found is not None and dispatch.context.base is None:
-                        return found.call_flat(args[0]._flat_components())
+                    trace = self._fast.get((type(args[0]), args[0].trace_key))
+                    if trace is not None and dispatch.context.base is None:
+                        return trace.call_flat(args[0]._flat_components())
             elif options.detours:
                 if options.run_eagerly:
                     return self._python_function(*args, **kwargs)

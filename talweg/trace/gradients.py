@@ -48,9 +48,9 @@ class GraphSweep:
                 nodes.setdefault(node.table, []).append(node)
             links = {}
             for table, own in nodes.items():
-                found: dict[Node, None] = {}
-                links.update(self._visit(table.owner(), own, found, stopped))
-                outer = {**found, **outer}
+                visited: dict[Node, None] = {}
+                links.update(self._visit(table.owner(), own, visited, stopped))
+                outer = {**visited, **outer}
         order = {**outer, **order}
         groups = [self._nodes_of(source, order) for source in sources]
         self._kept: dict[Node, Symbol] = {}

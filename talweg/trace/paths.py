@@ -85,13 +85,13 @@ class Paths:
 
     def ask(self, symbol: Symbol) -> bool:
         """The answer on this path; what follows goes into the body of that answer."""
-        place, self.asked = self.asked, self.asked + 1
-        if place >= LIMIT:
+        depth, self.asked = self.asked, self.asked + 1
+        if depth >= LIMIT:
             raise self._too_many()
-        if place == len(self.answers):
+        if depth == len(self.answers):
             self.answers.append(True)
-        answer = self.answers[place]
-        key = tuple(self.answers[: place + 1])
+        answer = self.answers[depth]
+        key = tuple(self.answers[: depth + 1])
         graph = self._graphs.get(key)
         if graph is None:
             with self.current.as_default():
@@ -120,8 +120,8 @@ class Paths:
             index = arithmetic.cast(arithmetic.logical_not(symbol), dtype=int32)
             check_same("if", sides[0][1], sides[1][1], sides[0][0], sides[1][0], 1)
             absent = [x is None for x in sides[0][0].results]
-            found = iter(apply_branch(index, [graph for graph, _ in sides])[:-1])
-            return [None if missing else next(found) for missing in absent], sides[0][1]
+            outputs = iter(apply_branch(index, [graph for graph, _ in sides])[:-1])
+            return [None if missing else next(outputs) for missing in absent], sides[0][1]
 
 
 class PathGraph(BodyGraph):

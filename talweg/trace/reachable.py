@@ -28,15 +28,15 @@ def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
     seen: dict[int, Any] = {}
     pending = [function]
     while pending:
-        found = pending.pop()
-        if id(found) in wanted:
+        value = pending.pop()
+        if id(value) in wanted:
             return True
-        if isinstance(found, _PLAIN) or id(found) in seen:
+        if isinstance(value, _PLAIN) or id(value) in seen:
             continue
-        seen[id(found)] = found
+        seen[id(value)] = value
         if len(seen) > LIMIT:
             return True
-        pending.extend(_next_to(found))
+        pending.extend(_next_to(value))
     return False
 
 

@@ -199,15 +199,15 @@ def put_together(tree: Any, tensors: list, variables: Sequence[Any] = ()) -> Any
     if type(tree) is VariablePlace:
         return variables[tree.number]
     if type(tree) is TypedPlace:
-        return tree.value_of([tensors[place.number] for place in tree.places])
+        return tree.value_of([tensors[leaf.number] for leaf in tree.places])
     if type(tree) is Container:
         parts = [put_together(child, tensors, variables) for child in tree.children]
         if hasattr(tree.like, "part_specs"):
             return tree.like.with_parts(parts)
-        found = structure.rebuild(tree.like, parts)
-        if structure.kind_of(found) == structure.COMPOSITE and hasattr(found, "set_shape"):
-            found.set_shape(tree.like.shape)  # a trace serves this shape only: it is in the key
-        return found
+        value = structure.rebuild(tree.like, parts)
+        if structure.kind_of(value) == structure.COMPOSITE and hasattr(value, "set_shape"):
+            value.set_shape(tree.like.shape)  # a trace serves this shape only: it is in the key
+        return value
     return tree
 
 
@@ -325,9 +325,9 @@ def difference(old: tuple[Any, ...], new: tuple[Any, ...], name: str) -> str | N
         labels = old[1] if isinstance(old[1], tuple) else range(len(old[2]))
         if len(old[2]) == len(new[2]):
             for label, a, b in zip(labels, old[2], new[2]):
-                found = difference(a, b, f"{name}[{label!r}]")
-                if found is not None:
-                    return found
+                inner = difference(a, b, f"{name}[{label!r}]")
+                if inner is not None:
+                    return inner
         return f"{name}: {len(new[2])} elements, was {len(old[2])}"
     return f"{name}: {_describe(new)}, was {_describe(old)}"
 

@@ -40,21 +40,21 @@ def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]
     context.base, context.recorders = None, ()
     try:
         equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
-        found, fit = _tried(call, operands, composites, equal)
+        avals, fit = _tried(call, operands, composites, equal)
         if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
-            found, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
-        if found is None and len(operands) <= COMBINED:
+            avals, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+        if avals is None and len(operands) <= COMBINED:
             ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
             fills = list(itertools.product(FILLS, repeat=len(operands)))
-            found, _ = _tried(call, operands, composites, ranks, fills)
-        if found is not None and not unknown:
-            found = _ranks_by_counts(call, operands, composites, found)
+            avals, _ = _tried(call, operands, composites, ranks, fills)
+        if avals is not None and not unknown:
+            avals = _ranks_by_counts(call, operands, composites, avals)
     finally:
         context.base, context.recorders = before
-    if found is None:
+    if avals is None:
         raise error
     varied = len(unknown) > COMBINED or any(map(_counts_axes, operands))
-    return [Aval(None, aval.dtype) for aval in found] if unknown and varied else found
+    return [Aval(None, aval.dtype) for aval in avals] if unknown and varied else avals
 
 
 def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -> list:
@@ -109,13 +109,13 @@ def _tried(
 
     None if none fits; and how many of the ranks do.
     """
-    found: list | None = None
+    common: list | None = None
     fit = set()
     fitting = (0, 0)  # the sizes that fit
     fills = [(fill,) * len(operands) for fill in FILLS] if fills is None else fills
     for size, trial_ranks, filled in itertools.product(_sizes(call), ranks, fills):
         known = size != ONES or tuple(trial_ranks) in fit or len(ranks) == 1
-        if found is not None and size != fitting and known:
+        if common is not None and size != fitting and known:
             continue  # other sizes are for what the first does not fit: squeeze, or broadcasting
         kinds = zip(operands, trial_ranks, filled)
         trial = [_made_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
@@ -124,18 +124,18 @@ def _tried(
         try:
             results = call.eager(trial)
         except NeedsStaticError:
-            if found is None:
+            if common is None:
                 raise
             continue
         except Exception:  # noqa: BLE001, S112 -- these made-up values do not fit
             continue
         avals = [Aval((None,) * len(x.dims), x.dtype) for x in results]
         fit.add(tuple(trial_ranks))
-        if found is None:
-            found, fitting = avals, size
-        elif len(found) == len(avals):
-            found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, avals)]
-    return found, len(fit)
+        if common is None:
+            common, fitting = avals, size
+        elif len(common) == len(avals):
+            common = [a if a == b else Aval(None, a.dtype) for a, b in zip(common, avals)]
+    return common, len(fit)
 
 
 def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:

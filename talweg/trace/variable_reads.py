@@ -28,19 +28,19 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
     base = dispatch.context.base
     if base is None or isinstance(base, FunctionGraph):  # there all effects are in order
         return captures
-    reads = {place: x for place, x in enumerate(captures) if _is_early(x, base)}
+    reads = {number: x for number, x in enumerate(captures) if _is_early(x, base)}
     if not reads:
         return captures
     order: dict[Node, None] = {}
     tensors = [x for x in (*operands, *captures) if type(x) is Symbol]
     postorder([*[x.node for x in tensors if x.node.table is base.table], *base.controls], order)
-    found = list(captures)
-    for place, read in reads.items():
+    values = list(captures)
+    for number, read in reads.items():
         handle = read.node.params["variable"]
         writes = tuple([node for node in order if handle in _written_by(node)])
         if writes:
-            found[place] = _read_after(base, handle, writes)
-    return found
+            values[number] = _read_after(base, handle, writes)
+    return values
 
 
 def _is_early(value: Symbol, base: Graph) -> bool:

@@ -73,16 +73,16 @@ class Scene:
             return None
         scenes = []
         for outer in outward(frame):
-            found = cls(
+            scene = cls(
                 outer.f_code, outer.f_lasti, names_in(outer, target), names_in(outer, source)
             )
-            scenes.append((found, outer))
+            scenes.append((scene, outer))
             if began is not None and outer.f_code is began[0]:
-                return found.with_holders(outer, source)
+                return scene.with_holders(outer, source)
         for kind in ("target_names", "source_names"):
-            for found, outer in scenes if began is None else ():
-                if own_names(outer, getattr(found, kind)):
-                    return found.with_holders(outer, source)
+            for scene, outer in scenes if began is None else ():
+                if own_names(outer, getattr(scene, kind)):
+                    return scene.with_holders(outer, source)
         return scenes[0][0].with_holders(scenes[0][1], source) if scenes else None
 
     def with_holders(self, frame: FrameType, source: object) -> Scene:
@@ -148,9 +148,9 @@ def names_in(frame: FrameType, value: object) -> list[str]:
     if frame.f_globals is not frame.f_locals:
         spaces.append(frame.f_globals)
     for space in spaces:
-        found = [name for name, own in space.items() if own is value and name[:1] != "_"]
-        if found:
-            return found
+        names = [name for name, own in space.items() if own is value and name[:1] != "_"]
+        if names:
+            return names
     return [
         f"{name}.{attribute}"
         for name, own in frame.f_locals.items()

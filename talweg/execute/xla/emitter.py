@@ -166,9 +166,9 @@ class Emitter:
         if self.replicas is not None and any([_meets(body.equations) for body in choice.bodies]):
             number, differ = _least(number, self.replicas)
             self.require(~differ)
-        full, failed, *found = lax.switch(number, ways, 0)
+        full, failed, *results = lax.switch(number, ways, 0)
         said.tell(self, full, failed)
-        return tuple(found)
+        return tuple(results)
 
     def _way(
         self, equation: Equation, k: int, inner: Any, outside: list, said: _Said
@@ -178,13 +178,13 @@ class Emitter:
         def way(_: Any) -> tuple:
             emitter = self._inside(inner, outside, self.axes)
             emitter.run(inner.equations)
-            found = []
+            branch_results = []
             for row, value in zip(results, equation.outputs):
                 if row[k] is None:
-                    found.append(jnp.zeros(self.dims(value), value.dtype.numpy_dtype))
+                    branch_results.append(jnp.zeros(self.dims(value), value.dtype.numpy_dtype))
                 else:
-                    found.append(emitter.value(row[k]))
-            return (*said.of(emitter, jnp.bool_(False), jnp.bool_(False)), *found)
+                    branch_results.append(emitter.value(row[k]))
+            return (*said.of(emitter, jnp.bool_(False), jnp.bool_(False)), *branch_results)
 
         return way
 

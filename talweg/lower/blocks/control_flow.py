@@ -86,20 +86,20 @@ class _LoopBuilder:
 
     def blocks(self) -> list:
         """The blocks before a loop, and the loop."""
-        found: list[Any] = []
+        before: list[Any] = []
         pairs = zip(self.body.carried, self.starts)
         for carried, start in pairs:
             if not carried.blank and is_endless(start):
-                found += started(self.builder, start, self.inner_buffers[carried.before])
+                before += started(self.builder, start, self.inner_buffers[carried.before])
             elif not carried.blank:
-                found += filled(self.builder, start, self.inner_buffers[carried.before])
+                before += filled(self.builder, start, self.inner_buffers[carried.before])
         inner = self._inner()
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         blocks = inner.blocks()
         made = resolved([*self.growth.blocks, *blocks, *self.last], self.builder.new)
-        found += [kernel for _, kernel in inner.ahead.values()]
-        return [*found, Repeat(self.axis, made, buffer)]
+        before += [kernel for _, kernel in inner.ahead.values()]
+        return [*before, Repeat(self.axis, made, buffer)]
 
     def _inner(self) -> Any:
         """The builder of the body."""
@@ -235,13 +235,13 @@ class _LoopBuilder:
             if equation.prim is row and equation.inputs[0] in self.inner_buffers:
                 stack, index = equation.inputs
                 try:
-                    place = self._place(index)
+                    index_in_row = self._place(index)
                 except UnloweredError:
                     kept.append(equation)
                     continue
                 value = equation.output
-                self.rows[value] = (stack, place)
-                self.inner_buffers[value] = self._window(stack, place)
+                self.rows[value] = (stack, index_in_row)
+                self.inner_buffers[value] = self._window(stack, index_in_row)
                 self.straight.inputs.append(value)
                 value.maker = None
             else:

@@ -162,11 +162,11 @@ def started(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
 
 def stack_row(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that read a row whose place is computed, or that is read outside of loops."""
-    stack, place = equation.inputs
+    stack, row_index = equation.inputs
     buffer = builder.buffer_of(stack)
     if isinstance(buffer, BufferWindow) or not is_endless(stack):
         raise refuse(name, "a row of a stack within a stack")
-    index = s.element(Inliner(builder.stored_at).at(place, ()))
+    index = s.element(Inliner(builder.stored_at).at(row_index, ()))
     held = builder.new("row", int64, (), "temporary")
     before: list[Kernel | Grow] = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
     row = s.element(load(held, 0))

@@ -148,22 +148,24 @@ class FilterGradient:
         loops: list[Any] = []
         for some in [panels] if alone else [[one] for one in panels]:
             group = Axis("g", windows.groups)
-            found: list[GradientPanel] = []
+            gradient_panels: list[GradientPanel] = []
             for first, count, width in some:
                 used = min(width, windows.width - first)
-                found.append(self._panel_of(Axis("p", count), Index.of(group), first, used))
-            tiles = [self._panel(panel) for panel in found]
+                gradient_panels.append(
+                    self._panel_of(Axis("p", count), Index.of(group), first, used)
+                )
+            tiles = [self._panel(panel) for panel in gradient_panels]
             copied = self._copies_of_x()
             if alone:
                 before = zeros(self.sums, self.own_sums * self.value.size, self.value.size)
-                inner: list[Any] = self._copies_of_g(found)
-                for panel, body in zip(found, tiles):
+                inner: list[Any] = self._copies_of_g(gradient_panels)
+                for panel, body in zip(gradient_panels, tiles):
                     inner += wrapped([panel.axis], body, "serial")
                 outer, body = [self.chunk, self.part], copied + wrapped([group], inner, "serial")
             else:
-                before = self._cleared(found[0])
-                outer = [self.chunk, self.part, group, found[0].axis]
-                body = copied + self._copies_of_g(found, alone=True) + tiles[0]
+                before = self._cleared(gradient_panels[0])
+                outer = [self.chunk, self.part, group, gradient_panels[0].axis]
+                body = copied + self._copies_of_g(gradient_panels, alone=True) + tiles[0]
             blocks = wrapped([self.group_of_images, self.step], body, "serial")
             loops.append(wrapped(outer, before + blocks, "parallel"))
         return loops

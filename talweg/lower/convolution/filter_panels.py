@@ -57,14 +57,14 @@ def panels_of(
     `rank` is the number of the filter's spatial axes; `weight(taps, reduced channel, group, result
     channel, guard)` is the filter's element, with taps in the filter's own order.
     """
-    found, loops = [], []
+    every_panels, loops = [], []
     for first, count, width in widths(windows.width, registers().lanes(dtype.size)):
         shape = (windows.groups, count, windows.reduced, width)
         buffer = builder.new("panels", dtype, shape, "temporary")
         panels = FilterPanels(first, count, width, min(windows.width - first, width), buffer)
-        found.append(panels)
+        every_panels.append(panels)
         loops += _copying(panels, windows, rank, weight) if windows.reduced else []
-    return found, Kernel(f"{name}panels", loops, ("convolution",))
+    return every_panels, Kernel(f"{name}panels", loops, ("convolution",))
 
 
 def _copying(panels: FilterPanels, windows: Windows, rank: int, weight: Callable) -> list:

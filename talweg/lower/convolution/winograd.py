@@ -233,14 +233,14 @@ class Winograd:
         for one in self.filters.panels:
             panel, lane = Axis("p", one.count), Axis("n", one.used)
             start = self._place(one, Index.of(panel), self.block.tile()) + lane
-            place = Index.of(panel) * one.width + one.first + lane
+            slot = Index.of(panel) * one.width + one.first + lane
 
             def read(i: int, j: Index, start: Index = start) -> Expr:
                 return load(self.made, start + (j + i * size) * self.step)
 
-            def store(i: Index, j: int, value: Expr, place: Index = place) -> Store:
+            def store(i: Index, j: int, value: Expr, slot: Index = slot) -> Store:
                 number = i * self.form.results + j
-                return Store(self.results, number * self.windows.width + place, value)
+                return Store(self.results, number * self.windows.width + slot, value)
 
             matrix = self.form.spread_results
             inner = both_axes(self.builder, gathered, matrix, size, lane, read, store)

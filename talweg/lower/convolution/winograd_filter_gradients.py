@@ -151,13 +151,13 @@ class WinogradFilters:
         for one in self.cotangents.panels:
             panel, lane = Axis("p", one.count), Axis("n", one.used)
             start = self._place(one, Index.of(panel), Index.of(channel)) + lane
-            place = Index.of(panel) * one.width + one.first + lane
+            slot = Index.of(panel) * one.width + one.first + lane
 
             def read(i: int, j: Index, start: Index = start) -> Expr:
                 return load(self.sums, start + (j + i * size) * self.step)
 
-            def store(i: Index, j: int, value: Expr, place: Index = place) -> Store:
-                return Store(self.results, (i * TAPS + j) * width + place, value)
+            def store(i: Index, j: int, value: Expr, slot: Index = slot) -> Store:
+                return Store(self.results, (i * TAPS + j) * width + slot, value)
 
             matrix = self.form.spread_filter
             inner = both_axes(self.builder, gathered, matrix, size, lane, read, store)

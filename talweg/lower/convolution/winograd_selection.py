@@ -92,7 +92,7 @@ class WinogradSizes(NamedTuple):
         windows, form, tiles = self.windows, blocks.form, blocks.tiles
         nbytes = self.filters(form)
         each = SPREAD if nbytes <= FAR else SPREAD_FAR
-        found = windows.depth * self.columns / self.lanes * form.products * each
+        product_cost = windows.depth * self.columns / self.lanes * form.products * each
         tall = registers().rows(2)
         slots = sum([max(height, tall - 2) for height in shares(tiles, tall)])
         products = slots * form.products * windows.depth * self.columns
@@ -102,7 +102,7 @@ class WinogradSizes(NamedTuple):
         channels, results = self.vectors
         transforms = tiles * form.products * (READ * channels + FINISH * results)
         transforms *= self.slower(blocks)
-        return found + (cost + transforms) * self._count(blocks)
+        return product_cost + (cost + transforms) * self._count(blocks)
 
     def backward(self, blocks: WinogradBlocking) -> float:
         """The cost of a filter gradient."""

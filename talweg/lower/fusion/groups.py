@@ -351,10 +351,10 @@ class _Trial:
             x = value.maker.inputs[0]  # type: ignore[union-attr]
             pull.at(x, unflatten(nest.full(), x.dims))
             return len(pull.made)
-        place = nest.place(value, False)
-        if place is None:
+        flat_index = nest.place(value, False)
+        if flat_index is None:
             raise RefusedError("another number of elements")
-        index = unflatten(place, value.dims)
+        index = unflatten(flat_index, value.dims)
         if value.maker is None or value in self.grouping.unit_of:
             pull.at(value, index)
         else:

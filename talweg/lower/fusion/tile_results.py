@@ -47,15 +47,15 @@ def all_shared(statements: list) -> list:
     """
     if not any([_is_shared(statement) for statement in statements]):
         return statements
-    found: list[Any] = []
+    shared: list[Any] = []
     for statement in statements:
         if _is_shared(statement):
-            found.append(statement)
-        elif found and found[-1].axis.extent == 1:
-            found[-1].body.append(statement)
+            shared.append(statement)
+        elif shared and shared[-1].axis.extent == 1:
+            shared[-1].body.append(statement)
         else:
-            found.append(For(Axis("p", 1), [statement], "parallel"))
-    return found
+            shared.append(For(Axis("p", 1), [statement], "parallel"))
+    return shared
 
 
 def _is_shared(statement: Any) -> bool:

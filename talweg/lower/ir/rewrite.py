@@ -39,8 +39,8 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
             result.append(For(statement.axis, body, statement.kind))
         elif isinstance(statement, Store):
             value = replaced(statement.value, values, done)
-            place = statement.index.replace(values)
-            result.append(Store(statement.buffer, place, value, statement.op))
+            store_index = statement.index.replace(values)
+            result.append(Store(statement.buffer, store_index, value, statement.op))
         elif isinstance(statement, Update):
             value = replaced(statement.value, values, done)
             places = [index.replace(values) for index in statement.indices]

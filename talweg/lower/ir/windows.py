@@ -50,27 +50,27 @@ class BufferWindow(Buffer):
 
 def resolved(blocks: list, new: New) -> list:
     """Blocks without windows."""
-    found: list[Any] = []
+    rewritten: list[Any] = []
     for block in blocks:
         if type(block) is Kernel:
             block.body = _Resolver().body(block.body)
-            found.append(block)
+            rewritten.append(block)
         elif type(block) is Host:
-            found += _host(block, new)
+            rewritten += _host(block, new)
         elif type(block) is Repeat:
             block.body = resolved(block.body, new)
             assert not isinstance(block.flag, BufferWindow)
-            found.append(block)
+            rewritten.append(block)
         elif type(block) in (Grow, Fill):
-            found.append(block)
+            rewritten.append(block)
         elif type(block) is If:
             block.bodies = [resolved(body, new) for body in block.bodies]
             if isinstance(block.choice, BufferWindow):
                 buffer = new("choice", block.choice.dtype, (), "temporary")
-                found += copied(block.choice, buffer, new)
+                rewritten += copied(block.choice, buffer, new)
                 block.choice = buffer
-            found.append(block)
-    return found
+            rewritten.append(block)
+    return rewritten
 
 
 def _host(host: Host, new: New) -> list:

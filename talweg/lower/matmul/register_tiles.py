@@ -263,7 +263,7 @@ class TiledProduct:
         What is read beside the product, and written, then comes in long stretches, which memory
         gives without being waited for; the panels come from the second cache, which is as good.
         """
-        product, found = self.product, []
+        product, nests = self.product, []
         for run in self.heights:
             block, tile = Axis("b", self.blocks), Axis("t", run.count)
             row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
@@ -273,10 +273,10 @@ class TiledProduct:
                 inner = self._tile(one, Index.of(panel), row, run.size, 0)
                 body += wrapped([panel], inner, "serial")
             axes = [*product.batch, block, tile] if self.shared else [block, tile]
-            found += wrapped(axes, body, "parallel" if self.shared else "serial")
+            nests += wrapped(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
-            return all_shared(found)
-        return wrapped(product.batch, [*before, *found], "parallel")
+            return all_shared(nests)
+        return wrapped(product.batch, [*before, *nests], "parallel")
 
     def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: int) -> list:
         """Products of a part of k, for `height` rows from `row` on."""
@@ -304,15 +304,15 @@ class TiledProduct:
         """The epilogue of a tile: the statements that store its numbers."""
         product, builder = self.product, self.builder
 
-        def results(m: Axis, n: Axis, found: Expr) -> list:
+        def results(m: Axis, n: Axis, total: Expr) -> list:
             column = panel * one.width + n + one.first
-            place = product.number() * (product.rows * product.n) + (row + m) * product.n + column
+            index = product.number() * (product.rows * product.n) + (row + m) * product.n + column
             if len(self.parts) > 1:
                 memory = builder.memory_of(self.value)
                 if part > 0:
-                    found = load(memory, place) + found
+                    total = load(memory, index) + total
                 if part < len(self.parts) - 1:
-                    return [Store(memory, place, found)]
-            return builder.results(self.value, unflatten(place, self.value.dims), found)
+                    return [Store(memory, index, total)]
+            return builder.results(self.value, unflatten(index, self.value.dims), total)
 
         return tile_results(builder, tile, one.used, results)

@@ -100,8 +100,8 @@ class Region:
         try:
             for chunk in self.chunks:
                 given = [source(arrays, kept) for source in chunk.sources]
-                found = RegionInterpreter.run(chunk.program, given, {})
-                for hosted, value in zip(chunk.results, found):
+                chunk_results = RegionInterpreter.run(chunk.program, given, {})
+                for hosted, value in zip(chunk.results, chunk_results):
                     kept[hosted] = value if self.copies else _apart(value, arrays)
         except Exception as error:
             error.talweg_exact = self.exact  # type: ignore[attr-defined]

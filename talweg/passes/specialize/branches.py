@@ -265,7 +265,7 @@ class BranchMaker:
         self._note_limits(inners, rows, choices)
         if guard is not None:
             self.outer.guards.append(choices[guard])
-        results = [self._results(choices, *place) for place in places]
+        results = [self._results(choices, *at) for at in places]
         history = {node: _filled(tree, choices, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
 

@@ -350,8 +350,8 @@ class Lists:
         if type(values) is List and number is not None:
             return values.put(number, None) if values.get(number) is not None else values
         if type(values) is Sparse:
-            kept = [(place, x) for place, x in values.entries if not self.equal(place, index)]
-            if not all(self.apart(place, index) for place, _ in kept):
+            kept = [(taken, x) for taken, x in values.entries if not self.equal(taken, index)]
+            if not all(self.apart(taken, index) for taken, _ in kept):
                 raise SpecializationError(Reason.LIST_SUM_ELEMENT)
             return Sparse(kept)
         values = as_stack(self, values)

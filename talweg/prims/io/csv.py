@@ -35,19 +35,21 @@ class decode_csv:
         delimiter, missing = delimiter.encode(), missing.encode()
         data = np.asarray(records, object).reshape(-1).tolist()
         own = [default[0] if default.size else None for default in defaults]
-        found = [np.empty(len(data), default.dtype) for default in defaults]
+        filled_columns = [np.empty(len(data), default.dtype) for default in defaults]
         kinds = [of_numpy(default.dtype) for default in defaults]
-        for place, record in enumerate(data):
+        for row_number, record in enumerate(data):
             row = delimited.fields_of(record, delimiter, quotes)
             if columns is not None and columns and columns[-1] < len(row):
                 row = [row[column] for column in columns]
             if len(row) != len(defaults):
                 raise delimited.wrong(
-                    f"Expect {len(defaults)} fields but have {len(row)} in record {place}"
+                    f"Expect {len(defaults)} fields but have {len(row)} in record {row_number}"
                 )
             for number, (field, kind, default) in enumerate(zip(row, kinds, own)):
-                found[number][place] = delimited.value(field, kind, default, number, missing)
-        return tuple([column.reshape(np.shape(records)) for column in found])
+                filled_columns[number][row_number] = delimited.value(
+                    field, kind, default, number, missing
+                )
+        return tuple([column.reshape(np.shape(records)) for column in filled_columns])
 
     samples = (
         Sample(

@@ -383,12 +383,12 @@ class decode_raw:
         if length is not None:
             strings = [data[:length].ljust(length, b"\0") for data in strings]
         count = len(strings[0]) if strings else 0
-        for place, data in enumerate(strings):
+        for element, data in enumerate(strings):
             if len(data) != count:
                 raise invalid(
                     "TW204",
                     "DecodeRaw requires input strings to all be the same size, but element "
-                    f"{place} has size {len(data)} != {count}",
+                    f"{element} has size {len(data)} != {count}",
                 )
         kind = dtype.numpy_dtype
         if count % kind.itemsize:
@@ -397,9 +397,9 @@ class decode_raw:
                 f"Input to DecodeRaw has length {count} that is not a multiple of "
                 f"{kind.itemsize}, the size of {dtype.name}",
             )
-        found = np.frombuffer(b"".join(strings), kind)
-        found = found.copy() if little else found.byteswap()
-        return found.reshape(*array.shape, count // kind.itemsize)
+        numbers = np.frombuffer(b"".join(strings), kind)
+        numbers = numbers.copy() if little else numbers.byteswap()
+        return numbers.reshape(*array.shape, count // kind.itemsize)
 
 
 def _from_base64(data: bytes):

@@ -67,7 +67,7 @@ def _array(values, dtype, shape: tuple):
 
 def _fixed(plan: tuple, records: list, default: np.ndarray | None):
     _, name, dtype, shape = plan
-    size, found = math.prod(shape), []
+    size, features = math.prod(shape), []
     for record in records:
         values = _values(name, dtype, record.get(name))
         if values is None:
@@ -78,7 +78,7 @@ def _fixed(plan: tuple, records: list, default: np.ndarray | None):
                     "not be found.",
                     "a default_value",
                 )
-            found.append(np.asarray(default).reshape(shape))
+            features.append(np.asarray(default).reshape(shape))
             continue
         if len(values) != size:
             raise invalid(
@@ -86,14 +86,14 @@ def _fixed(plan: tuple, records: list, default: np.ndarray | None):
                 f"Key: {name}.  Number of {_NAMES[dtype]} values != expected.  values "
                 f"size: {len(values)} but output shape: {list(shape)}",
             )
-        found.append(_array(values, dtype, shape))
-    return found
+        features.append(_array(values, dtype, shape))
+    return features
 
 
 def _sequence(plan, records: list, default: np.ndarray | None):
     """Of each record an array [n, *shape]."""
     _, name, dtype, shape = plan
-    size, found = math.prod(shape), []
+    size, features = math.prod(shape), []
     for record in records:
         values = _values(name, dtype, record.get(name))
         values = [] if values is None else values
@@ -103,12 +103,12 @@ def _sequence(plan, records: list, default: np.ndarray | None):
                 f"Key: {name}.  Number of {_NAMES[dtype]} values is not a multiple of "
                 f"stride length.  values size: {len(values)}, shape: {list(shape)}",
             )
-        found.append(_array(values, dtype, (-1, *shape) if size else (0, *shape)))
-    longest = max(map(len, found), default=0)
+        features.append(_array(values, dtype, (-1, *shape) if size else (0, *shape)))
+    longest = max(map(len, features), default=0)
     empty = (b"" if dtype is string else 0) if default is None else default
-    filled = np.full((len(found), longest, *shape), empty, dtype.numpy_dtype)
-    for place, own in enumerate(found):
-        filled[place, : len(own)] = own
+    filled = np.full((len(features), longest, *shape), empty, dtype.numpy_dtype)
+    for at, own in enumerate(features):
+        filled[at, : len(own)] = own
     return filled
 
 
@@ -138,10 +138,10 @@ def parsed(records: list, plans: tuple, defaults: tuple, single: bool):
         if kind == FIXED:
             shape = (len(records), *plan[3])
             rows = _fixed(plan, records, default)
-            found = np.stack(rows) if rows else np.empty(shape, plan[2].numpy_dtype)
+            feature = np.stack(rows) if rows else np.empty(shape, plan[2].numpy_dtype)
         else:
-            found = _sequence(plan, records, default)
-        results.append(found.reshape(found.shape[1:]) if single else found)
+            feature = _sequence(plan, records, default)
+        results.append(feature.reshape(feature.shape[1:]) if single else feature)
     return results
 
 

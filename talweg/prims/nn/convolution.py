@@ -56,14 +56,14 @@ def output_dims(name: object, sizes, window, strides, padding, dilation):
     check_positive(name, "strides", strides)
     check_positive(name, "dilations", dilation)
     check_positive(name, "window sizes", window)
-    found = []
+    output_sizes = []
     for axis, size in enumerate(sizes):
         if size is None:
-            found.append(None)
+            output_sizes.append(None)
             continue
         if type(size) is Dim or type(window[axis]) is Dim:
             pair = padding if isinstance(padding, str) else padding[axis]
-            found.append(_outputs(size, window[axis], strides[axis], pair, dilation[axis]))
+            output_sizes.append(_outputs(size, window[axis], strides[axis], pair, dilation[axis]))
             continue
         at = slice(axis, axis + 1)
         rest = ((size,), window[at], strides[at])
@@ -78,8 +78,8 @@ def output_dims(name: object, sizes, window, strides, padding, dilation):
                 f"{dilation[axis]} (spanning {span}), stride {strides[axis]}",
                 "a window that fits into the padded input",
             )
-        found.append(windows.output_sizes(*rest, pairs, dilation[at])[0])
-    return tuple(found)
+        output_sizes.append(windows.output_sizes(*rest, pairs, dilation[at])[0])
+    return tuple(output_sizes)
 
 
 def _outputs(size, taps, stride, padding: str, step):

@@ -71,11 +71,11 @@ class random_candidates:
             raise invalid("TW207", text)
         words = kernels.RESERVED_WORDS * num_sampled
         stream = reserve(operation, seeds, words // BLOCK)
-        found, draws = kernels.draw(sampler, stream, num_sampled, unique)
-        counts = [kernels.expected(sampler, c, num_sampled, draws) for c in (classes, found)]
+        sample, draws = kernels.draw(sampler, stream, num_sampled, unique)
+        counts = [kernels.expected(sampler, c, num_sampled, draws) for c in (classes, sample)]
         if kind == "learned":
             sampler.see(classes)
-        return found, *counts
+        return sample, *counts
 
     no_gradient = NoGradient("classes are integers")
     effect = "random"

@@ -57,12 +57,12 @@ class drawn_box:
         if len(rows) and not ((rows >= 0) & (rows <= 1)).all():
             raise invalid("TW207", f"{FUNCTION}: bounding boxes have coordinates outside [0, 1]")
         height, width = int(size[0]), int(size[1])
-        found = crop.crop(
+        window = crop.crop(
             stream_of_state(stream), (height, width), rows, float(covered), shapes, areas, attempts
         )
-        begin = np.array([found.top, found.left, 0]).astype(size.dtype)
-        extent = np.array([found.bottom - found.top, found.right - found.left, -1])
-        box = np.array(found, np.float32) / np.array([height, width, height, width], np.float32)
+        begin = np.array([window.top, window.left, 0]).astype(size.dtype)
+        extent = np.array([window.bottom - window.top, window.right - window.left, -1])
+        box = np.array(window, np.float32) / np.array([height, width, height, width], np.float32)
         return begin, extent.astype(size.dtype), box.reshape(1, 1, 4)
 
     samples = (

@@ -132,8 +132,8 @@ def truncated(
     wide = computed(dtype)
     group = 16 // wide.size
 
-    def draw(place: object) -> Any:
-        return normal(s, stream, place, wide)
+    def draw(block: object) -> Any:
+        return normal(s, stream, block, wide)
 
     def keep(number: Any) -> Any:
         return s.less(s.abs(number), CUT)

@@ -143,8 +143,8 @@ class unsorted_segment_join:
             )
         parts: list = [[[] for _ in range(size)] for _ in range(num_segments)]
         for segment, row in zip(ids.tolist(), x.reshape(ids.size, size).tolist()):
-            for place, text in enumerate(row):
-                parts[segment][place].append(text)
+            for position, text in enumerate(row):
+                parts[segment][position].append(text)
         mark = separator.encode()
         return like([mark.join(part) for row in parts for part in row], (num_segments, *shape))
 
@@ -195,7 +195,7 @@ class string_ngrams:
         if not texts:
             return of_list([]), np.zeros_like(splits)
         mark, pads = separator.encode(), tuple([pad.encode() for pad in pads])
-        found: list = []
+        grams_of_all: list = []
         counts = [0]
         for start, end in zip(ends, ends[1:]):
             row = texts[start:end]
@@ -203,9 +203,9 @@ class string_ngrams:
             if not grams and preserve_short and row:
                 around = max(padding, 0)
                 grams = [mark.join([pads[0]] * around + row + [pads[1]] * around)]
-            found += grams
-            counts.append(len(found))
-        return of_list(found), np.array(counts, splits.dtype)
+            grams_of_all += grams
+            counts.append(len(grams_of_all))
+        return of_list(grams_of_all), np.array(counts, splits.dtype)
 
     samples = (
         Sample(

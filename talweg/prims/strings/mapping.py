@@ -47,19 +47,19 @@ class Rule:
         """The rule on each element of an array."""
         array = np.asarray(array)
         if self.whole is not None:
-            found = self.whole(array, *self.arguments)
-            if found is not None:
-                return found
+            mapped = self.whole(array, *self.arguments)
+            if mapped is not None:
+                return mapped
         if self.kernel is not None and array.size >= SOME:
-            found = self.kernel.of(array, self.dtype.numpy_dtype, self._of_element)
-            if found is not None:
-                return found
+            mapped = self.kernel.of(array, self.dtype.numpy_dtype, self._of_element)
+            if mapped is not None:
+                return mapped
         flat = [self.apply(element, *self.arguments) for element in array.reshape(-1).tolist()]
         if self.dtype is not string:
             return np.array(flat, self.dtype.numpy_dtype).reshape(array.shape)
-        found = np.empty(len(flat), object)
-        found[:] = flat
-        return found.reshape(array.shape)
+        mapped = np.empty(len(flat), object)
+        mapped[:] = flat
+        return mapped.reshape(array.shape)
 
     def _of_element(self, element: Any) -> Any:
         return self.apply(element, *self.arguments)

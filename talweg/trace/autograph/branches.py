@@ -69,21 +69,21 @@ def staged_if(
 
     def merge(merging: Merging, states: list) -> list:
         builds, left = [], [_is_left(names, initial, state) for state in states]
-        for place, name in enumerate(names[:nouts]):
-            values = [state[place] for state in states]
-            assumption = [state[place] for state in assumed]
-            if known[place] is not None and all(map(operator.is_, values, assumption)):
-                values = [initial[place], initial[place]]  # neither branch changed it
-            builds.append(merging.match(name, _uncopied(values, initial[place]), left))
+        for nth, name in enumerate(names[:nouts]):
+            values = [state[nth] for state in states]
+            assumption = [state[nth] for state in assumed]
+            if known[nth] is not None and all(map(operator.is_, values, assumption)):
+                values = [initial[nth], initial[nth]]  # neither branch changed it
+            builds.append(merging.match(name, _uncopied(values, initial[nth]), left))
         return builds
 
     try:
         merging = Merging("`if`", fill)
-        found = select(cond, [lambda: run(0), lambda: run(1)], merging, merge)
+        results = select(cond, [lambda: run(0), lambda: run(1)], merging, merge)
     except BaseException:
         set_state(initial)
         raise
-    final = [_kept_in_place(old, new) for old, new in zip(initial, found)]
+    final = [_kept_in_place(old, new) for old, new in zip(initial, results)]
     set_state((*final, *initial[nouts:]))
 
 
@@ -119,16 +119,16 @@ def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
     If code that is not converted asks for the value of a tensor, the function is traced along
     several paths (`trace/paths.py`), and everything it gives comes out of them as tensors.
     """
-    graph, found = BodyGraph(name), []
+    graph, traced = BodyGraph(name), []
 
     def flat() -> list:
-        found.append(run())
-        return tensors_of(found[-1]) if dispatch.context.base is not graph else []
+        traced.append(run())
+        return tensors_of(traced[-1]) if dispatch.context.base is not graph else []
 
     graph.run(flat)
-    if len(found) == 1:
-        return graph, found[0]
-    return graph, with_tensors(found[0], graph.results)
+    if len(traced) == 1:
+        return graph, traced[0]
+    return graph, with_tensors(traced[0], graph.results)
 
 
 def tensors_of(values: list) -> list:

@@ -111,8 +111,8 @@ class Appended:
         array = hooks.exported("TensorArray")(
             dtype, len(before), dynamic_size=True, clear_after_read=False, element_shape=shape
         )
-        for place, element in enumerate(before):
-            array = array.write(place, element)
+        for position, element in enumerate(before):
+            array = array.write(position, element)
         return cls(array)
 
     def append(self, value: Any) -> None:

@@ -83,7 +83,7 @@ class LoopVariables:
 
     def _guess(self, body: Callable[..., Any]) -> None:
         """The forms of names that have no value yet: what one iteration makes of them."""
-        graph, found = BodyGraph("first_iteration"), []
+        graph, states = BodyGraph("first_iteration"), []
         inputs = [graph.add_input(leaf.aval) for leaf in self.leaves]
 
         take = self.loop.take
@@ -95,19 +95,21 @@ class LoopVariables:
             ]
             self.loop.set_state(tuple(values))
             body(*([] if take is None else [take()]))
-            found.append(self.loop.get_state())
+            states.append(self.loop.get_state())
             return []
 
         try:
             graph.run(attempt)
         finally:
             self.loop.set_state(self.initial)
-        for place, (name, before, after) in enumerate(zip(self.loop.names, self.initial, found[0])):
-            if self.forms[place] is None and _has_none(after):
-                self.forms[place] = FixedForm(before, free=True)
-            elif self.forms[place] is None:
+        for number, (name, before, after) in enumerate(
+            zip(self.loop.names, self.initial, states[0])
+        ):
+            if self.forms[number] is None and _has_none(after):
+                self.forms[number] = FixedForm(before, free=True)
+            elif self.forms[number] is None:
                 self.first_is_different |= before is None
-                self.forms[place] = self._form(name, after, (before,))
+                self.forms[number] = self._form(name, after, (before,))
 
     def _form(self, name: str, value: object, absent: tuple = ()) -> Any:
         """The form of a value; `absent`: what is there before the loop, if that is no value."""
@@ -126,10 +128,10 @@ class LoopVariables:
             tensor = tensor if before is None else before[0]
             leaf = Leaf(name, tensor, aval_of(tensor), free=before is not None)
         self.leaves.append(leaf)
-        place = len(self.leaves) - 1
+        leaf_number = len(self.leaves) - 1
         if before is None and not (absent and isinstance(absent[0], Undefined)):
-            return LeafForm(place)
-        return PerhapsForm(name, place, self._place_of_given(name, before))
+            return LeafForm(leaf_number)
+        return PerhapsForm(name, leaf_number, self._place_of_given(name, before))
 
     def _place_of_given(self, name: str, before: tuple | None) -> int:
         """Which leaf says whether a name has a value."""
@@ -143,10 +145,10 @@ class LoopVariables:
         """The shapes that the loop's options say hold in every iteration."""
         for value, shape in invariants or ():
             wanted = [as_shape(getattr(s, "shape", s)) for s in _shapes_of(value, shape)]
-            for place, known in enumerate(self.initial):
+            for number, known in enumerate(self.initial):
                 if known is not value:
                     continue
-                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[place]]
+                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[number]]
                 for leaf, given in zip(own, wanted):
                     if not given.is_compatible_with(leaf.first.shape):
                         raise value_error(
@@ -166,22 +168,22 @@ class LoopVariables:
 
         def condition(tensors: list) -> Any:
             self._set(tensors)
-            found = control.truth(condition_of(test()), "while")
+            holds = control.truth(condition_of(test()), "while")
             # the place is known if no unconverted code asked for the value of a tensor before
             here = dispatch.context.base is tensors[0].graph if tensors else False
-            ends_when[0] = _negated_place(found, tensors) if here else None
-            return found
+            ends_when[0] = _negated_place(holds, tensors) if here else None
+            return holds
 
         def step(tensors: list, *element: object) -> list:
             self._set(tensors)
             body(*element)
             values = self.loop.get_state()
             finals[:] = values
-            found: list = [None] * len(self.leaves)
+            tensors_out: list = [None] * len(self.leaves)
             for name, value, form in zip(self.loop.names, values, self.forms):
-                for place, tensor in zip(form.places, form.taken_apart(name, value)):
-                    found[place] = tensor
-            return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, found)]
+                for leaf_at, tensor in zip(form.places, form.taken_apart(name, value)):
+                    tensors_out[leaf_at] = tensor
+            return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, tensors_out)]
 
         take = self.loop.take
 
@@ -206,8 +208,8 @@ class LoopVariables:
     def _finish(self, results: list, finals: list) -> None:
         """Give the names their values; lists and dictionaries stay the objects they were."""
         values = []
-        for place, form in enumerate(self.forms):
-            before = self.initial[place]
+        for number, form in enumerate(self.forms):
+            before = self.initial[number]
             if isinstance(before, Undefined):
                 form = after_loop(form)
             value = form.made_of(results)
@@ -218,7 +220,7 @@ class LoopVariables:
                 before.update(value)
                 value = before
             elif isinstance(form, FixedForm) and form.free:
-                value = finals[place]
+                value = finals[number]
             values.append(value)
         self.loop.set_state(tuple(values))
 

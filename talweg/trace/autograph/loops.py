@@ -39,10 +39,10 @@ def while_stmt(
             body()
         return
     while True:
-        found = _test_aside(test)
-        if is_symbolic(found):
+        test_value = _test_aside(test)
+        if is_symbolic(test_value):
             break
-        if not found:
+        if not test_value:
             return
         body()
     loop = TracedLoop(get_state, set_state, symbol_names, opts)
@@ -50,7 +50,7 @@ def while_stmt(
     if limit is None:
         run(loop, test, body)
         return
-    _counted(loop, as_count(limit), test, lambda place: body())
+    _counted(loop, as_count(limit), test, lambda index: body())
 
 
 def _test_aside(test: Thunk) -> Any:
@@ -83,7 +83,7 @@ def for_stmt(
     if limit is not None:
         length = arithmetic.minimum(length, as_count(limit))
     loop = TracedLoop(get_state, set_state, symbol_names, opts)
-    _counted(loop, length, extra_test, lambda place: body(steps.item(place)))
+    _counted(loop, length, extra_test, lambda index: body(steps.item(index)))
 
 
 def _while_more(
@@ -103,7 +103,7 @@ def _while_more(
         run(TracedLoop(get_state, set_state, names, opts, take), test, body)
         return
     loop = TracedLoop(get_state, set_state, names, opts)
-    _counted(loop, as_count(limit), test, lambda place: body(take()))
+    _counted(loop, as_count(limit), test, lambda index: body(take()))
 
 
 def _counted(
@@ -121,9 +121,9 @@ def _counted(
         return arithmetic.less(as_count(count[0]), length)
 
     def step() -> None:
-        place = as_count(count[0])
-        body(place)
-        count[0] = arithmetic.add(place, 1)
+        iteration = as_count(count[0])
+        body(iteration)
+        count[0] = arithmetic.add(iteration, 1)
 
     counted = TracedLoop(
         lambda: (*get_state(), count[0]),

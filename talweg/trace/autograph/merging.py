@@ -94,12 +94,12 @@ class Merging:
                     f"{self.statement}: {', '.join([repr(value) for value in present])}",
                     "tensors, or the same object in both branches",
                 )
-        place = len(self.rows)
+        row = len(self.rows)
         pairs = [None if value is ABSENT else value_and_given(name, value) for value in values]
         if any(pairs):  # a loop around may not have given the name a value yet
             return self._match_given(name, values, pairs)
         self.rows.append((name, values))
-        return lambda results: results[place]
+        return lambda results: results[row]
 
     def _match_given(self, name: str, values: list, pairs: list) -> Build:
         place = len(self.rows)
@@ -123,8 +123,8 @@ class Merging:
                 )
         parts = [None if value is ABSENT else structure.children(value) for value in values]
         builds = []
-        for place in range(len(structure.children(first))):
-            inner = [ABSENT if part is None else part[place] for part in parts]
+        for part_number in range(len(structure.children(first))):
+            inner = [ABSENT if part is None else part[part_number] for part in parts]
             builds.append(self.match(name, inner))
         return lambda results: structure.rebuild(first, [build(results) for build in builds])
 

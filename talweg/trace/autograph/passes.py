@@ -174,15 +174,15 @@ class Items(ast.NodeTransformer):
 def _local_names(function: ast.FunctionDef) -> set[str]:
     """The parameters and the names assigned in a function."""
     arguments = function.args
-    found = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-    found |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
     elsewhere: set[str] = set()
 
     def look(node: ast.AST) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             elsewhere.update(node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp)):
             return
         if not isinstance(node, ast.GeneratorExp):
@@ -191,7 +191,7 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
 
     for statement in function.body:
         look(statement)
-    return found - elsewhere
+    return names - elsewhere
 
 
 def owned_name(node: ast.AST) -> str | None:

@@ -57,20 +57,22 @@ def _lambdas(text: str) -> list[ast.Lambda]:
 def _lambda_of(code: CodeType, text: str) -> ast.Lambda:
     """The lambda a code object was compiled from, told from others of its line by its columns."""
     names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    found = []
+    candidates = []
     for node in _lambdas(text):
         arguments = node.args
         own = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         if node.lineno <= code.co_firstlineno <= (node.end_lineno or node.lineno) and names == [
             argument.arg for argument in own
         ]:
-            found.append(node)
-    if len(found) > 1:
-        places = [place for place in code.co_positions() if place[3]]  # those with columns
-        found = [node for node in found if all([_holds(node.body, place) for place in places])]
-    if not found:
+            candidates.append(node)
+    if len(candidates) > 1:
+        places = [span for span in code.co_positions() if span[3]]  # those with columns
+        candidates = [
+            node for node in candidates if all([_holds(node.body, span) for span in places])
+        ]
+    if not candidates:
         raise NoSourceError(f"no lambda in line {code.co_firstlineno} of {code.co_filename!r} fits")
-    innermost = max(found, key=lambda node: (node.lineno, node.col_offset))
+    innermost = max(candidates, key=lambda node: (node.lineno, node.col_offset))
     return copy.deepcopy(innermost)
 
 

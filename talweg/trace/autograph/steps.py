@@ -72,14 +72,14 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
     # the derivative of reading from a list takes time that does not grow with its length
     parts: list = []
 
-    def item(place: Symbol) -> Any:
-        if type(place) is int:
-            return x[place]
-        return elements.list_get(parts[0], place, dims=inner_dims(x), dtype=x.dtype)
+    def item(index: Symbol) -> Any:
+        if type(index) is int:
+            return x[index]
+        return elements.list_get(parts[0], index, dims=inner_dims(x), dtype=x.dtype)
 
-    found = IterationSteps(length, item)
+    steps = IterationSteps(length, item)
     parts.append(elements.list_from(x))
-    return found
+    return steps
 
 
 def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
@@ -97,9 +97,9 @@ def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
     over = arithmetic.add(arithmetic.sub(limit, start), step - 1 if step > 0 else step + 1)
     length = arithmetic.maximum(floor_div(over, delta), arithmetic.zeros_of(over))
 
-    def item(place: Symbol) -> Any:
-        place = hooks.cast(convert_to_tensor(place), x.dtype)
-        return arithmetic.add(start, arithmetic.mul(place, delta))
+    def item(index: Symbol) -> Any:
+        index = hooks.cast(convert_to_tensor(index), x.dtype)
+        return arithmetic.add(start, arithmetic.mul(index, delta))
 
     return IterationSteps(length, item)
 
@@ -125,14 +125,14 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
 
     Python does if one of them is a Python iterable and all tensors have a known length.
     """
-    found = [steps_of(value) for value in values]
-    known = [steps for steps in found if steps is not None]
+    every_steps = [steps_of(value) for value in values]
+    known = [steps for steps in every_steps if steps is not None]
     if len(known) < len(values):
         if all([isinstance(steps.length, int) for steps in known]):
             return None
         known = [
             _steps_of_tensor(convert_to_tensor(list(value))) if steps is None else steps
-            for value, steps in zip(values, found)
+            for value, steps in zip(values, every_steps)
         ]
     lengths = [steps.length for steps in known]
     numbers = [length for length in lengths if isinstance(length, int)]

@@ -86,19 +86,19 @@ class IRBuilder:
     def load(self, text: str, lanes: int, depth: int, root: Buffer) -> IRValue:
         """The value of an instruction that reads the buffer `root`."""
         scopes = self.scopes
-        place = len(scopes) - 1
-        while place > depth and root not in scopes[place].writes:
-            place -= 1
+        level = len(scopes) - 1
+        while level > depth and root not in scopes[level].writes:
+            level -= 1
         key = (text, self.versions.get(root, 0))
-        loaded = scopes[place].memo.get(key)
-        if loaded is None and place < self.floor:
-            place = self.floor
-            loaded = scopes[place].memo.get(key)
+        loaded = scopes[level].memo.get(key)
+        if loaded is None and level < self.floor:
+            level = self.floor
+            loaded = scopes[level].memo.get(key)
         if loaded is None:
             self.count += 1
             name = f"%v{self.count}"
-            scopes[place].lines.append(f"  {name} = {text}")
-            loaded = scopes[place].memo[key] = IRValue(name, lanes, place)
+            scopes[level].lines.append(f"  {name} = {text}")
+            loaded = scopes[level].memo[key] = IRValue(name, lanes, level)
         return loaded
 
     def line(self, text: str) -> None:

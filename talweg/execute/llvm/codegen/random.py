@@ -67,7 +67,8 @@ def _known_places(
     """Each block once, and a shuffle."""
     lanes = 1 if block.uniform and word.uniform else indices.lanes
     numbers, places = [
-        [place.constant + x for x in indices.offsets(place)[:lanes]] for place in (block, word)
+        [lane_offset.constant + x for x in indices.offsets(lane_offset)[:lanes]]
+        for lane_offset in (block, word)
     ]
     wanted = sorted(set(numbers))
     operands = stream if block.base is None else [*stream, block.base]
@@ -76,7 +77,7 @@ def _known_places(
     if memoized is None:
         memoized = code.keep(name, _blocks(code, stream, block.base, wanted))
     each = 128 // BITS[kind]
-    chosen = [each * wanted.index(number) + place for number, place in zip(numbers, places)]
+    chosen = [each * wanted.index(number) + offset for number, offset in zip(numbers, places)]
     made = _as(code, memoized, "i64", kind)
     if chosen[::2] == chosen[1::2]:
         chosen = chosen[::2]  # of two neighbours
