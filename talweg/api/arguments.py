@@ -56,12 +56,12 @@ def tensors(values: Tensor, function: str, argument: str) -> list:
             "TW104", f"{function}: {argument} must be a list of tensors, got {values!r}"
         )
     hint = next((v.dtype for v in values if isinstance(v, (Tensor, Variable))), None)
-    found = []
+    tensors_out = []
     for value in values:
         converted = convert_to_tensor(value, dtype_hint=hint)
         hint = hint or converted.dtype
-        found.append(converted)
-    return found
+        tensors_out.append(converted)
+    return tensors_out
 
 
 def integer(value: Any, function: str, argument: str) -> Size:

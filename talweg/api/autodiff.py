@@ -233,7 +233,7 @@ def gradients(
                 lambda source: look_up("explain_gradients")(ys, source, stop_gradients),
             )
         if any([result is None for result in results]) and mode is not UnconnectedGradients.ZERO:
-            places = [place for place, result in enumerate(results) if result is None]
+            places = [at for at, result in enumerate(results) if result is None]
             _report_absent(sweep, _as_list(ys), sources, places, mode, _as_list(stop_gradients))
         return [
             _absent(source, mode) if result is None else _like(source, result)
@@ -487,8 +487,8 @@ def _jacobian(graph: Any, y: Any, source: Any) -> Any:
         unit = arithmetic.cast(arithmetic.equal(numbers, number), dtype=y.dtype)
         return _dense_row(sweep, layout.reshape(unit, shape=y.dims))[0]
 
-    found = map_fn(row, numbers, fn_output_signature=y.dtype)
-    return layout.reshape(found, shape=(*y.dims, *y.dims))
+    gradient_rows = map_fn(row, numbers, fn_output_signature=y.dtype)
+    return layout.reshape(gradient_rows, shape=(*y.dims, *y.dims))
 
 
 def _dense_row(sweep: graph_gradients.GraphSweep, seed: Any) -> list:

@@ -151,17 +151,17 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
     spec = DeviceSpec.from_string(outer or DEVICE).make_merged_spec(given)
     if spec.device_index is None:
         spec = spec.replace(device_index=0)
-    found = spec.to_string()
+    whole_name = spec.to_string()
     index, count = spec.device_index or 0, len(settings.logical or [0])
     if spec.device_type == "CPU" and index < count:
-        return None if found == DEVICE else found
+        return None if whole_name == DEVICE else whole_name
     if not settings.soft_placement:
         raise InvalidArgumentError(
             None,
             None,
             compose(
                 "TW402",
-                f"Could not satisfy device specification '{found}': it is not there",
+                f"Could not satisfy device specification '{whole_name}': it is not there",
                 f"one of {count} logical devices of the CPU",
                 "tf.config.set_soft_device_placement(True), or "
                 "tf.config.set_logical_device_configuration",

@@ -123,15 +123,21 @@ def explain_gradients(
     if callable(ys) and not isinstance(ys, Tensor):
         return _of_function(ys, xs)
     sources = structure.flatten(xs)
-    found = [explained(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)]
+    explanations = [
+        explained(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)
+    ]
     if feed_dict is not None:
         session = session or hooks.get_default_session()
     targets = structure.flatten(ys)
     if session is not None and len(targets) == 1 and stop_gradients is None:
         flat = [variable_of(source) for source in sources]
         ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
-        found = with_values(found, lambda: ledger, arrays[0], values)
-    return found[0] if len(found) == 1 and sources[0] is xs else Explanations(found)
+        explanations = with_values(explanations, lambda: ledger, arrays[0], values)
+    return (
+        explanations[0]
+        if len(explanations) == 1 and sources[0] is xs
+        else Explanations(explanations)
+    )
 
 
 def _of_function(function: Callable[..., Any], xs: Any) -> Any:

@@ -59,9 +59,9 @@ def graph_aware(function: object) -> Any:
             return function(*args, **kwargs)
         except Exception as error:
             if FALLBACKS:
-                found = fall_back(error, call, args, kwargs)
-                if found is not NOT_SUPPORTED:
-                    return found
+                result = fall_back(error, call, args, kwargs)
+                if result is not NOT_SUPPORTED:
+                    return result
             pass_out(error)
             raise
 

@@ -84,12 +84,12 @@ def py_function(
         return _called(func, arguments, results, several)
 
     if dispatch.context.base is None:
-        found = call(*operands)
+        outputs = call(*operands)
     else:
-        found = python_call(call, operands, dtypes)
+        outputs = python_call(call, operands, dtypes)
         if not dtypes:
-            return found
-    remaining = iter(found)
+            return outputs
+    remaining = iter(outputs)
     converted = [_put_together(result, remaining) for result in results]
     return converted if several else converted[0]
 
@@ -135,14 +135,14 @@ def _called(func: Callable[..., Any], arguments: list, wanted: list, several: bo
     """The results of the user's function as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)
-        found = _results(results, several)
-        if len(found) != len(wanted):
+        values = _results(results, several)
+        if len(values) != len(wanted):
             raise invalid(
                 "TW204",
-                f"py_function returns {len(found)} values, but expects to see {len(wanted)}",
+                f"py_function returns {len(values)} values, but expects to see {len(wanted)}",
                 "a result for each dtype in Tout",
             )
-        return [part for x, spec in zip(found, wanted) for part in _parts_of(x, spec)]
+        return [part for x, spec in zip(values, wanted) for part in _parts_of(x, spec)]
     except OpError:
         raise
     except Exception as error:

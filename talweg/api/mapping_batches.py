@@ -85,10 +85,10 @@ def batched_gradients(
     weights = [None] * len(ys) if given is None else given
     seeds = [_seed(y, weight, batching) for y, weight in zip(ys, weights)]
     inner = [x.inner if batching.owns(x) else x for x in (*ys, *xs)]
-    found = pull(inner[: len(ys)], inner[len(ys) :], seeds)
+    cotangents = pull(inner[: len(ys)], inner[len(ys) :], seeds)
     return [
         _own_slice(g, batching) if batching.owns(x) and g is not None else g
-        for x, g in zip(xs, found)
+        for x, g in zip(xs, cotangents)
     ]
 
 

@@ -141,11 +141,11 @@ def _walk(
         for name in sorted(vars(current), key=key):
             if name in ignored or name in (DEFERRED, UNTRACKED):
                 continue
-            for place, leaf in _leaves(vars(current)[name]):
+            for inner_path, leaf in _leaves(vars(current)[name]):
                 if id(leaf) in seen:
                     continue
                 seen.add(id(leaf))
-                where = (*path, name, *place)
+                where = (*path, name, *inner_path)
                 if predicate(leaf):
                     yield (where, leaf) if with_path else leaf
                 if recursive and isinstance(leaf, Module):

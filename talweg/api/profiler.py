@@ -62,12 +62,12 @@ def stop(save: bool = True) -> None:
             None, None, compose("TW207", "Cannot export profiling results. No profiler is running.")
         )
     settings.profile.set(False)
-    place = FOLDER.pop() / "plugins" / "profile"
+    folder = FOLDER.pop() / "plugins" / "profile"
     if save:
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         programs = kernel_profile.profiles()
-        (place / "talweg.txt").write_text(kernel_profile.text_of(programs))
-        run = place / time.strftime("%Y_%m_%d_%H_%M_%S")
+        (folder / "talweg.txt").write_text(kernel_profile.text_of(programs))
+        run = folder / time.strftime("%Y_%m_%d_%H_%M_%S")
         run.mkdir(exist_ok=True)
         message = space(programs, time.time_ns())
         (run / f"{platform.node() or 'localhost'}.xplane.pb").write_bytes(message)

@@ -145,8 +145,8 @@ def with_registered_gradient(graph: Graph, results: tuple[Any, ...], overrides: 
     inputs = [graph.symbol(source) for source in node.operands]
     own, rule = [results] if single else list(results), RegisteredRule(name, node)
     with dispatch.only(()):
-        found = with_rule(*own, *inputs, rule=rule, count=len(own))
+        results_under_rule = with_rule(*own, *inputs, rule=rule, count=len(own))
     if name.startswith(EVERYWHERE):  # `gradient_override_map` does not hold for tapes
         params = {"rule": rule, "count": len(own)}
-        graph.replaced = (with_rule, (*own, *inputs), found, params)
-    return found[0] if single else tuple(found)
+        graph.replaced = (with_rule, (*own, *inputs), results_under_rule, params)
+    return results_under_rule[0] if single else tuple(results_under_rule)

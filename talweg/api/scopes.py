@@ -248,8 +248,8 @@ def register_tensor_conversion_function(
         raise type_error("TW104", f"conversion_func must be callable, got {conversion_func!r}")
 
     def converter(value: object, dtype: DType) -> Any:
-        found = conversion_func(value, dtype=dtype, name=None, as_ref=False)
-        return convert_to_tensor(found, dtype)
+        converted = conversion_func(value, dtype=dtype, name=None, as_ref=False)
+        return convert_to_tensor(converted, dtype)
 
     for kind in kinds:
         CONVERTERS.insert(0, (kind, converter))

@@ -117,8 +117,8 @@ def size(a: Any, validate_indices: bool = True) -> Any:
     if a.shape.rank is not None and a.shape.rank < 2:
         raise invalid("TW203", f"sets.size: rank {a.shape.rank}", "a rank above 1")
     operands = [a.indices, a.values, a.dense_shape]
-    found = numpy_function(
+    sizes = numpy_function(
         lambda *parts: kernels.sizes(*parts, check=bool(validate_indices)), operands, int32
     )
     rows = a.shape[:-1] if a.shape.rank else None
-    return ensure_shape(found, rows)
+    return ensure_shape(sizes, rows)

@@ -69,11 +69,11 @@ def convert_to_tensor(
     >>> tf.convert_to_tensor([[1.0, 2.0]])
     <tf.Tensor: shape=(1, 2), dtype=float32, numpy=array([[1., 2.]], dtype=float32)>
     """
-    found = convert.convert_to_tensor(value, dtype, dtype_hint)
+    converted = convert.convert_to_tensor(value, dtype, dtype_hint)
     base = dispatch.context.base
-    if base is not None and type(found) is dispatch.state.plain:
-        return base.bring_in(found)
-    return found
+    if base is not None and type(converted) is dispatch.state.plain:
+        return base.bring_in(converted)
+    return converted
 
 
 @export("constant")

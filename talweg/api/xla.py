@@ -22,12 +22,14 @@ def compile_(computation: Callable[..., Any], inputs: Sequence[Any] | None = Non
     >>> tf.xla.experimental.compile(lambda x: x * 2.0, [3.0])[0].numpy()
     np.float32(6.0)
     """
-    found = look_up("function")(computation, jit_compile=True)(*(() if inputs is None else inputs))
-    if found is None:
+    results = look_up("function")(computation, jit_compile=True)(
+        *(() if inputs is None else inputs)
+    )
+    if results is None:
         return look_up("no_op")()
-    parts = list(found) if isinstance(found, (list, tuple)) else [found]
+    parts = list(results) if isinstance(results, (list, tuple)) else [results]
     flat = all(isinstance(part, Tensor) or not hasattr(part, "__iter__") for part in parts)
-    return [look_up("identity")(part) for part in parts] if flat else found
+    return [look_up("identity")(part) for part in parts] if flat else results
 
 
 @export("xla.experimental.jit_scope")

@@ -93,9 +93,9 @@ def native_checksum() -> Callable[[Any, int], int] | None:
     kind = _KINDS.get("aarch64" if triple.startswith("arm64") else triple.split("-")[0])
     if kind is None or not features.get(kind[0], False):
         return None
-    found = engine.addresses(_TEXT.format(**kind[1]), ("checksum",))
-    if found is None:
+    addresses = engine.addresses(_TEXT.format(**kind[1]), ("checksum",))
+    if addresses is None:
         return None
     kinds = [ctypes.c_uint32, ctypes.c_char_p, ctypes.c_int64, ctypes.c_uint32]
-    entry = ctypes.CFUNCTYPE(*kinds)(found["checksum"])
+    entry = ctypes.CFUNCTYPE(*kinds)(addresses["checksum"])
     return lambda data, register: entry(bytes(data), len(data), register)

@@ -19,7 +19,7 @@ def wrong(what: str) -> Exception:
 
 def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
     """The fields of one record; line ends may stand in quotes and before a field only."""
-    found, at, end = [], 0, len(record)
+    fields, at, end = [], 0, len(record)
     while at < end:
         first = record[at : at + 1]
         if first in b"\r\n":
@@ -28,18 +28,18 @@ def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
             field, at = _quoted(record, at)
             if at < end and record[at : at + 1] != delimiter:
                 raise wrong("Quote inside a string has to be escaped by another quote")
-            found.append(field)
+            fields.append(field)
             at += 1
         else:
             stop = record.find(delimiter, at)
             field = record[at : end if stop < 0 else stop]
             if b"\n" in field or b"\r" in field or (quotes and b'"' in field):
                 raise wrong("Unquoted fields cannot have quotes/CRLFs inside")
-            found.append(field)
+            fields.append(field)
             at += len(field) + 1
     if record.endswith(delimiter):
-        found.append(b"")
-    return found
+        fields.append(b"")
+    return fields
 
 
 def _quoted(data: bytes, at: int) -> tuple[bytes, int]:
@@ -92,7 +92,7 @@ class Records:
         return b"".join(lines)
 
     def _record(self) -> list[bytes]:
-        data, at, found = self._data, self._at, []
+        data, at, fields = self._data, self._at, []
         while True:
             if self._quotes and data[at : at + 1] == b'"':
                 field, at = _quoted(data, at)
@@ -104,12 +104,12 @@ class Records:
                 field = data[start:at]
                 if self._quotes and b'"' in field:
                     raise wrong("Unquoted fields cannot have quotes inside")
-            found.append(field)
+            fields.append(field)
             last = data[at : at + 1]
             at += 1
             if last != self._delimiter:
                 self._at = at + (data[at - 1 : at + 1] == b"\r\n")
-                return found
+                return fields
 
 
 def value(

@@ -40,24 +40,24 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
     """Number, kind and content of each field."""
-    place, size = 0, len(data)
-    while place < size:
-        key, place = _varint(data, place)
+    at, size = 0, len(data)
+    while at < size:
+        key, at = _varint(data, at)
         kind = key & 7
         if kind == VARINT:
-            value, place = _varint(data, place)
+            value, at = _varint(data, at)
             yield key >> 3, kind, value
             continue
         if kind == LENGTH:
-            length, place = _varint(data, place)
+            length, at = _varint(data, at)
         elif kind in (FOUR_BYTES, EIGHT_BYTES):
             length = 4 if kind == FOUR_BYTES else 8
         else:
             raise not_an_example()
-        if length > size - place:
+        if length > size - at:
             raise not_an_example()
-        yield key >> 3, kind, data[place : place + length]
-        place += length
+        yield key >> 3, kind, data[at : at + length]
+        at += length
 
 
 def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
@@ -87,7 +87,7 @@ def feature(data: bytes) -> tuple[int, Any]:
             raise not_an_example()
         return kind, np.frombuffer(floats, "<f4")
     if kind == INTEGERS:
-        found: list[int] = []
+        numbers: list[int] = []
         for number, wire, content in _fields(values):
             if number != 1 or wire not in (LENGTH, VARINT):
                 continue
@@ -96,8 +96,8 @@ def feature(data: bytes) -> tuple[int, Any]:
                 if wire == LENGTH
                 else [content - (1 << 64) if content >> 63 else content]
             )
-            found += packed
-        return kind, np.array(found, np.int64)
+            numbers += packed
+        return kind, np.array(numbers, np.int64)
     return 0, []
 
 

@@ -43,19 +43,19 @@ def _samples(contents: bytes) -> tuple[np.ndarray, int]:
         raise invalid("TW209", "decode_wav: Data too short when trying to read string")
     if contents[:4] != b"RIFF" or contents[8:12] != b"WAVE":
         raise invalid("TW209", f"decode_wav: {contents[:12]!r} begins no WAV file", "RIFF, WAVE")
-    channels, rate, place = 0, 0, 12
-    while place + 8 <= len(contents):
-        kind, size = struct.unpack("<4sI", contents[place : place + 8])
-        part = contents[place + 8 : place + 8 + size]
+    channels, rate, at = 0, 0, 12
+    while at + 8 <= len(contents):
+        kind, size = struct.unpack("<4sI", contents[at : at + 8])
+        part = contents[at + 8 : at + 8 + size]
         if len(part) < size:
             break
         if kind == b"fmt ":
             channels, rate = _form(part)
         elif kind == b"data" and channels:
             whole = len(part) // (2 * channels) * channels
-            found = np.frombuffer(part, "<i2", whole).astype(np.float32) / np.float32(LIMIT)
-            return found.reshape(-1, channels), rate
-        place += 8 + size + size % 2
+            samples = np.frombuffer(part, "<i2", whole).astype(np.float32) / np.float32(LIMIT)
+            return samples.reshape(-1, channels), rate
+        at += 8 + size + size % 2
     raise invalid("TW209", "decode_wav: Data too short when trying to read string")
 
 

@@ -51,8 +51,8 @@ def convolution(
     if is_depthwise(w, groups):
         _depthwise(x, w, y, strides, dilation)
     else:
-        for place, columns in _column_tiles(x, kernel, strides, dilation, groups):
-            np.matmul(columns, _by_group(w, groups), out=_positions(y[place], groups))
+        for tile, columns in _column_tiles(x, kernel, strides, dilation, groups):
+            np.matmul(columns, _by_group(w, groups), out=_positions(y[tile], groups))
     return y.astype(dtype, copy=False)
 
 
@@ -78,8 +78,8 @@ def convolution_filter_gradient(
         return total.astype(dtype, copy=False)
     by_group = _by_group(total, groups)
     part = np.empty(by_group.shape, total.dtype)
-    for place, columns in _column_tiles(x, kernel, strides, dilation, groups):
-        np.matmul(columns.swapaxes(1, 2), _positions(g[place], groups), out=part)
+    for tile, columns in _column_tiles(x, kernel, strides, dilation, groups):
+        np.matmul(columns.swapaxes(1, 2), _positions(g[tile], groups), out=part)
         np.add(by_group, part, out=by_group)
     return total.astype(dtype, copy=False)
 
@@ -156,16 +156,16 @@ def _column_tiles(
     else:
         order = (2 * ndim + 1, *position_axes, *tap_axes, 2 * ndim + 2)
     buffer = None
-    for place in windows.tiles(x.shape[0], outputs, taps * x.shape[-1] * x.itemsize):
-        part = view[place].transpose(order)
+    for tile in windows.tiles(x.shape[0], outputs, taps * x.shape[-1] * x.itemsize):
+        part = view[tile].transpose(order)
         if buffer is None:
             buffer = np.empty(part.size, x.dtype)
         columns = buffer[: part.size].reshape(part.shape)
         np.copyto(columns, part)
         if across:
-            yield place, columns.reshape(groups, taps * depth, -1).swapaxes(1, 2)
+            yield tile, columns.reshape(groups, taps * depth, -1).swapaxes(1, 2)
         else:
-            yield place, columns.reshape(groups, -1, taps * depth)
+            yield tile, columns.reshape(groups, -1, taps * depth)
 
 
 def _copies_across(x: np.ndarray, kernel, dilation: Sequence[int], depth):
@@ -210,16 +210,16 @@ def _scatter_planes(
     matrices = w.reshape(taps, depth, groups, -1).transpose(0, 2, 3, 1)
     channels = total.shape[-1]
     buffer = None
-    for place in windows.tiles(g.shape[0], outputs, taps * channels * g.itemsize):
-        rows = g[place]
+    for tile in windows.tiles(g.shape[0], outputs, taps * channels * g.itemsize):
+        rows = g[tile]
         positions = rows.size // rows.shape[-1]
         if buffer is None:
             buffer = np.empty(taps * positions * channels, g.dtype)
         planes = buffer[: taps * positions * channels].reshape(taps, positions, groups, depth)
         np.matmul(_positions(rows, groups), matrices, out=planes.swapaxes(1, 2))
         planes = planes.reshape(taps, *rows.shape[:-1], channels)
-        target = total[place[0]]
-        for tap in _tap_rows(place, total.shape[1:-1], outputs, kernel, strides, padding, dilation):
+        target = total[tile[0]]
+        for tap in _tap_rows(tile, total.shape[1:-1], outputs, kernel, strides, padding, dilation):
             spot = target[windows.in_image(tap.inputs)]
             np.add(spot, planes[tap.index][windows.in_image(tap.outputs)], out=spot)
 
@@ -238,12 +238,12 @@ def _scatter_rows(
     taps, sizes = math.prod(kernel), total.shape[1:-1]
     matrices = _by_group(w, groups)
     front = np.zeros((groups, depth, g.shape[0], *sizes), g.dtype)
-    for place in windows.tiles(g.shape[0], outputs, taps * total.shape[-1] * g.itemsize):
-        rows = g[place]
+    for tile in windows.tiles(g.shape[0], outputs, taps * total.shape[-1] * g.itemsize):
+        rows = g[tile]
         planes = np.matmul(matrices, _positions(rows, groups).swapaxes(1, 2))
         planes = planes.reshape(groups, taps, depth, *rows.shape[:-1])
-        target = front[:, :, place[0]]
-        for tap in _tap_rows(place, sizes, outputs, kernel, strides, padding, dilation):
+        target = front[:, :, tile[0]]
+        for tap in _tap_rows(tile, sizes, outputs, kernel, strides, padding, dilation):
             spot = target[(..., *tap.inputs)]
             np.add(spot, planes[:, tap.index][(..., *tap.outputs)], out=spot)
     np.copyto(total, np.moveaxis(front.reshape(-1, g.shape[0], *sizes), 0, -1))
@@ -283,12 +283,12 @@ def _depthwise(
     weights = w.reshape(-1, channels, split.shape[-1])
     for copy in range(split.shape[-1]):
         rows = _along_rows(weights[..., copy], outputs[-1])
-        for place in _depthwise_tiles(y, channels):
-            target = split[(*place, ..., copy)]
+        for tile in _depthwise_tiles(y, channels):
+            target = split[(*tile, ..., copy)]
             total = np.empty(target.shape, y.dtype)
             product = np.empty_like(total)
             for index, row in enumerate(rows):
-                part = _shifted(x, place, outputs, index, kernel, strides, dilation)
+                part = _shifted(x, tile, outputs, index, kernel, strides, dilation)
                 np.multiply(part, row, out=product if index else total)
                 if index:
                     np.add(total, product, out=total)
@@ -302,14 +302,14 @@ def _depthwise_filter_gradient(
     kernel, outputs, channels = total.shape[:-2], g.shape[1:-1], x.shape[-1]
     split = g.reshape(*g.shape[:-1], channels, -1)
     sums = total.reshape(-1, channels, split.shape[-1])
-    for place in _depthwise_tiles(g, channels):
+    for tile in _depthwise_tiles(g, channels):
         for copy in range(split.shape[-1]):
-            rows = np.ascontiguousarray(split[(*place, ..., copy)])
+            rows = np.ascontiguousarray(split[(*tile, ..., copy)])
             product = np.empty_like(rows)
             # A product with ones is BLAS's sum over positions, several times faster than np.sum.
             ones = np.ones(rows.size // channels, g.dtype)
             for index in range(len(sums)):
-                part = _shifted(x, place, outputs, index, kernel, strides, dilation)
+                part = _shifted(x, tile, outputs, index, kernel, strides, dilation)
                 np.multiply(part, rows, out=product)
                 sums[index, :, copy] += ones @ product.reshape(-1, channels)
 
@@ -326,11 +326,11 @@ def _depthwise_input_gradient(
     kernel, outputs, channels = w.shape[:-2], g.shape[1:-1], total.shape[-1]
     split = g.reshape(*g.shape[:-1], channels, -1)
     weights = w.reshape(-1, channels, split.shape[-1])
-    for place in _depthwise_tiles(g, channels):
-        target = total[place[0]]
-        taps = _tap_rows(place, total.shape[1:-1], outputs, kernel, strides, padding, dilation)
+    for tile in _depthwise_tiles(g, channels):
+        target = total[tile[0]]
+        taps = _tap_rows(tile, total.shape[1:-1], outputs, kernel, strides, padding, dilation)
         for copy in range(split.shape[-1]):
-            rows = np.ascontiguousarray(split[(*place, ..., copy)])
+            rows = np.ascontiguousarray(split[(*tile, ..., copy)])
             product = np.empty_like(rows)
             scaled = _along_rows(weights[..., copy], outputs[-1])
             for tap in taps:

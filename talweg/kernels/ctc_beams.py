@@ -16,10 +16,10 @@ def search(scores: np.ndarray, blank: int, width: int) -> list[tuple[tuple, floa
     """The best `width` label sequences of one row [time, classes], best first, with log p."""
     beams: dict[tuple, tuple[float, float]] = {(): (0.0, NEVER)}
     for row in scores:
-        found: dict[tuple, list[float]] = {}
+        prefixes: dict[tuple, list[float]] = {}
         for prefix, (ends_blank, ends_label) in beams.items():
             both = np.logaddexp(ends_blank, ends_label)
-            same = found.setdefault(prefix, [NEVER, NEVER])
+            same = prefixes.setdefault(prefix, [NEVER, NEVER])
             same[0] = np.logaddexp(same[0], both + row[blank])
             if prefix:
                 same[1] = np.logaddexp(same[1], ends_label + row[prefix[-1]])
@@ -29,9 +29,9 @@ def search(scores: np.ndarray, blank: int, width: int) -> list[tuple[tuple, floa
                 before = ends_blank if prefix and prefix[-1] == label else both
                 if before == NEVER:
                     continue
-                longer = found.setdefault((*prefix, label), [NEVER, NEVER])
+                longer = prefixes.setdefault((*prefix, label), [NEVER, NEVER])
                 longer[1] = np.logaddexp(longer[1], before + row[label])
-        best = sorted(found.items(), key=_score)[:width]
+        best = sorted(prefixes.items(), key=_score)[:width]
         beams = {prefix: (first, second) for prefix, (first, second) in best}
     return [(prefix, -_score((prefix, both))) for prefix, both in beams.items()]
 

@@ -128,10 +128,10 @@ def long(s: Text) -> int:
     w = 0
     u = 0
     end = (size - 1) // 64 * 64
-    place = 0
-    while place < end:
-        x, y, z, v, t, w, u = round_of(s, place, x, y, z, v, t, w, u, K1, 1)
-        place = place + 64
+    at = 0
+    while at < end:
+        x, y, z, v, t, w, u = round_of(s, at, x, y, z, v, t, w, u, K1, 1)
+        at = at + 64
     factor = (K1 + ((z & 0xFF) << 1)) & MASK
     rest = (size - 1) & 63
     w = (w + rest) & MASK
@@ -173,22 +173,22 @@ def keyed(s: Text, first: int, second: int) -> int:
     x = first & MASK ^ 0x6C7967656E657261
     y = second & MASK ^ 0x7465646279746573
     size = length(s)
-    place = 0
-    while place <= size:
-        left = size - place
+    at = 0
+    while at <= size:
+        left = size - at
         part = (size & 0xFF) << 56
         if left >= 8:
-            part = word(s, place)
+            part = word(s, at)
         else:
             k = 0
             while k < left:
-                part = part | (byte(s, place + k) << (8 * k))
+                part = part | (byte(s, at + k) << (8 * k))
                 k = k + 1
         y = y ^ part
         v, w, x, y = sip_round(v, w, x, y)
         v, w, x, y = sip_round(v, w, x, y)
         v = v ^ part
-        place = place + 8
+        at = at + 8
     x = x ^ 0xFF
     v, w, x, y = sip_round(v, w, x, y)
     v, w, x, y = sip_round(v, w, x, y)
@@ -200,18 +200,18 @@ def keyed(s: Text, first: int, second: int) -> int:
 def hashed(s: Text) -> int:
     """MurmurHash64A of `s` (Appleby 2008)."""
     size = length(s)
-    found = SEED ^ (size * MURMUR & MASK)
-    place = 0
-    while place + 8 <= size:
-        part = word(s, place) * MURMUR & MASK
-        found = (found ^ (part ^ (part >> 47)) * MURMUR & MASK) * MURMUR & MASK
-        place = place + 8
-    if place < size:
+    h = SEED ^ (size * MURMUR & MASK)
+    at = 0
+    while at + 8 <= size:
+        part = word(s, at) * MURMUR & MASK
+        h = (h ^ (part ^ (part >> 47)) * MURMUR & MASK) * MURMUR & MASK
+        at = at + 8
+    if at < size:
         part = 0
         k = 0
-        while place + k < size:
-            part = part | (byte(s, place + k) << (8 * k))
+        while at + k < size:
+            part = part | (byte(s, at + k) << (8 * k))
             k = k + 1
-        found = (found ^ part) * MURMUR & MASK
-    found = (found ^ (found >> 47)) * MURMUR & MASK
-    return found ^ (found >> 47)
+        h = (h ^ part) * MURMUR & MASK
+    h = (h ^ (h >> 47)) * MURMUR & MASK
+    return h ^ (h >> 47)

@@ -59,15 +59,15 @@ def max_pool_gather(
     """
     dtype = v.dtype
     v, x, y = _operands(v, x, window, strides, padding, dilation, y)
-    found = np.zeros_like(y, dtype=_bits(v).dtype)
-    chosen = np.empty_like(found)
+    bits = np.zeros_like(y, dtype=_bits(v).dtype)
+    chosen = np.empty_like(bits)
     taps = _taps(x, y, window, strides, padding, dilation)
     for here, there, mask in _first_maxima(x, y, taps):
         product = chosen[here]
         np.copyto(product, mask)  # 0 or 1; cheaper apart than inside of the product
         np.multiply(_bits(v)[there], product, out=product)
-        np.bitwise_or(found[here], product, out=found[here])
-    return found.view(v.dtype).astype(dtype, copy=False)
+        np.bitwise_or(bits[here], product, out=bits[here])
+    return bits.view(v.dtype).astype(dtype, copy=False)
 
 
 def max_pool_scatter(
@@ -225,9 +225,9 @@ def _reduce_windows(
     y = np.empty_like(x, shape=(x.shape[0], *outputs, x.shape[-1]))
     for part in _tiles(x):
         tile = x[part]
-        for axis, (count, found) in enumerate(zip(outputs, pairs, strict=True), start=1):
+        for axis, (count, axis_pairs) in enumerate(zip(outputs, pairs, strict=True), start=1):
             out = y[part] if axis == len(outputs) else None
-            tile = _reduce_axis(tile, axis, count, found, ufunc, identity, out)
+            tile = _reduce_axis(tile, axis, count, axis_pairs, ufunc, identity, out)
     return y
 
 
@@ -248,8 +248,8 @@ def _reduce_axis(x: np.ndarray, axis, outputs, pairs, ufunc, identity, out):
         out.fill(identity)
     for pair in pairs:
         if pair not in whole[:2]:
-            place = out[(*before, pair[0])]
-            ufunc(place, x[(*before, pair[1])], out=place)
+            target = out[(*before, pair[0])]
+            ufunc(target, x[(*before, pair[1])], out=target)
     return out
 
 

@@ -47,12 +47,12 @@ def joined(rows: list) -> Any:
     if kind is List:
         columns: dict[int, list] = {}
         for number, row in enumerate(rows):
-            for place, value in () if row is None else row.present():
-                columns.setdefault(place, [None] * len(rows))[number] = value
-        found = List(max(map(len, present)), {})
-        for place, values in columns.items():
-            found = found.put(place, joined(values))
-        return found
+            for index, value in () if row is None else row.present():
+                columns.setdefault(index, [None] * len(rows))[number] = value
+        batch = List(max(map(len, present)), {})
+        for index, values in columns.items():
+            batch = batch.put(index, joined(values))
+        return batch
     if kind is History:
         nodes = {node: None for row in present for node in row.values}
         values = {

@@ -145,13 +145,13 @@ def _turn(
     columns, count = target.shape[1], chosen.size
     size = min(count, max(1, PART // max(1, columns * target.itemsize)))
     old = np.empty((count, columns), target.dtype)
-    taken, found = [np.empty((size, columns), x.dtype) for x in (updates, target)]
+    taken, updated = [np.empty((size, columns), x.dtype) for x in (updates, target)]
     everywhere = rows[chosen]
     before.append((everywhere[:0], old[:0]))
     for start in range(0, count, size):
         part = slice(start, start + size)
         places, there = chosen[part], everywhere[part]
-        here, new = old[part], found[: places.size]
+        here, new = old[part], updated[: places.size]
         target.take(there, 0, here, "clip")
         update = updates
         if updates.ndim:

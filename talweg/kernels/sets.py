@@ -30,11 +30,11 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
         for row in sorted({*first, *second}):
             members = sorted(operation(first.get(row, set()), second.get(row, set())))
             longest = max(longest, len(members))
-            indices += [(*row, place) for place in range(len(members))]
+            indices += [(*row, column) for column in range(len(members))]
             values += members
         shape = (len(values), a.shape[1])
-        found = np.array(values, x.dtype) if values else np.zeros(0, x.dtype)
-        return np.array(indices, np.int64).reshape(shape), found, np.int64(longest)
+        members_out = np.array(values, x.dtype) if values else np.zeros(0, x.dtype)
+        return np.array(indices, np.int64).reshape(shape), members_out, np.int64(longest)
 
     return kernel
 

@@ -83,10 +83,10 @@ class List:
             version = version._change[2]
         elements: Any = version._elements
         for older in reversed(chain):
-            place, value, _ = older._change
-            version._change = (place, _read(elements, place), older)
+            index, value, _ = older._change
+            version._change = (index, _read(elements, index), older)
             version._elements = None
-            _write(elements, place, value)
+            _write(elements, index, value)
             version = older
         self._elements, self._change = elements, None
         return elements

@@ -126,12 +126,12 @@ def window_taps(
             sizes, outputs, window, strides, padding, dilation, strict=True
         )
     ]
-    found = []
+    touching = []
     for index, pairs in enumerate(product(*axes)):
         if None not in pairs:
             slices = tuple(zip(*pairs, strict=True)) or ((), ())
-            found.append(Tap(index, *slices))
-    return found
+            touching.append(Tap(index, *slices))
+    return touching
 
 
 def working_dtype(dtype: np.dtype):
@@ -241,6 +241,6 @@ def patches_transpose(
     g = widened(g).reshape(*g.shape[:-1], taps, g.shape[-1] // taps)
     total = np.zeros((g.shape[0], *sizes, g.shape[-1]), g.dtype)
     for tap in window_taps(sizes, outputs, window, strides, padding, dilation):
-        place = total[in_image(tap.inputs)]
-        np.add(place, g[(slice(None), *tap.outputs, tap.index)], out=place)
+        rows = total[in_image(tap.inputs)]
+        np.add(rows, g[(slice(None), *tap.outputs, tap.index)], out=rows)
     return total.astype(dtype, copy=False)

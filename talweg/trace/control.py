@@ -219,7 +219,7 @@ def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
     return index
 
 
-def nth_branch(index: Tensor, count: int) -> Any:
+def number_of_branch(index: Tensor, count: int) -> Any:
     """The number of the branch of `switch_case`: the last one for a number out of range."""
     index = arithmetic.cast(index, dtype=int32)
     if index.shape.rank != 0:

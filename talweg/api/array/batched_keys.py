@@ -20,8 +20,8 @@ def as_vectors(key: Any) -> dict:
     """The arguments of `strided_slice` for a key; it is called for each slice of a batch."""
     columns: list = [[], [], []]
     masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
-    for place, item in enumerate(key if type(key) in (tuple, list) else (key,)):
-        bit, bounds = 1 << place, [0, 0, 1]
+    for bit_number, item in enumerate(key if type(key) in (tuple, list) else (key,)):
+        bit, bounds = 1 << bit_number, [0, 0, 1]
         if item is Ellipsis or item is None:
             masks["new_axis" if item is None else "ellipsis"] |= bit
         elif isinstance(item, slice):
@@ -33,5 +33,5 @@ def as_vectors(key: Any) -> dict:
             bounds = [item, item + 1, 1]
         for column, bound in zip(columns, bounds):
             column.append(0 if bound is None else bound)
-    found: dict[str, Any] = dict(zip(("begin", "end", "strides"), columns))
-    return {**found, **{f"{name}_mask": bits for name, bits in masks.items()}}
+    arguments: dict[str, Any] = dict(zip(("begin", "end", "strides"), columns))
+    return {**arguments, **{f"{name}_mask": bits for name, bits in masks.items()}}

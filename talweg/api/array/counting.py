@@ -75,18 +75,18 @@ def bincount(
         sparse = look_up("sparse.bincount")(
             arr, weights, axis or 0, minlength, maxlength, binary_output
         )
-        found = look_up("sparse.to_dense")(sparse)
-        return found if weights is not None else arithmetic.cast(found, dtype=as_dtype(dtype))
+        dense = look_up("sparse.to_dense")(sparse)
+        return dense if weights is not None else arithmetic.cast(dense, dtype=as_dtype(dtype))
     x = _counted(arr)
     if axis == -1 and len(x.dims) > 2:
         raise invalid("TW203", f"bincount: arr has shape {x.dims}", "rank at most 2")
     size, needed = _bins(x, minlength, maxlength)
     if weights is None:
-        found = _counts(x, size, axis)
+        dense = _counts(x, size, axis)
         if binary_output:
-            found = arithmetic.greater(found, constant(np.int64(0)))
+            dense = arithmetic.greater(dense, constant(np.int64(0)))
         dtype = as_dtype(dtype)
-        return found if found.dtype is dtype else arithmetic.cast(found, dtype=dtype)
+        return dense if dense.dtype is dtype else arithmetic.cast(dense, dtype=dtype)
     w = tensor(weights)
     fits = (
         not dims_differ(w.dims, x.dims)
@@ -338,8 +338,8 @@ def dynamic_partition(
     rows = layout.reshape(x, shape=(size, *x.dims[rank:]))
     order = sort.argsort(flat, descending=False)
     ordered = indexing.gather(rows, order, axis=0, batch_dims=0)
-    found = counts.partition_sizes(flat, count=count)
-    sizes = integer_vector(found, "dynamic_partition", "partitions")
+    sizes_found = counts.partition_sizes(flat, count=count)
+    sizes = integer_vector(sizes_found, "dynamic_partition", "partitions")
     return list(joining.split(ordered, sizes=sizes, axis=0))
 
 

@@ -73,18 +73,18 @@ def gather(
             f"gather: expected batch_dims in [{-len(i.dims)}, {len(i.dims)}], but got {batch}",
         )
     batch += len(i.dims) if batch < 0 else 0
-    place = _gather_axis(batch_dims if axis is None else axis, rank, axis is None)
-    if place == 0:
+    at_axis = _gather_axis(batch_dims if axis is None else axis, rank, axis is None)
+    if at_axis == 0:
         batch = 0  # TensorFlow looks at batch_dims only along other axes
-    if place < batch or rank == 0:
+    if at_axis < batch or rank == 0:
         raise invalid(
             "TW203",
-            f"gather: params of shape {x.dims} with axis={place} and batch_dims={batch}",
+            f"gather: params of shape {x.dims} with axis={at_axis} and batch_dims={batch}",
             "params of rank at least 1, and batch_dims at most axis",
         )
-    if place == 0 and batch == 0:
+    if at_axis == 0 and batch == 0:
         return indexing.gather_rows(x, i)
-    return indexing.gather(x, i, axis=place, batch_dims=batch)
+    return indexing.gather(x, i, axis=at_axis, batch_dims=batch)
 
 
 @export("compat.v1.gather")

@@ -59,15 +59,15 @@ def concat(values: Any, axis: AxisLike, name: str = "concat") -> Tensor:
             "the tensors first: TensorFlow before 1.0 had the axis first",
             f"tf.concat(values, {values[0]})",
         )
-    place = integer_scalar(axis, "concat", "axis")
+    along = integer_scalar(axis, "concat", "axis")
     if len(values) == 1:
         return values[0] if isinstance(values[0], IndexedSlices) else _copy(tensor(values[0]))
     tensors = matching_list(values)
     tensors, rank = _of_one_rank(tensors)
     if rank == 0:
         raise invalid("TW203", "concat: can't concatenate scalars", hint="tf.stack")
-    place = place if rank is None else normalize_axis("concat", place, rank)
-    return layout.concat(*tensors, axis=place)
+    along = along if rank is None else normalize_axis("concat", along, rank)
+    return layout.concat(*tensors, axis=along)
 
 
 def _of_one_rank(tensors: list) -> tuple:
@@ -108,10 +108,10 @@ def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor
         raise type_error("TW104", "stack: values is None", "a list of tensors")
     if isinstance(values, (Tensor, Variable, np.ndarray)):
         whole = tensor(values)
-        place = axis_in_range(axis, len(whole.dims)) if whole.dims else 0
-        if place == 0:
+        along = axis_in_range(axis, len(whole.dims)) if whole.dims else 0
+        if along == 0:
             return _copy(whole)
-        return joining.stack(*joining.unstack(whole, axis=0), axis=place)
+        return joining.stack(*joining.unstack(whole, axis=0), axis=along)
     if not isinstance(values, (list, tuple)):
         return tensor(values)
     if isinstance(axis, int) and axis == 0 and not any(map(is_tensor_like, values)):
@@ -123,8 +123,8 @@ def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor
     if not tensors:
         return convert_to_tensor([])
     tensors, rank = _of_one_rank(tensors)
-    place = axis_in_range(axis, rank + 1) if rank is not None else axis
-    return joining.stack(*tensors, axis=place)
+    along = axis_in_range(axis, rank + 1) if rank is not None else axis
+    return joining.stack(*tensors, axis=along)
 
 
 @export("parallel_stack")
@@ -169,21 +169,21 @@ def unstack(
         if num is not None:
             raise NeedsStaticError(f"unstack: the rank of {x!r} is not known in the graph")
         raise value_error("TW205", "unstack: the rank of value is unknown", "a known rank")
-    place = axis_in_range(axis, len(x.dims))
-    size = x.dims[place]
+    along = axis_in_range(axis, len(x.dims))
+    size = x.dims[along]
     count = size if num is None else integer_scalar(num, "unstack", "num")
     if differ(count, size):
         raise invalid(
-            "TW204", f"unstack: input shape axis {place} must equal {num}, got shape {x.dims}"
+            "TW204", f"unstack: input shape axis {along} must equal {num}, got shape {x.dims}"
         )
     if type(count) is Dim:
         raise value_error(
             "TW205", f"unstack: cannot infer argument `num` from shape {x.shape}", "num=..."
         )
     if type(size) is Dim:
-        known = tuple(count if axis == place else None for axis in range(len(x.dims)))
+        known = tuple(count if axis == along else None for axis in range(len(x.dims)))
         x = ensure_dims(x, shape=known)
-    return list(joining.unstack(x, axis=place))
+    return list(joining.unstack(x, axis=along))
 
 
 @export("split")
@@ -215,11 +215,11 @@ def split(
             f"split: num_or_size_splits is a scalar tensor: {num_or_size_splits!r}",
             "a Python int or a vector of sizes",
         )
-    place = axis_scalar(axis, len(x.dims), "split")
+    along = axis_scalar(axis, len(x.dims), "split")
     pieces = integer_vector(num_or_size_splits, "split", "num_or_size_splits", empty=False)
     if num is not None and integer_scalar(num, "split", "num") != len(pieces):
         raise invalid("TW204", f"split: num={num}, but there are {len(pieces)} sizes")
-    return list(joining.split(x, sizes=_filled(pieces, x.dims[place]), axis=place))
+    return list(joining.split(x, sizes=_filled(pieces, x.dims[along]), axis=along))
 
 
 def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
@@ -316,22 +316,22 @@ def repeat(
     elif not isinstance(axis, (int, np.integer)):
         raise type_error("TW104", f"repeat: argument `axis` must be an int, got {axis!r}")
     rank = len(x.dims)
-    place = 0 if axis is None else int(axis)
-    if not -rank <= place < rank:
+    along = 0 if axis is None else int(axis)
+    if not -rank <= along < rank:
         raise value_error(
             "TW202", f"repeat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
         )
-    place %= rank
-    size = x.dims[place]
+    along %= rank
+    size = x.dims[along]
     if len(counts.dims) > 1:
         raise value_error("TW203", f"repeat: repeats has shape {counts.dims}", "rank at most 1")
     given = math.prod(counts.dims)
     if same(given, 1):
-        return _repeated_evenly(x, integer_scalar(counts, "repeat", "repeats"), place)
+        return _repeated_evenly(x, integer_scalar(counts, "repeat", "repeats"), along)
     if differ(given, size) and differ(given, 1):
-        raise value_error("TW204", f"repeat: {given} repeats for dimension {place} of size {size}")
+        raise value_error("TW204", f"repeat: {given} repeats for dimension {along} of size {size}")
     places = sequences.repeated(counts, size=size)
-    return indexing.gather(x, places, axis=place, batch_dims=0)
+    return indexing.gather(x, places, axis=along, batch_dims=0)
 
 
 def _integers_to_repeat(repeats: object) -> Any:
@@ -380,9 +380,9 @@ def meshgrid(*args: object, indexing: str = "xy", name: str = "meshgrid") -> lis
     order = list(range(len(tensors)))
     if indexing == "xy" and len(order) > 1:
         order[0], order[1] = 1, 0
-    shape = tuple(sizes[place] for place in order)
+    shape = tuple(sizes[axis_number] for axis_number in order)
     result = []
     for position, x in enumerate(tensors):
-        lined = tuple(sizes[position] if place == position else 1 for place in order)
+        lined = tuple(sizes[position] if axis_number == position else 1 for axis_number in order)
         result.append(layout.broadcast_to(layout.reshape(x, shape=lined), shape=shape))
     return result

@@ -39,22 +39,22 @@ def integer_array(value: object, function: str, argument: str, empty: bool = Tru
     An empty list has no integers in it, and no floats either: it passes if `empty`.  For a tensor
     of a graph the array holds ints and symbolic sizes.
     """
-    found = tensor(value)
-    if found.dtype.is_floating and isinstance(value, (list, tuple)):
+    array = tensor(value)
+    if array.dtype.is_floating and isinstance(value, (list, tuple)):
         # (rows, 1), with rows computed as a float: a list may hold that, a vector may not.
-        found = tensor(value, int32) if any(map(is_tensor_like, value)) else found
-    if found.dtype not in INTEGERS and not (
-        empty and 0 in found.dims and not is_tensor_like(value)
+        array = tensor(value, int32) if any(map(is_tensor_like, value)) else array
+    if array.dtype not in INTEGERS and not (
+        empty and 0 in array.dims and not is_tensor_like(value)
     ):
-        if found.dtype.is_bool and not is_tensor_like(value):
-            return np.asarray(found._array).astype(np.int32)  # type: ignore
+        if array.dtype.is_bool and not is_tensor_like(value):
+            return np.asarray(array._array).astype(np.int32)  # type: ignore
         raise invalid(
             "TW102",
-            f"{function}: {argument} has dtype {found.dtype.name}",
+            f"{function}: {argument} has dtype {array.dtype.name}",
             "int32 or int64",
             f"tf.cast({argument}, tf.int32)",
         )
-    return np.asarray(content(found, function, argument))
+    return np.asarray(content(array, function, argument))
 
 
 def integer_vector(

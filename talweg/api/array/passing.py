@@ -137,16 +137,16 @@ def _known_content(x: Symbol, partial: bool) -> Any:
     if not x.dtype.is_integer:
         return None
     try:
-        found = elements(x.node)
+        contents = elements(x.node)
     except NeedsStaticError:
         return None
-    known = [type(n) is int for n in found.reshape(-1)]
+    known = [type(n) is int for n in contents.reshape(-1)]
     if all(known):
-        return found.astype(x.dtype.numpy_dtype)
+        return contents.astype(x.dtype.numpy_dtype)
     if not partial or not any(known):
         return None
-    result = np.full(found.shape, None, object)
-    result.reshape(-1)[:] = [n if type(n) is int else None for n in found.reshape(-1)]
+    result = np.full(contents.shape, None, object)
+    result.reshape(-1)[:] = [n if type(n) is int else None for n in contents.reshape(-1)]
     return result
 
 

@@ -59,7 +59,7 @@ def reverse(tensor: object, axis: AxisLike, name: str | None = None) -> Tensor:
     given = integer_vector(axis, "reverse", "axis")
     if rank == 0:
         return x
-    axes = [normalize_axis("reverse", place, rank) for place in given]
+    axes = [normalize_axis("reverse", one, rank) for one in given]
     if len(set(axes)) < len(axes):
         raise invalid("TW202", f"reverse: axis={given} names an axis twice")
     return layout.reverse(x, axes=tuple(sorted(axes)))
@@ -139,8 +139,8 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
             "two integers, or two vectors of one length",
         )
     axes = [
-        normalize_axis("roll", place, len(x.dims), by_value=True)
-        for place in given.reshape(-1).tolist()
+        normalize_axis("roll", one, len(x.dims), by_value=True)
+        for one in given.reshape(-1).tolist()
     ]
     shifts = tuple(moves.reshape(-1).tolist())
     return joining.roll(x, shifts=shifts, axes=tuple(axes))
@@ -349,11 +349,11 @@ def space_to_batch(
     if not all(same(n, 0) for n in (*low, *high)):
         x = layout.pad(x, constant(nothing(x.dtype)), low=low, high=high)
     spaces = x.dims[1 : rank + 1]
-    for place, (space, block) in enumerate(zip(spaces, blocks)):
+    for axis, (space, block) in enumerate(zip(spaces, blocks)):
         if differ(space % block, 0):
             raise invalid(
                 "TW204",
-                f"space_to_batch: padded dimension {place} is {space}, not divisible by {block}",
+                f"space_to_batch: padded dimension {axis} is {space}, not divisible by {block}",
             )
     cut = tuple(n for space, block in zip(spaces, blocks) for n in (space // block, block))
     apart = layout.reshape(x, shape=(dims[0], *cut, *rest))
@@ -390,15 +390,15 @@ def batch_to_space(
         )
     spaces, rest = dims[1 : rank + 1], dims[rank + 1 :]
     apart = layout.reshape(x, shape=(*blocks, dims[0] // total, *spaces, *rest))
-    mixed = tuple(n for place in range(rank) for n in (rank + 1 + place, place))
+    mixed = tuple(n for axis in range(rank) for n in (rank + 1 + axis, axis))
     perm = (rank, *mixed, *range(2 * rank + 1, 2 * rank + 1 + len(rest)))
     full = tuple(space * block for space, block in zip(spaces, blocks))
     whole = (dims[0] // total, *full, *rest)
     joined = layout.reshape(layout.transpose(apart, perm=perm), shape=whole)
-    for place, (size, (low, high)) in enumerate(zip(full, pairs)):
+    for axis, (size, (low, high)) in enumerate(zip(full, pairs)):
         if below(size, low + high):
             raise invalid(
-                "TW207", f"batch_to_space: crops {low}, {high} exceed dimension {place} of {size}"
+                "TW207", f"batch_to_space: crops {low}, {high} exceed dimension {axis} of {size}"
             )
     begin = (0, *(low for low, _ in pairs), *(0,) * len(rest))
     end = (whole[0], *(n - high for n, (_, high) in zip(full, pairs)), *rest)

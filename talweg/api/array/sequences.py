@@ -146,18 +146,18 @@ def linspace(
         first = arithmetic.cast(first, dtype=float64)
         last = arithmetic.cast(last, dtype=float64)
     dims = broadcast_dims("linspace", first.dims, last.dims)
-    place = normalize_axis("linspace", integer_scalar(axis, "linspace", "axis"), len(dims) + 1)
-    lined = (*dims[:place], 1, *dims[place:])
+    along = normalize_axis("linspace", integer_scalar(axis, "linspace", "axis"), len(dims) + 1)
+    lined = (*dims[:along], 1, *dims[along:])
     first = layout.reshape(layout.broadcast_to(first, shape=dims), shape=lined)
     last = layout.reshape(layout.broadcast_to(last, shape=dims), shape=lined)
     if count < 2:
-        end = tuple(count if axis == place else size for axis, size in enumerate(lined))
+        end = tuple(count if axis == along else size for axis, size in enumerate(lined))
         zero, one = (0,) * len(lined), (1,) * len(lined)
         return layout.strided_slice(first, begin=zero, end=end, strides=one)
     steps = allocated("linspace", np.arange, 1, count - 1).astype(first.dtype.numpy_dtype)
-    steps = constant(steps.reshape(-1, *(1,) * (len(dims) - place)))
+    steps = constant(steps.reshape(-1, *(1,) * (len(dims) - along)))
     inner = first + (last - first) / (count - 1) * steps
-    return layout.concat(first, inner, last, axis=place)
+    return layout.concat(first, inner, last, axis=along)
 
 
 def _lined_up(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
@@ -165,12 +165,12 @@ def _lined_up(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))
     dims = broadcast_dims("linspace", first.dims, last.dims)
-    place = normalize_axis("linspace", integer_scalar(axis, "linspace", "axis"), len(dims) + 1)
-    lined = (*dims[:place], 1, *dims[place:])
+    along = normalize_axis("linspace", integer_scalar(axis, "linspace", "axis"), len(dims) + 1)
+    lined = (*dims[:along], 1, *dims[along:])
     first = layout.reshape(layout.broadcast_to(first, shape=dims), shape=lined)
     last = layout.reshape(layout.broadcast_to(last, shape=dims), shape=lined)
     steps = sequences.counting(size=count, dtype=int64)
-    steps = layout.reshape(steps, shape=(count, *(1,) * (len(dims) - place)))
+    steps = layout.reshape(steps, shape=(count, *(1,) * (len(dims) - along)))
     end = size_tensor(largest(count - 1, 1), int64)
     inside = first + (last - first) / arithmetic.cast(end, dtype=first.dtype) * arithmetic.cast(
         steps, dtype=first.dtype
@@ -226,13 +226,13 @@ def one_hot(
     if below(size, 0):
         raise invalid("TW207", f"one_hot: depth must be non-negative, got {size}")
     rank = len(i.dims)
-    place = -1 if axis is None else integer_scalar(axis, "one_hot", "axis")
-    if not -1 <= place <= rank:
-        raise invalid_value("TW202", f"one_hot: axis={place}", f"-1 or between 0 and {rank}")
-    place = rank if place == -1 else place
+    along = -1 if axis is None else integer_scalar(axis, "one_hot", "axis")
+    if not -1 <= along <= rank:
+        raise invalid_value("TW202", f"one_hot: axis={along}", f"-1 or between 0 and {rank}")
+    along = rank if along == -1 else along
     if on is None and off is None:
-        return search.one_hot(i, depth=size, axis=place, dtype=dtype)
-    mask = search.one_hot(i, depth=size, axis=place, dtype=bool_)
+        return search.one_hot(i, depth=size, axis=along, dtype=dtype)
+    mask = search.one_hot(i, depth=size, axis=along, dtype=bool_)
     on = on if on is not None else ones_of((), dtype, "one_hot")
     off = off if off is not None else zeros_of((), dtype)
     for value, argument in ((on, "on_value"), (off, "off_value")):

@@ -131,23 +131,23 @@ def plan(key: Any, dims: tuple) -> SlicePlan:
             "TW203",
             f"getitem: {used} indices for a tensor of shape {dims}; it has only {len(dims)} axes",
         )
-    found = SlicePlan()
+    slices = SlicePlan()
     if is_symbolic(dims) or any(_holds_size(item) for item in items):
-        found.raw = _raw(items, dims, len(dims) - used)
-        return found
+        slices.raw = _raw(items, dims, len(dims) - used)
+        return slices
     for item in items:
-        axis = len(found.begin)
+        axis = len(slices.begin)
         if item is None:
-            found.shape.append(1)
-            found.key.append(None)
+            slices.shape.append(1)
+            slices.key.append(None)
         elif item is Ellipsis:
             for position in range(axis, axis + len(dims) - used):
-                _take_slice(found, slice(None), dims[position], position)
+                _take_slice(slices, slice(None), dims[position], position)
         elif isinstance(item, slice):
-            _take_slice(found, item, dims[axis], axis)
+            _take_slice(slices, item, dims[axis], axis)
         else:
-            _take_one(found, _integer(item), dims[axis], axis)
-    return found
+            _take_one(slices, _integer(item), dims[axis], axis)
+    return slices
 
 
 def _holds_size(item: Any) -> bool:
@@ -160,20 +160,20 @@ def _holds_size(item: Any) -> bool:
 def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
     """The key for `slice_by`, and the places of new axes in the result."""
     key: list = []
-    new, place = [], 0
+    new, result_axis = [], 0
     for item in items:
         if item is None:
-            new.append(place)
-            place += 1
+            new.append(result_axis)
+            result_axis += 1
         elif item is Ellipsis:
             key += [_WHOLE] * open_axes
-            place += open_axes
+            result_axis += open_axes
         elif isinstance(item, slice):
             bounds = (_bound(item.start), _bound(item.stop), _bound(item.step))
             if type(bounds[2]) is int and bounds[2] == 0:
                 raise invalid("TW207", f"getitem: strides[{len(key)}] must be non-zero")
             key.append(bounds)
-            place += 1
+            result_axis += 1
         else:
             key.append(_index_of(_integer(item), dims[len(key)], len(key)))
     while key and key[-1] == _WHOLE:
@@ -473,8 +473,8 @@ def strided_slice(
             "three vectors of one length",
         )
     key: list = []
-    for place, (start, stop, step) in enumerate(zip(*(v.tolist() for v in (starts, ends, steps)))):
-        bit = 1 << place
+    for axis, (start, stop, step) in enumerate(zip(*(v.tolist() for v in (starts, ends, steps)))):
+        bit = 1 << axis
         if ellipsis_mask & bit:
             key.append(Ellipsis)
         elif new_axis_mask & bit:

@@ -61,8 +61,8 @@ def sort(
     """
     descending = _descending(direction, "sort")
     x = tensor(values)
-    place = axis_scalar(axis, len(x.dims), "sort")
-    return _to_last(ordering.sort(_to_last(x, place), descending=descending), place)
+    along = axis_scalar(axis, len(x.dims), "sort")
+    return _to_last(ordering.sort(_to_last(x, along), descending=descending), along)
 
 
 @export("argsort")
@@ -83,8 +83,8 @@ def argsort(
     """
     descending = _descending(direction, "argsort")
     x = tensor(values)
-    place = axis_scalar(axis, len(x.dims), "argsort")
-    return _to_last(ordering.argsort(_to_last(x, place), descending=descending), place)
+    along = axis_scalar(axis, len(x.dims), "argsort")
+    return _to_last(ordering.argsort(_to_last(x, along), descending=descending), along)
 
 
 @export("math.top_k", "nn.top_k")
@@ -109,8 +109,8 @@ def top_k(
     if type(k) is not int and tensor(k).dims:
         raise invalid("TW203", f"top_k: k must be scalar, got shape {tensor(k).dims}")
     count = integer_scalar(k, "top_k", "k")
-    found = ordering.top_k(x, k=count, smallest=False, dtype=as_dtype(index_type))
-    return TopKV2(*found)
+    top = ordering.top_k(x, k=count, smallest=False, dtype=as_dtype(index_type))
+    return TopKV2(*top)
 
 
 @export("approx_top_k")
@@ -133,10 +133,10 @@ def approx_top_k(
     array([3., 2.], dtype=float32)
     """
     x = tensor(input)
-    place = axis_scalar(reduction_dimension, len(x.dims), "approx_top_k", "reduction_dimension")
+    along = axis_scalar(reduction_dimension, len(x.dims), "approx_top_k", "reduction_dimension")
     count = integer_scalar(k, "approx_top_k", "k")
-    found = ordering.top_k(_to_last(x, place), k=count, smallest=not is_max_k, dtype=int32)
-    return ApproxTopK(*(_to_last(part, place) for part in found))
+    best = ordering.top_k(_to_last(x, along), k=count, smallest=not is_max_k, dtype=int32)
+    return ApproxTopK(*(_to_last(part, along) for part in best))
 
 
 def _approximate(largest: bool, word: str) -> Any:
@@ -207,8 +207,8 @@ def searchsorted(
     numbers(dtype, "searchsorted", "out_type")
     x, v = tensor(sorted_sequence), tensor(values)
     flat = [_rows(part) if part.dims else part for part in (x, v)]
-    found = search.searchsorted(*flat, right=side == "right", dtype=dtype)
-    return layout.reshape(found, shape=v.dims)
+    positions = search.searchsorted(*flat, right=side == "right", dtype=dtype)
+    return layout.reshape(positions, shape=v.dims)
 
 
 def _rows(x: Tensor) -> Any:

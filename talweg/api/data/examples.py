@@ -100,7 +100,7 @@ def make_batched_features_dataset(
     dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
     dataset = dataset.apply(parse_example_dataset(features, parser_num_threads or 2))
     if label_key is not None:
-        dataset = dataset.map(lambda found: _apart(found, label_key))
+        dataset = dataset.map(lambda examples: _apart(examples, label_key))
     return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 
 

@@ -112,10 +112,10 @@ def _in_session(
         )
     targets = structure.flatten(target)
     flat, names = named(sources)
-    ledger, arrays, found = values_in_session(targets, flat, session, feed_dict)
+    ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
     kept = [
         (array, _name_of(leaf, name))
-        for array, leaf, name in zip(found, flat, names)
+        for array, leaf, name in zip(values, flat, names)
         if array is not None
     ]
     return explain_arrays(ledger, arrays, [array for array, _ in kept], [name for _, name in kept])

@@ -163,10 +163,12 @@ def assert_same_float_dtype(
     for item in tensors or ():
         if item is None:
             continue
-        found = as_dtype(item.dtype) if hasattr(item, "dtype") else _as_tensor(item).dtype
-        wanted = wanted or found
-        if found is not wanted:
-            raise value_error("TW102", f"{function}: {item!r} has dtype {found.name}", wanted.name)
+        item_dtype = as_dtype(item.dtype) if hasattr(item, "dtype") else _as_tensor(item).dtype
+        wanted = wanted or item_dtype
+        if item_dtype is not wanted:
+            raise value_error(
+                "TW102", f"{function}: {item!r} has dtype {item_dtype.name}", wanted.name
+            )
     wanted = wanted or dtypes.float32
     if not wanted.is_floating:
         raise value_error("TW102", f"{function}: the dtype is {wanted.name}", "floats")

@@ -83,8 +83,8 @@ def _defined() -> dict[str, Any]:
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     names = [message.name for message in file.message_type]
-    found = [pool.FindMessageTypeByName(f"{PACKAGE}.{name}") for name in names]
-    return dict(zip(names, map(message_factory.GetMessageClass, found)))
+    descriptors = [pool.FindMessageTypeByName(f"{PACKAGE}.{name}") for name in names]
+    return dict(zip(names, map(message_factory.GetMessageClass, descriptors)))
 
 
 _DEFINED = _defined()

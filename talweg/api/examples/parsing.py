@@ -214,19 +214,19 @@ class Wanted:
         value = self._values(feature.value_key, feature.dtype)
         places = [self._values(key, int64) for key in keys]
 
-        def make(found: Any) -> SparseTensor:
-            indices = [found[place] for place in places]
+        def make(tensors: Any) -> SparseTensor:
+            indices = [tensors[column] for column in places]
             dims = [convert_to_tensor(size, int64) for size in sizes]
             if self.form == BATCH:
-                indices.insert(0, rows_of(found[value + 1])[0])
-                dims.insert(0, shape_of(found[value + 1], int64)[0])
-            result = SparseTensor(stack(indices, axis=1), found[value], stack(dims))
+                indices.insert(0, rows_of(tensors[value + 1])[0])
+                dims.insert(0, shape_of(tensors[value + 1], int64)[0])
+            result = SparseTensor(stack(indices, axis=1), tensors[value], stack(dims))
             return result if feature.already_sorted else look_up("sparse.reorder")(result)
 
         return make
 
     def _ragged(self, name: str, feature: Any) -> Any:
-        place = self._values(feature.value_key or name, feature.dtype)
+        first = self._values(feature.value_key or name, feature.dtype)
         splits = as_dtype(feature.row_splits_dtype)
         for part in feature.partitions:
             if not isinstance(part, described.PARTITIONS):
@@ -241,14 +241,14 @@ class Wanted:
             for part in feature.partitions
         ]
 
-        def make(found: Any) -> Any:
-            result, inside = found[place], found[place + 1]
+        def make(tensors: Any) -> Any:
+            result, inside = tensors[first], tensors[first + 1]
             for part, own in reversed(partitions):
                 if own is None:
                     result = in_equal_rows(result, part.length)
                     inside = inside // part.length
                     continue
-                lengths, inside = row_lengths(part, found[own], found[own + 1], inside)
+                lengths, inside = row_lengths(part, tensors[own], tensors[own + 1], inside)
                 result = RaggedTensor.from_row_lengths(result, cast(lengths, splits))
             if self.form == SINGLE:
                 return result

@@ -70,8 +70,8 @@ def parse_sequence_example(
         fixed = (described.FixedLenSequenceFeature,)
         wanted = sequence_features or {}
         lengths = {
-            key: shape_of(found, int64)[0]
-            for key, found in steps.items()
+            key: shape_of(feature, int64)[0]
+            for key, feature in steps.items()
             if isinstance(wanted[key], fixed)
         }
         return context, steps, lengths
@@ -97,18 +97,18 @@ def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
     if not plans:
         return {}, {}
     results = iter(prims.parse_feature_rows(serialized, plans=plans))
-    found, lengths = {}, {}
+    features_of, lengths = {}, {}
     for name, plan in zip(names, plans):
         parts = [next(results) for _ in range(2 if plan[0] == FIXED else 3)]
         if plan[0] == FIXED:
             rows, steps = parts
-            found[name] = _ragged(rows, steps).to_tensor()
+            features_of[name] = _ragged(rows, steps).to_tensor()
             lengths[name] = steps
         elif isinstance(features[name], described.VarLenFeature):
-            found[name] = _sparse(*parts)
+            features_of[name] = _sparse(*parts)
         else:
-            found[name] = _rows(features[name], *parts)
-    return found, lengths
+            features_of[name] = _rows(features[name], *parts)
+    return features_of, lengths
 
 
 def _ordered(features: dict) -> list[str]:

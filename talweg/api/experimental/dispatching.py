@@ -181,14 +181,14 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: dict[str, Any]) -> Ca
     own = _parameters(api)
 
     def decorate(function: Callable[..., Any]) -> Any:
-        found = list(signatures) or [_annotations(function)]
-        if not any(found):
+        annotated = list(signatures) or [_annotations(function)]
+        if not any(annotated):
             raise value_error(
                 "TW104",
                 "The dispatch_for_api decorator must be called with at least one signature, or "
                 "applied to a function that has type annotations on its parameters.",
             )
-        wanted = [_by_name(signature, list(own), api) for signature in found]
+        wanted = [_by_name(signature, list(own), api) for signature in annotated]
 
         def handler(arguments: dict) -> Callable[[], Any] | None:
             if any(_matches(arguments, signature) for signature in wanted):
@@ -245,15 +245,15 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
     Traceback (most recent call last):
     ValueError: Function <built-in function print> was not registered using a `@dispatch_for_*` ...
     """
-    found = False
+    removed = False
     for handlers in (*_HANDLERS.values(),):
         kept = [entry for entry in handlers if entry[0] is not dispatch_target]
-        found = found or len(kept) < len(handlers)
+        removed = removed or len(kept) < len(handlers)
         handlers[:] = kept
     for kinds in _OF_ALL.values():
         for key in [key for key, own in kinds.items() if own is dispatch_target]:
             del kinds[key]
-    if not found:
+    if not removed:
         raise value_error(
             "TW104",
             f"Function {dispatch_target!r} was not registered using a `@dispatch_for_*` decorator.",
@@ -337,14 +337,14 @@ def _ask_first(api: Any, handlers: list) -> None:
                 arguments = signature.bind(*args, **kwargs).arguments
             except TypeError:
                 return original(*args, **kwargs)
-            found = [(own, call) for own, ask in handlers if (call := ask(arguments)) is not None]
-            if len(found) > 1:
+            takers = [(own, call) for own, ask in handlers if (call := ask(arguments)) is not None]
+            if len(takers) > 1:
                 raise value_error(
                     "TW104",
-                    f"Multiple dispatch targets ({[own for own, _ in found]}) match the arguments "
+                    f"Multiple dispatch targets ({[own for own, _ in takers]}) match the arguments "
                     f"to {original.__name__}",
                 )
-            return found[0][1]() if found else original(*args, **kwargs)
+            return takers[0][1]() if takers else original(*args, **kwargs)
 
         return asking
 

@@ -93,7 +93,7 @@ class DynamicRaggedShape(ExtensionType):
         >>> tf.experimental.DynamicRaggedShape.from_lengths([2, (3, 1), 5])
         <DynamicRaggedShape lengths=[2, (3, 1), 5] num_row_partitions=1>
         """
-        ragged = [place for place, size in enumerate(lengths) if not isinstance(size, int)]
+        ragged = [axis for axis, size in enumerate(lengths) if not isinstance(size, int)]
         least = max(ragged, default=0)
         count = least if num_row_partitions is None else num_row_partitions
         if 0 in ragged or count < least or (count and count >= len(lengths)):
@@ -160,20 +160,20 @@ class DynamicRaggedShape(ExtensionType):
 
         ragged_lengths=False: None for ragged axes.
         """
-        found: list = []
+        sizes_so_far: list = []
         for part in self._partitions:
-            if not found:
-                found.append(part.static_nrows)
+            if not sizes_so_far:
+                sizes_so_far.append(part.static_nrows)
             if part.is_uniform():
-                found.append(part.static_uniform_row_length)
+                sizes_so_far.append(part.static_uniform_row_length)
             elif ragged_lengths:
                 lengths = look_up("get_static_value")(part.row_lengths())
-                found.append(None if lengths is None else tuple(lengths.tolist()))
+                sizes_so_far.append(None if lengths is None else tuple(lengths.tolist()))
             else:
-                found.append(None)
+                sizes_so_far.append(None)
         inner = look_up("get_static_value")(self._inner)
         sizes = [None] * (self.inner_rank or 0) if inner is None else inner.tolist()
-        return found + sizes[1:] if found else sizes
+        return sizes_so_far + sizes[1:] if sizes_so_far else sizes
 
     def with_dtype(self, dtype: DTypeLike) -> DynamicRaggedShape:
         """The same shape in another dtype."""

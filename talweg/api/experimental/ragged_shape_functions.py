@@ -101,7 +101,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
         known = array_of(wanted).tolist()
         sizes.append(known[0] if all(uniform) and len(set(known)) == 1 else tuple(known))
     parts = max(shape.num_row_partitions for shape in shapes)
-    parts = max([parts, *[place for place, size in enumerate(sizes) if isinstance(size, tuple)]])
+    parts = max([parts, *[axis for axis, size in enumerate(sizes) if isinstance(size, tuple)]])
     return kind.from_lengths(sizes, min(parts, max(rank - 1, 0)), shapes[0].dtype)
 
 

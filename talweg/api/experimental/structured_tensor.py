@@ -387,8 +387,8 @@ def _of_python(value: Any, spec: Any, path: tuple[str, ...]) -> Field:
     zeros = _mapped(value, lambda record: 0)
     rows = look_up("zeros")([], uint8)
     if depth:
-        found = look_up("ragged.constant")(zeros, dtype=uint8, ragged_rank=depth - 1)
-        rows = found if isinstance(found, RaggedTensor) else convert_to_tensor(found)
+        zero_rows = look_up("ragged.constant")(zeros, dtype=uint8, ragged_rank=depth - 1)
+        rows = zero_rows if isinstance(zero_rows, RaggedTensor) else convert_to_tensor(zero_rows)
     return StructuredTensor(inner, rows)
 
 

@@ -88,15 +88,15 @@ def crop_and_resize(
         return gather(pixels, ((first + down) * width)[:, :, None] + right[:, None, :])
 
     if method == "nearest":
-        found = at(floor(y + 0.5), floor(z + 0.5))
+        sampled = at(floor(y + 0.5), floor(z + 0.5))
     else:
         top, left = floor(y), floor(z)
         along, down = (z - left)[:, None, :, None], (y - top)[:, :, None, None]
         upper = _between(at(top, left), at(top, left + 1.0), along)
         lower = _between(at(top + 1.0, left), at(top + 1.0, left + 1.0), along)
-        found = _between(upper, lower, down)
+        sampled = _between(upper, lower, down)
     inside = both(_within(y, height)[:, :, None], _within(z, width)[:, None, :])
-    return where(inside[..., None], found, convert_to_tensor(extrapolation_value, float32))
+    return where(inside[..., None], sampled, convert_to_tensor(extrapolation_value, float32))
 
 
 def _places(start: Any, end: Any, count: object, size: TensorLike) -> Any:
@@ -257,8 +257,8 @@ def extract_glimpse(
     down = clip_by_value(rows, 0, height - 1) + range_(count)[:, None] * height
     right = clip_by_value(columns, 0, width - 1)
     pixels = reshape(x, [count * height * width, channels])
-    found = gather(pixels, (down * width)[:, :, None] + right[:, None, :])
-    return where(inside[..., None], found, _noise(noise, found))
+    windows = gather(pixels, (down * width)[:, :, None] + right[:, None, :])
+    return where(inside[..., None], windows, _noise(noise, windows))
 
 
 def _inside(places: object, size: TensorLike) -> Any:

@@ -98,5 +98,5 @@ def sobel_edges(image: TensorLike) -> Tensor:
     filters = np.stack([down, down.T], axis=-1)[:, :, None, :]
     filters = np.tile(filters, (1, 1, x.dims[-1], 1))
     padded = pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    found = depthwise_conv2d(padded, convert_to_tensor(filters), [1, 1, 1, 1], "VALID")
-    return reshape(found, [*x.dims, 2])
+    edges = depthwise_conv2d(padded, convert_to_tensor(filters), [1, 1, 1, 1], "VALID")
+    return reshape(edges, [*x.dims, 2])

@@ -107,7 +107,7 @@ def _drawn(
         if not 0 < low <= high or (argument == "area_range" and high > 1):
             raise value_error("TW207", f"{argument} is [{low}, {high}]", "0 < lower <= upper")
         bounds.append((low, high))
-    found = prims.drawn_box(
+    box = prims.drawn_box(
         stream,
         tensor(image_size),
         tensor(boxes, float32),
@@ -117,4 +117,4 @@ def _drawn(
         attempts=attempts,
         whole=bool(whole),
     )
-    return DistortedBoundingBox(*found)
+    return DistortedBoundingBox(*box)

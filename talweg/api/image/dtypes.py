@@ -39,8 +39,8 @@ def convert_image_dtype(
     if x.dtype.is_floating and dtype.is_floating:
         return fit(x, dtype)
     if x.dtype.is_integer:
-        found = cast(x, dtype)
-        return fit(found * (1.0 / x.dtype.max), dtype)
+        converted = cast(x, dtype)
+        return fit(converted * (1.0 / x.dtype.max), dtype)
     return fit(x * (dtype.max + 0.5), dtype)  # so that 1.0 is the largest, and intervals are equal
 
 

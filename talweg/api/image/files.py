@@ -154,8 +154,8 @@ def decode_image(
     """
     dtype = as_dtype(dtype)
     own = dtype if dtype in (uint8, uint16, float32) else uint16
-    found = _pixels(contents, "image", channels, own, bool(expand_animations))
-    return convert_image_dtype(found, dtype)
+    pixels = _pixels(contents, "image", channels, own, bool(expand_animations))
+    return convert_image_dtype(pixels, dtype)
 
 
 @export("io.extract_jpeg_shape", "image.extract_jpeg_shape")
@@ -246,6 +246,6 @@ def adjust_jpeg_quality(
     plain = (("subsampling", 2),)
     quality = tensor(jpeg_quality, int32)
     file = encoded.encode_jpeg(pixels, quality, channels=0, options=plain)
-    found = decode_jpeg(file, x.dims[-1] if type(x.dims[-1]) is int else 0, dct_method=dct_method)
-    found.set_shape(x.shape)
-    return convert_image_dtype(found, x.dtype, saturate=True)
+    decoded = decode_jpeg(file, x.dims[-1] if type(x.dims[-1]) is int else 0, dct_method=dct_method)
+    decoded.set_shape(x.shape)
+    return convert_image_dtype(decoded, x.dtype, saturate=True)

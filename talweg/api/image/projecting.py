@@ -74,12 +74,12 @@ def projective_transform(
     size = (x.dims[0], rows, columns)
     across, down = (layout.broadcast_to(part, shape=size) for part in (across, down))
     pick = _picker(x, fill, height, width)
-    found = (
+    colours = (
         _nearest(pick, down, across)
         if interpolation == "NEAREST"
         else _bilinear(pick, down, across, x.dtype)
     )
-    return where(layout.broadcast_to(outside, shape=size)[..., None], fill, found)
+    return where(layout.broadcast_to(outside, shape=size)[..., None], fill, colours)
 
 
 def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, Any], Any]:
@@ -94,8 +94,8 @@ def _picker(x: Tensor, fill: object, height: Any, width: Any) -> Callable[[Any, 
         row = cast(clip_by_value(down, 0.0, height - 1.0), int32)
         column = cast(clip_by_value(across, 0.0, width - 1.0), int32)
         image = layout.broadcast_to(batch, shape=row.dims)
-        found = gather_nd(x, stack([image, row, column], axis=-1))
-        return where(inside[..., None], found, fill)
+        colours = gather_nd(x, stack([image, row, column], axis=-1))
+        return where(inside[..., None], colours, fill)
 
     return pick
 

@@ -89,10 +89,10 @@ def ssim(
     first, second, largest = _as_floats(img1, img2, max_val)
     window = _Window(filter_size, filter_sigma, k1, k2)
     luminance, structure = window.compare(first, second, largest)
-    found = luminance * structure
+    similarity = luminance * structure
     if return_index_map:
-        return reduce_mean(found, [CHANNELS])
-    return reduce_mean(reduce_mean(found, [ROWS, COLUMNS]), [-1])
+        return reduce_mean(similarity, [CHANNELS])
+    return reduce_mean(reduce_mean(similarity, [ROWS, COLUMNS]), [-1])
 
 
 @export("image.ssim_multiscale")
@@ -120,8 +120,8 @@ def ssim_multiscale(
             first, second = _halved(first), _halved(second)
         luminance, structure = window.compare(first, second, largest)
         last = scale == len(powers) - 1
-        found = luminance * structure if last else structure
-        parts.append(relu(reduce_mean(found, [ROWS, COLUMNS])))
+        similarity = luminance * structure if last else structure
+        parts.append(relu(reduce_mean(similarity, [ROWS, COLUMNS])))
     factors = stack(parts, axis=-1) ** convert_to_tensor(np.array(powers, np.float32))
     return reduce_mean(reduce_prod(factors, [-1]), [-1])
 

@@ -185,7 +185,7 @@ def combined_non_max_suppression(
     if pad_per_class:
         limit = smallest(limit, each * values.dims[-1])
     numbers = [tensor(value, float32) for value in (iou_threshold, score_threshold)]
-    found = prims.suppress_classes(
+    kept = prims.suppress_classes(
         x, values, *numbers, each=each, limit=limit, clip=bool(clip_boxes)
     )
-    return CombinedNonMaxSuppression(*found)
+    return CombinedNonMaxSuppression(*kept)

@@ -137,10 +137,14 @@ def decode_proto(
         return _decoded(data, message, fields, kinds, message_format)
 
     x = tensor(bytes, string)
-    found = numpy_function(kernel, [x], [int32, *kinds])
+    sizes_and_values = numpy_function(kernel, [x], [int32, *kinds])
     dims = [size if isinstance(size, int) else None for size in (x.dims or ())]
-    sizes = ensure_shape(found[0], [*dims, len(names)]) if x.dims is not None else found[0]
-    return sizes, list(found[1:])
+    sizes = (
+        ensure_shape(sizes_and_values[0], [*dims, len(names)])
+        if x.dims is not None
+        else sizes_and_values[0]
+    )
+    return sizes, list(sizes_and_values[1:])
 
 
 def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, form: str) -> list:
@@ -149,20 +153,20 @@ def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, fo
 
     data, rows = np.asarray(data, object), []
     for text in data.reshape(-1).tolist():
-        found = message()
+        parsed = message()
         try:
             if form == "text":
-                text_format.Parse(text, found)
+                text_format.Parse(text, parsed)
             else:
-                found.ParseFromString(text)
+                parsed.ParseFromString(text)
         except (DecodeError, text_format.ParseError) as error:
             reason = compose("TW207", f"Unable to parse message {message.DESCRIPTOR.full_name}")
             raise DataLossError(None, None, f"{reason}: {error}") from None
-        rows.append([_values(found, field) for field in fields])
+        rows.append([_values(parsed, field) for field in fields])
     sizes = np.array([[len(own) for own in row] for row in rows], np.int32)
     results = [sizes.reshape(*data.shape, len(fields))]
-    for place, (field, kind) in enumerate(zip(fields, kinds)):
-        own = [row[place] for row in rows]
+    for column, (field, kind) in enumerate(zip(fields, kinds)):
+        own = [row[column] for row in rows]
         results.append(_filled(own, field, kind).reshape(*data.shape, -1))
     return results
 

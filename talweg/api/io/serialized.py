@@ -121,9 +121,9 @@ def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
             raise invalid(
                 "TW207", f"Cannot parse tensor from proto: {len(texts)} texts for {count} elements"
             )
-        found = np.empty(count, object)
-        found[:] = texts
-        return found.reshape(dims)
+        strings = np.empty(count, object)
+        strings[:] = texts
+        return strings.reshape(dims)
     content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
     kind = dtype.numpy_dtype
     if len(content) == count * kind.itemsize:

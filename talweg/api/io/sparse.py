@@ -51,8 +51,8 @@ def serialize_sparse(
         texts = as_message(indices, int64), _message(values, dtype), as_message(shape, int64)
         return np.array(texts, object)
 
-    found = numpy_function(parts, [x.indices, x.values, x.dense_shape], string)
-    return ensure_shape(found, [3])
+    parts_out = numpy_function(parts, [x.indices, x.values, x.dense_shape], string)
+    return ensure_shape(parts_out, [3])
 
 
 @export("io.serialize_many_sparse")
@@ -73,16 +73,20 @@ def serialize_many_sparse(
     def rows(indices: np.ndarray, values: np.ndarray, shape: np.ndarray) -> np.ndarray:
         if len(shape) < 2:
             raise invalid("TW203", f"a sparse tensor of rank {len(shape)}", "a rank above 1")
-        found = np.empty((int(shape[0]), 3), object)
+        serialized = np.empty((int(shape[0]), 3), object)
         tail = as_message(shape[1:], int64)
-        for row in range(len(found)):
+        for row in range(len(serialized)):
             own = indices[:, 0] == row
-            found[row] = as_message(indices[own, 1:], int64), _message(values[own], dtype), tail
-        return found
+            serialized[row] = (
+                as_message(indices[own, 1:], int64),
+                _message(values[own], dtype),
+                tail,
+            )
+        return serialized
 
-    found = numpy_function(rows, [x.indices, x.values, x.dense_shape], string)
+    serialized = numpy_function(rows, [x.indices, x.values, x.dense_shape], string)
     known = x.shape[0] if x.shape.rank else None
-    return ensure_shape(found, [known, 3])
+    return ensure_shape(serialized, [known, 3])
 
 
 @export("compat.v1.io.serialize_sparse", "compat.v1.serialize_sparse")

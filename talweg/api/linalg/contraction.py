@@ -238,7 +238,7 @@ def _program(
     terms = [program.summed(t, _needed(terms, i, output)) for i, t in enumerate(terms)]
     path = path_of(terms, output, optimize) if len(terms) > 2 else [(0, 1)] * (len(terms) - 1)
     for step in path:
-        chosen = [terms[place] for place in step]
+        chosen = [terms[term_number] for term_number in step]
         terms = [term for term in terms if all(term is not c for c in chosen)]
         needed = {label for term in terms for label in term.labels} | set(output)
         wanted = output if not terms else ()

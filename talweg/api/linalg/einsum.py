@@ -110,17 +110,17 @@ def _tensors(inputs: tuple) -> list:
 def parse(equation: str, count: int) -> tuple[tuple, tuple]:
     """The labels of each of `count` operands and of the result; an ellipsis is the label "0"."""
     text = equation.replace(" ", "").replace("...", ELLIPSIS)
-    found = None if "0" in equation else FORM.fullmatch(text)
-    if found is None:
+    match = None if "0" in equation else FORM.fullmatch(text)
+    if match is None:
         raise value_error(
             "TW207",
             f"einsum: Subscripts have incorrect format: {equation!r}",
             "letters and '...', separated by commas, and at most one '->'",
         )
-    inputs = [tuple(part) for part in found[1].split(",")]
+    inputs = [tuple(part) for part in match[1].split(",")]
     if any(part.count(ELLIPSIS) > 1 for part in inputs):
         raise value_error("TW207", f"einsum: an operand with two ellipses in {equation!r}")
-    output = _implicit(inputs) if found[2] is None else tuple(found[2])
+    output = _implicit(inputs) if match[2] is None else tuple(match[2])
     if len(set(output)) < len(output):
         raise value_error(
             "TW207", f"einsum: the output of {equation!r} contains a label more than once"

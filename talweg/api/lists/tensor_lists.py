@@ -66,20 +66,20 @@ class EagerList:
 
     def put(self, index: Any, value: Any) -> EagerList:
         """Write one element, in place."""
-        place = int(index)
-        if place < 0:
-            raise _out_of_range(f"Writing to negative indices (index {place}) is not allowed.")
-        if place >= len(self.values):
+        position = int(index)
+        if position < 0:
+            raise _out_of_range(f"Writing to negative indices (index {position}) is not allowed.")
+        if position >= len(self.values):
             if not self.elements.dynamic:
                 raise _out_of_range(
-                    f"Tried to write to index {place} but array is not resizeable and size is: "
+                    f"Tried to write to index {position} but array is not resizeable and size is: "
                     f"{len(self.values)}",
                     "TensorArray(..., dynamic_size=True)",
                 )
-            self.values.extend([None] * (place + 1 - len(self.values)))
+            self.values.extend([None] * (position + 1 - len(self.values)))
         self.elements.accept(value.shape)
-        self.values[place] = value
-        self.cleared.discard(place)
+        self.values[position] = value
+        self.cleared.discard(position)
         return self
 
     def _value(self, place: int) -> Any:
@@ -97,22 +97,23 @@ class EagerList:
 
     def get(self, index: Any) -> Any:
         """One element."""
-        place = int(index)
-        if not 0 <= place < len(self.values):
+        position = int(index)
+        if not 0 <= position < len(self.values):
             raise _out_of_range(
-                f"Tried to read from index {place} but array size is: {len(self.values)}"
+                f"Tried to read from index {position} but array size is: {len(self.values)}"
             )
-        if place in self.cleared:
+        if position in self.cleared:
             raise invalid(
                 "TW206",
-                f"Could not read index {place} twice because it was cleared after a previous read",
+                f"Could not read index {position} twice because it was cleared after a "
+                "previous read",
                 hint="TensorArray(..., clear_after_read=False)",
             )
-        found = self._value(place)
+        element = self._value(position)
         if self.elements.clear:
-            self.values[place] = None
-            self.cleared.add(place)
-        return found
+            self.values[position] = None
+            self.cleared.add(position)
+        return element
 
     def stack(self) -> Any:
         """All elements along a new axis."""

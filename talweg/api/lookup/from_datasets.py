@@ -93,10 +93,10 @@ def table_from_dataset(
     kind = as_dtype(key_dtype)
     if not (kind is string or kind.is_integer):
         raise type_error("TW102", f"`key_dtype` is {kind}", "an integer or string dtype")
-    found = DatasetInitializer(dataset if vocab_size is None else dataset.take(vocab_size))
+    initializer = DatasetInitializer(dataset if vocab_size is None else dataset.take(vocab_size))
     if num_oov_buckets:
-        return StaticVocabularyTable(found, num_oov_buckets, name=name)
-    return StaticHashTable(found, -1 if default_value is None else default_value, name)
+        return StaticVocabularyTable(initializer, num_oov_buckets, name=name)
+    return StaticHashTable(initializer, -1 if default_value is None else default_value, name)
 
 
 @export("data.experimental.index_table_from_dataset")
@@ -119,7 +119,7 @@ def index_table_from_dataset(
     >>> table.lookup(tf.constant(["b", "z"])).numpy()
     array([1, 2])
     """
-    pairs = dataset.enumerate().map(lambda place, key: (key, place))
+    pairs = dataset.enumerate().map(lambda number, key: (key, number))
     return table_from_dataset(
         pairs, num_oov_buckets, vocab_size, default_value, hasher_spec, key_dtype, name
     )

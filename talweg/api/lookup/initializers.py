@@ -130,7 +130,7 @@ class TextFileInitializer(TableInitializer):
             raise from_system(error) from None
         if self.count is not None and len(lines) < self.count:
             raise invalid("TW204", f"{self.path} has {len(lines)} lines", f"{self.count}")
-        found = []
+        pairs = []
         for number, line in enumerate(lines[: self.count]):
             key = self._part(line, number, self.key_index, self.key_dtype)
             value = self._part(line, number, self.value_index, self.value_dtype)
@@ -138,8 +138,8 @@ class TextFileInitializer(TableInitializer):
                 key += self.offset
             elif self.value_index == TextFileIndex.LINE_NUMBER:
                 value += self.offset
-            found.append((key, value))
-        return found
+            pairs.append((key, value))
+        return pairs
 
 
 def _check_columns(key: int, key_dtype: DType, value: int, value_dtype: DType) -> None:

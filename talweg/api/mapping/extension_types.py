@@ -38,9 +38,9 @@ def mapped_apart(
         return structure.map_leaves(lambda leaf: _apart(leaf, 0), result)
 
     told = None if signature is None else structure.map_leaves(_encoding, signature)
-    found = apply(on_parts, structure.map_leaves(lambda leaf: _apart(leaf, 1), elems), told)
+    mapped = apply(on_parts, structure.map_leaves(lambda leaf: _apart(leaf, 1), elems), told)
     shape = results[0] if results else structure.map_leaves(_spec, signature or elems)
-    return _together(structure.map_leaves(_batch_spec, shape), found)
+    return _together(structure.map_leaves(_batch_spec, shape), mapped)
 
 
 def _row_spec(leaf: object) -> Any:

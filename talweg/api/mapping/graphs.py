@@ -105,10 +105,10 @@ def _part(leaf: Tensor, values: Tensor | None, index: TensorLike | None) -> Any:
     if base is None or type(values) is BatchTensor or type(index) is BatchTensor:
         return elements.list_get(values, index, **params)
     nodes = base.nodes_of((values, index))
-    found = base.apply(elements.list_get, tuple(params.items()), nodes, aval)
+    slice_symbols = base.apply(elements.list_get, tuple(params.items()), nodes, aval)
     for recorder in dispatch.context.recorders:
-        recorder.record(elements.list_get, (values, index), found, params)
-    return found
+        recorder.record(elements.list_get, (values, index), slice_symbols, params)
+    return slice_symbols
 
 
 def _inside(base: FunctionGraph, size: Size) -> Any:
@@ -226,8 +226,8 @@ def map_in_graph(
         parts = structure.flatten(result)
         return [row.write(own, i, part) for row, own, part in zip(rows, arrays, parts)]
 
-    found = run_loop(slices.size, 0, [row.arrays for row in rows], step, options)
-    return structure.pack(like, [row.result(own) for row, own in zip(rows, found)])
+    stacks = run_loop(slices.size, 0, [row.arrays for row in rows], step, options)
+    return structure.pack(like, [row.result(own) for row, own in zip(rows, stacks)])
 
 
 def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
@@ -323,5 +323,5 @@ def scan_in_graph(
         parts = structure.flatten(state)
         return state, [a.write(fold.place(i), part) for a, part in zip(own, parts)]
 
-    _, found = run_loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
-    return structure.pack(fold.first, [array.stack() for array in found])
+    _, stacks = run_loop(fold.slices.size, fold.start, (fold.first, arrays), step, options)
+    return structure.pack(fold.first, [array.stack() for array in stacks])

@@ -104,8 +104,8 @@ def _in_graph(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
         return [row.write(own, i, leaf) for row, own, leaf in zip(rows, arrays, leaves)]
 
     first = [row.arrays for row in rows]
-    found = run_loop(slices.size, 0, first, step, MapOptions(True, False))
-    return structure.pack(template, [row.result(own) for row, own in zip(rows, found)])
+    stacks = run_loop(slices.size, 0, first, step, MapOptions(True, False))
+    return structure.pack(template, [row.result(own) for row, own in zip(rows, stacks)])
 
 
 def _rows_for(leaf: object, size: object) -> Any:

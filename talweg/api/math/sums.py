@@ -50,11 +50,11 @@ def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """
     terms = _terms(inputs, "add_n")
     first = terms[0]
-    for place, term in enumerate(terms):
+    for n, term in enumerate(terms):
         if dims_differ(term.dims, first.dims):
             raise invalid(
                 "TW204",
-                f"add_n: inputs[{place}] has shape {term.dims} and inputs[0] has {first.dims}",
+                f"add_n: inputs[{n}] has shape {term.dims} and inputs[0] has {first.dims}",
                 "equal shapes",
             )
     if first.dtype is bool_:
@@ -85,11 +85,11 @@ def accumulate_n(
         raise value_error("TW104", f"accumulate_n: inputs must be a list, got {inputs!r}")
     terms = _terms(inputs, "accumulate_n")
     wanted = terms[0].shape if shape is None else TensorShape(shape)
-    for place, term in enumerate(terms):
+    for n, term in enumerate(terms):
         if not wanted.is_compatible_with(term.shape) or term.dtype is not terms[0].dtype:
             raise value_error(
                 "TW204",
-                f"accumulate_n: inputs[{place}] has shape {term.shape} and dtype {term.dtype.name}",
+                f"accumulate_n: inputs[{n}] has shape {term.shape} and dtype {term.dtype.name}",
                 f"shape {wanted} and dtype {terms[0].dtype.name}",
             )
     if tensor_dtype is not None and as_dtype(tensor_dtype) is not terms[0].dtype:

@@ -178,17 +178,17 @@ def resolve(name: str, first: bool = False) -> KnownNames:
     True
     """
     if first and not name.startswith(V1) and name != V1[:-1]:
-        found = plain(V1 + name)
-        if found.there or found.in_tensorflow:
-            return found
+        known = plain(V1 + name)
+        if known.there or known.in_tensorflow:
+            return known
         return plain(name)
-    found = plain(name)
-    if found.there or found.in_tensorflow or name.startswith(V1):
-        return found
+    known = plain(name)
+    if known.there or known.in_tensorflow or name.startswith(V1):
+        return known
     old = plain(V1 + name)
     if old.there or old.in_tensorflow or name.split(".")[0] in GONE:
-        return found._replace(generation=1)
-    return found
+        return known._replace(generation=1)
+    return known
 
 
 def only_second(name: str) -> bool:
@@ -243,26 +243,26 @@ def has(name: str) -> bool:
 
 def describe(name: str, first: bool = False) -> str:
     """Why `tf.<name>` is not there, in a sentence; `first`: in a program for TensorFlow 1."""
-    found = resolve(name, first)
-    shown = f"tf.{found.name}"
-    head = found.name.removeprefix(V1).split(".")[0]
-    rule = never(found.name)
-    if found.there:
+    known = resolve(name, first)
+    shown = f"tf.{known.name}"
+    head = known.name.removeprefix(V1).split(".")[0]
+    rule = never(known.name)
+    if known.there:
         only = f", by name only: it {rule.reason}; use {rule.instead}" if rule else ""
         return f"{shown} is there{only}"
     if head in GONE:
         return GONE[head]
     if rule is not None:
         return f"{shown} will not be there: it {rule.reason}; use {rule.instead}"
-    if found.in_tensorflow:
+    if known.in_tensorflow:
         return f"{shown} is in TensorFlow 2.21, but not in talweg yet"
-    if found.generation == 1:
-        old = f"tf.compat.v1.{found.name}, or talweg run --v1"
-        return f"{shown} is a name of TensorFlow 1{successor(found.name)}; the old one: {old}"
-    meant = MEANT.get(found.name.rpartition(".")[2])
-    if meant is not None and meant != found.name:
+    if known.generation == 1:
+        old = f"tf.compat.v1.{known.name}, or talweg run --v1"
+        return f"{shown} is a name of TensorFlow 1{successor(known.name)}; the old one: {old}"
+    meant = MEANT.get(known.name.rpartition(".")[2])
+    if meant is not None and meant != known.name:
         return f"{shown} is no name of TensorFlow 2.21: use tf.{meant}"
-    near = alike(found.name)
+    near = alike(known.name)
     return f"{shown} is no name of TensorFlow 2.21" + (f"; did you mean {near}?" if near else "")
 
 

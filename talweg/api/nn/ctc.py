@@ -152,8 +152,8 @@ def ctc_loss(
     blank = blank_index or 0
     blank = blank + x.dims[2] if blank < 0 else blank
     lengths = cast(label_length, int32), cast(logit_length, int32)
-    found = -_log_probability(y, log_softmax(x), *lengths, blank)
-    return cast(where(greater(found, 1e29), tensor(np.inf, found.dtype), found), dtype)
+    loss = -_log_probability(y, log_softmax(x), *lengths, blank)
+    return cast(where(greater(loss, 1e29), tensor(np.inf, loss.dtype), loss), dtype)
 
 
 @export("compat.v1.nn.ctc_loss")
@@ -261,7 +261,7 @@ def ctc_beam_search_decoder(
     if beam_width < top_paths:
         raise invalid("TW207", f"beam_width {beam_width}", f"at least top_paths, {top_paths}")
     time, batch, _ = scores.dims
-    labels, found = numpy_function(
+    labels, log_probabilities = numpy_function(
         lambda s, n: ctc_beams.decode(s, n, beam_width, top_paths),
         [scores, cast(sequence_length, int32)],
         [int64, scores.dtype],
@@ -272,7 +272,7 @@ def ctc_beam_search_decoder(
         kept = not_equal(labels[path], tensor(-1, int64))
         longest = reduce_max(reduce_sum(cast(kept, int64), axis=1))
         decoded.append(_as_sparse(labels[path], kept, longest))
-    return decoded, ensure_shape(found, [batch, top_paths])
+    return decoded, ensure_shape(log_probabilities, [batch, top_paths])
 
 
 @export("compat.v1.nn.ctc_beam_search_decoder")

@@ -35,8 +35,8 @@ def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | No
     longest = look_up("reduce_max")(counts)
     places = look_up("where")(look_up("sequence_mask")(counts, longest))
     sizes = look_up("stack")([cast(look_up("shape")(labels)[0], int64), cast(longest, int64)])
-    found = look_up("scatter_nd")(places, look_up("boolean_mask")(labels, kept), sizes)
-    return found, counts
+    dense = look_up("scatter_nd")(places, look_up("boolean_mask")(labels, kept), sizes)
+    return dense, counts
 
 
 @export("nn.ctc_unique_labels")

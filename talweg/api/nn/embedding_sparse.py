@@ -146,10 +146,10 @@ def safe_embedding_lookup_sparse(
     if len(leading) != 1:  # rows of rows
         rows = [math.prod(leading), last]
         given = sparse_weights and reshape_sparse(sparse_weights, rows)
-        found = safe_embedding_lookup_sparse(
+        embedded = safe_embedding_lookup_sparse(
             embedding_weights, reshape_sparse(x, rows), given, combiner, default_id, max_norm
         )
-        return layout.reshape(found, shape=(*leading, *found.dims[1:]))
+        return layout.reshape(embedded, shape=(*leading, *embedded.dims[1:]))
     kept = array_of(x.values) >= 0
     weights = _weights(sparse_weights, x, "safe_embedding_lookup_sparse")
     if weights is not None and combiner != "sum":
@@ -169,8 +169,8 @@ def safe_embedding_lookup_sparse(
         ones = np.concatenate([np.zeros(len(places), bool), np.ones(len(empty), bool)])[order]
         chosen = arithmetic.select(wrap(ones), arithmetic.one_like(chosen), chosen)
         sp_weights = SparseTensor(wrap(indices), chosen, dims)
-    found = embedding_lookup_sparse(embedding_weights, filled, sp_weights, combiner, max_norm)
+    embedded = embedding_lookup_sparse(embedding_weights, filled, sp_weights, combiner, max_norm)
     if default_id is not None or not len(empty):
-        return found
-    present = np.isin(np.arange(found.dims[0]), empty, invert=True)
-    return arithmetic.gate(wrap(present.reshape(-1, *(1,) * (found.ndim - 1))), found)
+        return embedded
+    present = np.isin(np.arange(embedded.dims[0]), empty, invert=True)
+    return arithmetic.gate(wrap(present.reshape(-1, *(1,) * (embedded.ndim - 1))), embedded)

@@ -64,11 +64,11 @@ def conv(
     if batch_dims != 1:
         own = look_up("shape")(x)[batch_dims:]
         x = look_up("reshape")(x, look_up("concat")([[-1], own], 0))
-    found = _convolve("conv", x, taps, steps, margins, gaps, first)
+    convolved = _convolve("conv", x, taps, steps, margins, gaps, first)
     if batch_dims != 1:
-        own = look_up("shape")(found)[1:]
-        found = look_up("reshape")(found, look_up("concat")([batch, own], 0))
-    return found
+        own = look_up("shape")(convolved)[1:]
+        convolved = look_up("reshape")(convolved, look_up("concat")([batch, own], 0))
+    return convolved
 
 
 def _margins(padding: str, explicit: list, spatial: int, first: bool) -> Any:

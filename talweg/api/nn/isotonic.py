@@ -68,8 +68,8 @@ def isotonic_regression(
         back = layout.inverse_permutation(perm)
         output = layout.transpose(output, perm=back)
         segments = np.ascontiguousarray(np.transpose(segments, back))
-    found = IsotonicRegression(output, wrap(segments))
-    return found if decreasing else tuple(found)
+    regression = IsotonicRegression(output, wrap(segments))
+    return regression if decreasing else tuple(regression)
 
 
 def _regressed(x: Tensor) -> tuple[Any, np.ndarray]:

@@ -62,8 +62,8 @@ def compute_accidental_hits(
             f"compute_accidental_hits: true_classes has shape {labels.shape}",
             f"[batch, {num_true}]",
         )
-    found = look_up("where")(look_up("transpose")(_hits(labels, sampled), [0, 2, 1]))
-    indices, ids = cast(found[:, 0], dtype=int32), found[:, 1]
+    hits = look_up("where")(look_up("transpose")(_hits(labels, sampled), [0, 2, 1]))
+    indices, ids = cast(hits[:, 0], dtype=int32), hits[:, 1]
     lowest = tensor(float32.min, float32)
     return AccidentalHits(indices, ids, look_up("zeros_like")(ids, dtype=float32) + lowest)
 

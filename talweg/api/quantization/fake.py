@@ -193,7 +193,7 @@ def fake_quant_with_min_max_args_gradient(
     >>> tf.quantization.fake_quant_with_min_max_args_gradient([1.0, 2.0], [9.0, 0.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    found = fake_quant_with_min_max_vars_gradient(
+    by_inputs = fake_quant_with_min_max_vars_gradient(
         gradients, inputs, float(min), float(max), num_bits, narrow_range
     )
-    return found.backprops_wrt_input
+    return by_inputs.backprops_wrt_input

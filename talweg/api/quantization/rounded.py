@@ -105,12 +105,12 @@ def quantize_and_dequantize_v2(
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     held, least, most = [stop_gradient(value) for value in (x, low, high)]
-    found = stop_gradient(_rounded(held, least, most, ends, round_mode, range_given))
+    rounded = stop_gradient(_rounded(held, least, most, ends, round_mode, range_given))
     given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
     passes = look_up("logical_and")(x >= given[0], x <= given[1])
     nothing = look_up("zeros_like")(x)
     through = look_up("where")(passes, x, nothing + 0 * (given[0] + given[1]))
-    return found + (through - stop_gradient(through))
+    return rounded + (through - stop_gradient(through))
 
 
 @export("quantization.quantize_and_dequantize")
@@ -135,5 +135,5 @@ def quantize_and_dequantize(
     x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     held, least, most = [stop_gradient(value) for value in (x, low, high)]
-    found = _rounded(held, least, most, ends, round_mode, range_given)
-    return x + stop_gradient(found - x)
+    rounded = _rounded(held, least, most, ends, round_mode, range_given)
+    return x + stop_gradient(rounded - x)

@@ -124,10 +124,10 @@ class QueueBase:
             vals = [vals]
         if len(vals) != len(self._dtypes):
             raise value_error("TW204", f"{len(vals)} components", f"{len(self._dtypes)}")
-        found = [tensor(value, dtype) for value, dtype in zip(vals, self._dtypes)]
-        for x, shape in zip(found, self._shapes):
+        components = [tensor(value, dtype) for value, dtype in zip(vals, self._dtypes)]
+        for x, shape in zip(components, self._shapes):
             x.shape[1 if rows else 0 :].assert_is_compatible_with(shape)
-        return found
+        return components
 
     def enqueue(self, vals: TensorLike, name: str | None = None) -> Any:
         """Put in one element: a tensor, a list of tensors, or a dictionary where there are names.

@@ -177,10 +177,10 @@ def cumsum(
     name: str | None = None,
 ):
     """Sums of all elements before each along an axis after the first; ValueError for the first."""
-    place = _axis(axis, x.shape.rank, "cumsum")
-    if place > 1:
-        return x.with_values(look_up("math.cumsum")(x.values, place - 1, exclusive, reverse))
-    if place == 0:
+    along = _axis(axis, x.shape.rank, "cumsum")
+    if along > 1:
+        return x.with_values(look_up("math.cumsum")(x.values, along - 1, exclusive, reverse))
+    if along == 0:
         raise value_error("TW202", "cumsum: axis=0 of a ragged tensor", "an axis after the first")
     if isinstance(x.values, RaggedTensor):
         raise value_error("TW202", f"cumsum: axis=1 of {x.shape}", "the last ragged axis")
@@ -191,10 +191,10 @@ def cumsum(
     here = np.arange(len(rows))
     begin, end = splits[:-1][rows], splits[1:][rows]
     if reverse:
-        found = ragged_rows.take(whole, end) - ragged_rows.take(whole, here + exclusive)
+        sums = ragged_rows.take(whole, end) - ragged_rows.take(whole, here + exclusive)
     else:
-        found = ragged_rows.take(whole, here + 1 - exclusive) - ragged_rows.take(whole, begin)
-    return x.with_values(found)
+        sums = ragged_rows.take(whole, here + 1 - exclusive) - ragged_rows.take(whole, begin)
+    return x.with_values(sums)
 
 
 def softmax(logits: Any, axis: AxisLike | None = None, name: str | None = None) -> Any:

@@ -83,13 +83,13 @@ def _depths(value: Any) -> tuple[int | None, int]:
         return 0, 0
     scalar, deepest = None, 1
     for item in value:
-        found, depth = _depths(item)
-        if found is not None:
-            if scalar is not None and scalar != found + 1:
+        scalar_depth, depth = _depths(item)
+        if scalar_depth is not None:
+            if scalar is not None and scalar != scalar_depth + 1:
                 raise value_error(
                     "TW208", "all scalar values must have the same nesting depth", "equal depths"
                 )
-            scalar = found + 1
+            scalar = scalar_depth + 1
         deepest = max(deepest, depth + 1)
     if scalar is not None and scalar < deepest:
         raise value_error(
@@ -214,10 +214,10 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     if len(ranks) > 1:
         raise value_error("TW203", f"ragged.stack: the ranks {sorted(ranks)} differ", "one rank")
     rank = ranks.pop()
-    place = axis + rank + 1 if axis < 0 else axis
-    if not 0 <= place <= rank:
+    along = axis + rank + 1 if axis < 0 else axis
+    if not 0 <= along <= rank:
         raise value_error("TW202", f"ragged.stack: axis={axis} out of bounds for rank {rank}")
-    return _stacked(parts, place, rank)
+    return _stacked(parts, along, rank)
 
 
 def _stacked(parts: list, axis: int, rank: int) -> Any:

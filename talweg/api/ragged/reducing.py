@@ -38,14 +38,14 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
     if axis is None:
-        found = original(x.flat_values)
+        reduced = original(x.flat_values)
         if keepdims:
             for _ in range(x.shape.rank):
-                found = look_up("expand_dims")(found, 0)
-        return found
+                reduced = look_up("expand_dims")(reduced, 0)
+        return reduced
     given = axis if isinstance(axis, (list, tuple)) else np.asarray(axis).reshape(-1).tolist()
     rank = x.shape.rank
-    axes = sorted({place + rank if place < 0 else place for place in map(int, given)})
+    axes = sorted({one + rank if one < 0 else one for one in map(int, given)})
     if axes and not 0 <= axes[0] <= axes[-1] < rank:
         raise value_error(
             "TW202", f"{kind}: axis={axis} out of bounds: expected -{rank}<=axis<{rank}"
@@ -60,13 +60,13 @@ def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keep
             look_up("reduce_mean"), "reduce_mean", look_up("square")(x), axes, keepdims
         )
         return _deviation(kind, mean, squares)
-    for place in reversed(axes):
+    for one in reversed(axes):
         if isinstance(x, RaggedTensor):
-            x = _along(original, kind, x, place)
+            x = _along(original, kind, x, one)
         else:
-            x = original(x, axis=place)
+            x = original(x, axis=one)
         if keepdims:
-            x = look_up("expand_dims")(x, place)
+            x = look_up("expand_dims")(x, one)
     return x
 
 
@@ -78,10 +78,10 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
         return x.with_values(original(x.values, axis=axis - 1))
     if kind in ("reduce_any", "reduce_all"):
         whole = look_up("cast")(x, look_up("int32"))
-        found = _along(
+        reduced = _along(
             original, "reduce_max" if kind == "reduce_any" else "reduce_min", whole, axis
         )
-        return look_up("cast")(found, look_up("bool"))
+        return look_up("cast")(reduced, look_up("bool"))
     if kind == "reduce_mean":
         total = _along(original, "reduce_sum", x, axis)
         return total / _along(original, "reduce_sum", look_up("ones_like")(x), axis)

@@ -39,16 +39,16 @@ def _converted_shape(shape: object, function: str) -> tuple[tuple, str]:
         shape = [int(size) if isinstance(size, np.integer) else size for size in shape]
         if any(type(size) is Dim for size in shape):
             return tuple([integer(size, function, "shape") for size in shape]), "int32"
-    found = tensor(shape)
-    if found.ndim != 1:
+    vector = tensor(shape)
+    if vector.ndim != 1:
         raise invalid(
             "TW205",
-            f"{function}: shape must be a vector of {{int32,int64}}, got shape {list(found.dims)}",
+            f"{function}: shape must be a vector of {{int32,int64}}, got shape {list(vector.dims)}",
             "a list such as [3]",
         )
-    if not found.dtype.is_integer:
-        raise invalid("TW205", f"{function}: shape must be integers, got dtype {found.dtype.name}")
-    return integers(found, function, "shape"), found.dtype.name
+    if not vector.dtype.is_integer:
+        raise invalid("TW205", f"{function}: shape must be integers, got dtype {vector.dtype.name}")
+    return integers(vector, function, "shape"), vector.dtype.name
 
 
 def shape_of(shape: object, function: str) -> tuple:

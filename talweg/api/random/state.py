@@ -51,11 +51,11 @@ def state_of_seed(seed: object, algorithm: int) -> Tensor:
     size = STATE_SIZE[algorithm]
     if isinstance(seed, int):
         return wrap(np.array(_words_of_integer(seed, size), np.int64))
-    found = convert_to_tensor(seed)
-    if found.dtype is string:
+    seeds = convert_to_tensor(seed)
+    if seeds.dtype is string:
         text = "Cast string to int64 is not supported: a seed must be numbers"
         raise UnimplementedError(None, None, compose("TW102", text))
-    words = reshape(cast(found, int64), [-1])[:size]
+    words = reshape(cast(seeds, int64), [-1])[:size]
     missing = size - words.dims[0]
     return concat([np.zeros(missing, np.int64), words], 0) if missing else words
 

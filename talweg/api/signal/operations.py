@@ -55,12 +55,13 @@ def rfftnd(
     >>> tf.rfftnd(tf.ones([2]), [2], [0]).numpy().tolist()
     [(2+0j), 0j]
     """
-    found = transforms.rfftnd(input, fft_length, axes)
-    if found.dtype is not as_dtype(Tcomplex):
+    transformed = transforms.rfftnd(input, fft_length, axes)
+    if transformed.dtype is not as_dtype(Tcomplex):
         raise invalid(
-            "TW102", f"rfftnd: Tcomplex is {as_dtype(Tcomplex).name}, the result {found.dtype.name}"
+            "TW102",
+            f"rfftnd: Tcomplex is {as_dtype(Tcomplex).name}, the result {transformed.dtype.name}",
         )
-    return found
+    return transformed
 
 
 @export("irfftnd")
@@ -78,9 +79,10 @@ def irfftnd(
     >>> tf.irfftnd(tf.constant([2, 0], tf.complex64), [2], [0]).numpy().tolist()
     [1.0, 1.0]
     """
-    found = transforms.irfftnd(input, fft_length, axes)
-    if found.dtype is not as_dtype(Treal):
+    transformed = transforms.irfftnd(input, fft_length, axes)
+    if transformed.dtype is not as_dtype(Treal):
         raise invalid(
-            "TW102", f"irfftnd: Treal is {as_dtype(Treal).name}, the result {found.dtype.name}"
+            "TW102",
+            f"irfftnd: Treal is {as_dtype(Treal).name}, the result {transformed.dtype.name}",
         )
-    return found
+    return transformed

@@ -381,9 +381,9 @@ def rfftnd(
     [[(3+0j), (-1+0j)], [(7+0j), (-1+0j)]]
     """
     x = tensor(input_tensor, hint=float32)
-    found, lengths = _axes_and_lengths(x, fft_length, axes, "rfftnd")
-    lengths = lengths or tuple(x.dims[axis] for axis in found)
-    return _scaled(_rfftn(x, found, lengths), norm, math.prod(lengths), False, "rfftnd")
+    along, lengths = _axes_and_lengths(x, fft_length, axes, "rfftnd")
+    lengths = lengths or tuple(x.dims[axis] for axis in along)
+    return _scaled(_rfftn(x, along, lengths), norm, math.prod(lengths), False, "rfftnd")
 
 
 @export("signal.irfftnd")
@@ -401,9 +401,9 @@ def irfftnd(
     [[1.0, 2.0], [3.0, 4.0]]
     """
     x = tensor(input_tensor, hint=complex64)
-    found, lengths = _axes_and_lengths(x, fft_length, axes, "irfftnd")
-    lengths = lengths or _natural_lengths(x, found)
-    return _scaled(_irfftn(x, found, lengths), norm, math.prod(lengths), True, "irfftnd")
+    along, lengths = _axes_and_lengths(x, fft_length, axes, "irfftnd")
+    lengths = lengths or _natural_lengths(x, along)
+    return _scaled(_irfftn(x, along, lengths), norm, math.prod(lengths), True, "irfftnd")
 
 
 # -- shifts

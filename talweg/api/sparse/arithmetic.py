@@ -132,17 +132,17 @@ def _reduced(
     x = sparse(sp_input, function)
     dims = dims_of(x)
     axes = axes_argument(axis, len(dims), function)
-    left = [place for place in range(len(dims)) if place not in axes]
-    sizes = [dims[place] for place in left]
+    left = [one for one in range(len(dims)) if one not in axes]
+    sizes = [dims[one] for one in left]
     places, groups = grouped(columns_of(x.indices, left), sizes)
     count = places.dims[0]
     values = combine(x.values, groups, count=count)
     if keepdims:
         columns = iter(joining.unstack(places, axis=1))
         zeros = layout.broadcast_to(wrap(np.int64(0)), shape=(count,))
-        every = [zeros if place in axes else next(columns) for place in range(len(dims))]
+        every = [zeros if one in axes else next(columns) for one in range(len(dims))]
         places = joining.stack(*every, axis=1)
-        sizes = [1 if place in axes else n for place, n in enumerate(dims)]
+        sizes = [1 if one in axes else n for one, n in enumerate(dims)]
     if as_sparse:
         return made(places, values, sizes)
     if not sizes:
@@ -278,11 +278,11 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> tf.sparse.map_values(tf.add, tf.SparseTensor([[0]], [1], [2]), 10).values.numpy()
     array([11], dtype=int32)
     """
-    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
-    if not found:
+    sparse_arguments = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not sparse_arguments:
         return op(*args, **kwargs)
-    first = found[0]
-    for other in found[1:]:
+    first = sparse_arguments[0]
+    for other in sparse_arguments[1:]:
         pair = [x.indices for x in (first, other)]
         if type(pair[0]) is type(pair[1]) is EagerTensor and not np.array_equal(
             *map(array_of, pair)
@@ -312,8 +312,8 @@ def fill_empty_rows(
     x = sparse(sp_input, "sparse.fill_empty_rows")
     dims = dims_of(x)
     at_row = joining.unstack(x.indices, axis=1)[0]
-    found = segment.segment_sum(arithmetic.one_like(at_row), at_row, count=dims[0])
-    empty = arithmetic.equal(found, arithmetic.zeros_of(found))
+    per_row = segment.segment_sum(arithmetic.one_like(at_row), at_row, count=dims[0])
+    empty = arithmetic.equal(per_row, arithmetic.zeros_of(per_row))
     rows = nonzero(empty)
     default = tensor(default_value, dtype=x.dtype)
     if default.ndim:

@@ -61,15 +61,15 @@ def bincount(
         size = integer_scalar(tensor(maxlength), "sparse.bincount", "maxlength")
     single = rows is None
     places, groups = grouped(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
-    found = places.dims[0]
+    distinct = places.dims[0]
     one = wrap(np.int32(1))
     if amounts is not None:
-        counts = segment.segment_sum(amounts, groups, count=found)
+        counts = segment.segment_sum(amounts, groups, count=distinct)
     elif binary_output:
-        counts = layout.broadcast_to(one, shape=(found,))
+        counts = layout.broadcast_to(one, shape=(distinct,))
     else:
         ones = layout.broadcast_to(one, shape=groups.dims)
-        counts = segment.segment_sum(ones, groups, count=found)
+        counts = segment.segment_sum(ones, groups, count=distinct)
     if single:
         return made(columns_of(places, [1]), counts, (size,))
     return made(places, counts, (rows, size))

@@ -74,9 +74,9 @@ def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: 
         if len({len(rows) for rows in columns}) > 1:
             raise invalid("TW204", f"{function}: inputs with different numbers of rows")
         crosses = [list(itertools.product(*features)) for features in zip(*columns)]
-        found = [make(cross) for row in crosses for cross in row]
-        values = np.empty(len(found), dtype.numpy_dtype)
-        values[:] = found
+        crossed = [make(cross) for row in crosses for cross in row]
+        values = np.empty(len(crossed), dtype.numpy_dtype)
+        values[:] = crossed
         return values, np.array(list(map(len, crosses)), np.int64)
 
     values, counts = numpy_function(kernel, operands, [dtype, int64])

@@ -66,8 +66,8 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
     x = tensor(data)
     if x.ndim == 0:
         raise invalid("TW203", "fingerprint: data is a scalar", "at least one axis")
-    found = numpy_function(_of_rows, [x], uint8, stateful=False)
-    return look_up("ensure_shape")(found, [x.shape[0], 8])
+    prints = numpy_function(_of_rows, [x], uint8, stateful=False)
+    return look_up("ensure_shape")(prints, [x.shape[0], 8])
 
 
 def _of_rows(x: np.ndarray) -> np.ndarray:

@@ -84,6 +84,6 @@ def sampled_addmm(
     x, y = cast(tensor(mat1), dtype), cast(tensor(mat2), dtype)
     rows, columns = places[:, :-1], concat([places[:, :-2], places[:, -1:]], axis=1)
     turned = look_up("linalg.matrix_transpose")(y)
-    found = reduce_sum(gather_nd(x, rows) * gather_nd(turned, columns), axis=-1)
+    sampled = reduce_sum(gather_nd(x, rows) * gather_nd(turned, columns), axis=-1)
     scale, factor = cast(tensor(beta), dtype), cast(tensor(alpha), dtype)
-    return places, own * scale + found * factor, tensor(dense_shape)
+    return places, own * scale + sampled * factor, tensor(dense_shape)

@@ -206,7 +206,7 @@ def ngrams(
     def rows(ragged: Any) -> Any:
         if isinstance(ragged.values, RaggedTensor):
             return ragged.with_values(rows(ragged.values))
-        found, splits = prims.string_ngrams(
+        joined, splits = prims.string_ngrams(
             ragged.values,
             ragged.row_splits,
             widths=widths,
@@ -215,10 +215,12 @@ def ngrams(
             padding=padding,
             preserve_short=bool(preserve_short_sequences),
         )
-        return RaggedTensor.from_row_splits(found, splits, validate=False)
+        return RaggedTensor.from_row_splits(joined, splits, validate=False)
 
-    found = rows(x)
-    return found if not dense else found.values if dense == 1 else found.to_tensor(default_value="")
+    joined = rows(x)
+    return (
+        joined if not dense else joined.values if dense == 1 else joined.to_tensor(default_value="")
+    )
 
 
 def _shown(arrays: tuple, count: int) -> str:

@@ -46,10 +46,10 @@ def regex_replace(
     if not isinstance(pattern, (str, bytes)) or not isinstance(rewrite, (str, bytes)):
         operands = tensor(pattern, string), tensor(rewrite, string)
         if isinstance(x, RaggedTensor):
-            found = patterns.regex_replace(
+            replaced = patterns.regex_replace(
                 x.flat_values, *operands, replace_global=bool(replace_global)
             )
-            return x.with_flat_values(found)  # type: ignore
+            return x.with_flat_values(replaced)  # type: ignore
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
     written, everywhere = regex.Rewrite(_encoded(rewrite)), bool(replace_global)
     kernel = regex.compiled(_encoded(pattern)).replacement_kernel(written, everywhere)

@@ -97,11 +97,13 @@ def split_v1(
         raise value_error("TW104", "both 'input' and 'source' are given", "one of them")
     x = convert(source if input is None else input, string)
     x = x if isinstance(x, RaggedTensor) or x.ndim else expand_dims(x, 0)
-    vector, place = as_vector(x)
-    found = string_split(vector, _separator(sep), maxsplit=_limit(maxsplit))
+    vector, as_given = as_vector(x)
+    pieces = string_split(vector, _separator(sep), maxsplit=_limit(maxsplit))
     if result_type == "SparseTensor" and not isinstance(x, RaggedTensor) and x.ndim == 1:
-        return SparseTensor(*found)
-    rows = place(_of_type("RaggedTensor" if result_type == "SparseTensor" else result_type, found))
+        return SparseTensor(*pieces)
+    rows = as_given(
+        _of_type("RaggedTensor" if result_type == "SparseTensor" else result_type, pieces)
+    )
     return rows.to_sparse() if result_type == "SparseTensor" else rows
 
 
@@ -124,8 +126,8 @@ def string_split_v1(
         raise value_error("TW104", "both 'delimiter' and 'sep' are given", "one of them")
     mark = delimiter if sep is None else sep
     mark = tensor(" " if mark is None else mark, string)
-    found = string_split_at(tensor(source, string), mark, skip_empty=bool(skip_empty))
-    return _of_type(result_type, found)
+    pieces = string_split_at(tensor(source, string), mark, skip_empty=bool(skip_empty))
+    return _of_type(result_type, pieces)
 
 
 @export("strings.bytes_split")

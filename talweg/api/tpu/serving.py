@@ -102,8 +102,8 @@ def serving_embedding_lookup(inputs: Any, weights: Any, tables: Any, feature_con
     each: list[Any] = [None] * len(ids)
     if weights is not None:
         each = structure.flatten(weights)
-    found = [_looked_up(*parts, tables) for parts in zip(configs, ids, each)]
-    return structure.pack(feature_config, found)
+    embeddings = [_looked_up(*parts, tables) for parts in zip(configs, ids, each)]
+    return structure.pack(feature_config, embeddings)
 
 
 def _looked_up(config: FeatureConfig, ids: Any, weight: Any, tables: Any) -> Any:

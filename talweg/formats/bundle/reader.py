@@ -136,20 +136,20 @@ def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
     if len(data) != entry.size:
         raise damaged(f"{name} could not be read whole")
     count = math.prod(entry.dims)
-    sizes, place = [], 0
+    sizes, at = [], 0
     for _ in range(count):
-        size, place = read_varint(data, place)
+        size, at = read_varint(data, at)
         sizes.append(size)
     checksum = crc32c(packed_sizes(sizes))
-    stored = data[place : place + 4]
-    if place + 4 + sum(sizes) != len(data) or masked(checksum) != int.from_bytes(stored, "little"):
+    stored = data[at : at + 4]
+    if at + 4 + sum(sizes) != len(data) or masked(checksum) != int.from_bytes(stored, "little"):
         raise damaged(f"the lengths of the strings of {name} are damaged")
-    _check_sum(name, entry, crc32c(data[place:], checksum))
-    place += 4
+    _check_sum(name, entry, crc32c(data[at:], checksum))
+    at += 4
     result = np.empty(count, object)
     for position, size in enumerate(sizes):
-        result[position] = data[place : place + size]
-        place += size
+        result[position] = data[at : at + size]
+        at += size
     return result.reshape(entry.dims)
 
 

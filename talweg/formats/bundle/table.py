@@ -33,8 +33,8 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
     footer = data[-FOOTER:]
     if int.from_bytes(footer[-8:], "little") != MAGIC:
         raise damaged("not an sstable (bad magic number)")
-    _, _, place = _read_handle(footer, 0)
-    offset, size, _ = _read_handle(footer, place)
+    _, _, at = _read_handle(footer, 0)
+    offset, size, _ = _read_handle(footer, at)
     entries: dict[bytes, bytes] = {}
     budget = [EXPANSION * len(data)]
     last: bytes | None = None
@@ -78,20 +78,20 @@ def _read_block(data: bytes, offset: int, size: int, budget: list[int]) -> list:
 
 def _read_entries(content: bytes, end: int, budget: list[int]) -> list:
     entries = []
-    place, key = 0, b""
-    while place < end:
-        shared, place = read_varint(content, place)
-        own, place = read_varint(content, place)
-        size, place = read_varint(content, place)
-        if shared > len(key) or place + own + size > end:
+    at, key = 0, b""
+    while at < end:
+        shared, at = read_varint(content, at)
+        own, at = read_varint(content, at)
+        size, at = read_varint(content, at)
+        if shared > len(key) or at + own + size > end:
             raise damaged("an entry of the table is cut off")
-        key = key[:shared] + content[place : place + own]
-        place += own
+        key = key[:shared] + content[at : at + own]
+        at += own
         budget[0] -= len(key)
         if budget[0] < 0:
             raise damaged("the table stands for far more than its length")
-        entries.append((key, content[place : place + size]))
-        place += size
+        entries.append((key, content[at : at + size]))
+        at += size
     return entries
 
 

@@ -47,24 +47,24 @@ def signed(number: int) -> int:
 
 def read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """The fields of a message: number and value (an int, or bytes), in order."""
-    place = 0
-    while place < len(data):
-        key, place = read_varint(data, place)
+    at = 0
+    while at < len(data):
+        key, at = read_varint(data, at)
         number, kind = key >> 3, key & 7
         value: Any
         if kind == VARINT:
-            value, place = read_varint(data, place)
+            value, at = read_varint(data, at)
         else:
             if kind == LENGTH:
-                size, place = read_varint(data, place)
+                size, at = read_varint(data, at)
             elif kind in (EIGHT_BYTES, FOUR_BYTES):
                 size = 8 if kind == EIGHT_BYTES else 4
             else:
                 raise damaged(f"a message in the checkpoint has a field of kind {kind}")
-            if size > len(data) - place:
+            if size > len(data) - at:
                 raise damaged("a message in the checkpoint is cut off")
-            value = bytes(data[place : place + size])
-            place += size
+            value = bytes(data[at : at + size])
+            at += size
             if kind != LENGTH:
                 value = int.from_bytes(value, "little")
         yield number, value

@@ -84,18 +84,18 @@ def decoded(
     if kind == "bmp":
         return scaled(with_channels(bmp.decoded(contents, channels), channels), dtype, 256)
     if kind in ANIMATED:
-        found = _frames(contents, kind, channels)
+        frames = _frames(contents, kind, channels)
         if kind == "gif" and function in ("png", "jpeg"):
-            if len(found) > 1:
+            if len(frames) > 1:
                 raise invalid(
                     "TW209",
-                    f"Got {len(found)} frames, but animated gifs can only be decoded by "
+                    f"Got {len(frames)} frames, but animated gifs can only be decoded by "
                     "tf.io.decode_gif or tf.io.decode_image",
                 )
-            found = found[0]
+            frames = frames[0]
         elif not animated:
-            found = found[0]
-        return scaled(found, dtype, 256)
+            frames = frames[0]
+        return scaled(frames, dtype, 256)
     if kind == "jpeg":
         pixels = scaled(_jpeg(contents, channels, ratio, truncated), dtype, 256)
     else:

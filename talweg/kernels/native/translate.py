@@ -216,20 +216,20 @@ class _Translation:
         """A condition, one bit; `and` and `or` inside of an expression compute all their parts."""
         if isinstance(node, ast.BoolOp):
             word = "and" if isinstance(node.op, ast.And) else "or"
-            found = self._truth(node.values[0])
+            truth = self._truth(node.values[0])
             for part in node.values[1:]:
-                found = self._emit(f"{word} i1 {found}, {self._truth(part)}")
-            return found
+                truth = self._emit(f"{word} i1 {truth}, {self._truth(part)}")
+            return truth
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self._emit(f"xor i1 {self._truth(node.operand)}, true")
         if isinstance(node, ast.Compare):
-            found, left = "", self._value(node.left)
+            truth, left = "", self._value(node.left)
             for operator, right in zip(node.ops, node.comparators):
                 other = self._value(right)
                 bit = self._emit(f"icmp {_COMPARISONS[type(operator)]} i64 {left}, {other}")
-                found = self._emit(f"and i1 {found}, {bit}") if found else bit
+                truth = self._emit(f"and i1 {truth}, {bit}") if truth else bit
                 left = other
-            return found
+            return truth
         return self._emit(f"icmp ne i64 {self._value(node)}, 0")
 
     def _value(self, node: Any) -> str:
@@ -260,8 +260,8 @@ class _Translation:
         if name == "length":
             return self._load(64, self._emit(f"add i64 {given[0]}, {SIZE_AT}"))
         if name in _PARTS:
-            place = self._emit(f"add i64 {given[0]}, {given[1]}")
-            return self._load(_LOADS[_PARTS[name]], self._emit(f"add i64 {place}, {DATA_AT}"))
+            sum_ = self._emit(f"add i64 {given[0]}, {given[1]}")
+            return self._load(_LOADS[_PARTS[name]], self._emit(f"add i64 {sum_}, {DATA_AT}"))
         if name in _LOADS:
             return self._load(_LOADS[name], given[0])
         if name in _STORES:

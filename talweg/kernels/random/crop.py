@@ -86,9 +86,9 @@ def crop(
     draws = Draws(stream)
     low, high = map(np.float32, shapes)
     for _ in range(attempts):
-        found = _part(size, draws.fraction() * (high - low) + low, areas, draws)
-        if found is not None and _covers(found, objects, covered):
-            return found
+        part = _part(size, draws.fraction() * (high - low) + low, areas, draws)
+        if part is not None and _covers(part, objects, covered):
+            return part
     return whole
 
 

@@ -33,7 +33,7 @@ def gamma_derivative(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     alpha, x = (np.asarray(v, np.float64) for v in (alpha, x))
     shape = alpha.shape
     alpha, x = alpha.reshape(-1), x.reshape(-1)
-    found = np.full(alpha.shape, np.nan)
+    derivative = np.full(alpha.shape, np.nan)
     valid = (alpha > 0) & (x >= 0) & np.isfinite(alpha) & np.isfinite(x)
     large = alpha > _LARGE
     upper = x > alpha + _SERIES_REACH
@@ -44,9 +44,9 @@ def gamma_derivative(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     ):
         places = np.flatnonzero(rows)
         if len(places):
-            found[places] = method(alpha[places], x[places])
-    found[valid & (x == 0)] = 0.0
-    return found.reshape(shape)
+            derivative[places] = method(alpha[places], x[places])
+    derivative[valid & (x == 0)] = 0.0
+    return derivative.reshape(shape)
 
 
 def _by_series(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -124,8 +124,8 @@ def _by_differences(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     )
     log_density = (alpha - 1) * np.log(x) - x - gammaln(alpha)
     ratio = np.exp(log_tail(alpha) - log_density)
-    found = np.where(lower, -1.0, 1.0) * slope * ratio
-    return np.where(np.isfinite(found), found, _wilson_hilferty(alpha, x))
+    derivative = np.where(lower, -1.0, 1.0) * slope * ratio
+    return np.where(np.isfinite(derivative), derivative, _wilson_hilferty(alpha, x))
 
 
 def _wilson_hilferty(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -166,18 +166,18 @@ def truncated_normal(stream: Stream, size: int, dtype: np.dtype) -> np.ndarray:
     transform, computed, group = _form(dtype)
     room = group * RESERVED // BLOCK
     count = -(-size // group)
-    found = np.empty((count, group), computed)
+    numbers = np.empty((count, group), computed)
     for start, stop in spans(count):
-        place = np.arange(start, stop, dtype=np.uint64) * np.uint64(room)
-        normals = transform(blocks_at(stream, place))
+        block = np.arange(start, stop, dtype=np.uint64) * np.uint64(room)
+        normals = transform(blocks_at(stream, block))
         kept = np.abs(normals) < CUT
         short = np.flatnonzero(~kept.all(axis=1))
-        found[start:stop] = normals
+        numbers[start:stop] = normals
         if len(short):
-            found[start + short] = _refill(
-                stream, place[short], normals[short], kept[short], transform
+            numbers[start + short] = _refill(
+                stream, block[short], normals[short], kept[short], transform
             )
-    return found.reshape(-1)[:size].astype(dtype, copy=False)
+    return numbers.reshape(-1)[:size].astype(dtype, copy=False)
 
 
 def _refill(stream: Stream, place, normals: np.ndarray, kept: np.ndarray, transform) -> np.ndarray:

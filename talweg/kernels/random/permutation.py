@@ -98,18 +98,18 @@ def index_shuffle(
     bits = np.array([max(int(limit) - 1, 0).bit_length() for limit in max_index.reshape(-1)], _U)
     half = np.maximum(bits + bits % _U(2), _U(_SMALLEST_BLOCK)).reshape(max_index.shape) // _U(2)
     key = np.broadcast_to(key, (*index.shape, 3))
-    found = index.copy()
+    image = index.copy()
     fits = index < _U(1) << np.minimum(half * _U(2), _U(63))
     rows = np.flatnonzero(
         fits | (half == 32)
     )  # an index of 2ᵏ = max_index, beyond the block, stays
     small = half[rows] == _SMALLEST_BLOCK // 2
-    _walk_by_table(found, rows[small], key, max_index, rounds)
+    _walk_by_table(image, rows[small], key, max_index, rounds)
     rows = rows[~small]
     while len(rows):
-        found[rows] = _encrypt(found[rows], key[rows], half[rows], rounds)
-        rows = rows[found[rows] > max_index[rows]]
-    return found
+        image[rows] = _encrypt(image[rows], key[rows], half[rows], rounds)
+        rows = rows[image[rows] > max_index[rows]]
+    return image
 
 
 def _encrypt(x: np.ndarray, key: np.ndarray, width: np.ndarray, rounds: int) -> np.ndarray:

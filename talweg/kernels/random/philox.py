@@ -170,13 +170,13 @@ def words_at(
     given = [np.asarray(x).astype(np.uint64) for x in (low, high, key, block, word)]
     dims = np.broadcast_shapes(*[x.shape for x in given])
     *state, block, word = [np.broadcast_to(x, dims).reshape(-1) for x in given]
-    found = np.empty(block.size, dtype)
+    words_out = np.empty(block.size, dtype)
     streams, which = np.unique(np.stack(state, axis=1), axis=0, return_inverse=True)
     for number, stream in enumerate(streams):
         own = np.flatnonzero(which.reshape(-1) == number)
         words = blocks_at(stream_of_state(stream), block[own]).view(dtype)
-        found[own] = words[np.arange(len(own)), word[own].astype(np.intp)]
-    return found.reshape(dims)
+        words_out[own] = words[np.arange(len(own)), word[own].astype(np.intp)]
+    return words_out.reshape(dims)
 
 
 def spans(count: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:

@@ -74,13 +74,13 @@ def gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
 
 
 def _gamma(stream: Stream, number: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    place = _places(number)
-    uniform = _Pairs(to_float64, stream, place)
-    normal = _Pairs(box_muller_float64, stream, place)  # one place: a value's blocks serve both
-    found = np.full(len(alpha), np.nan)
+    blocks = _places(number)
+    uniform = _Pairs(to_float64, stream, blocks)
+    normal = _Pairs(box_muller_float64, stream, blocks)  # one place: a value's blocks serve both
+    gammas = np.full(len(alpha), np.nan)
     exponential = np.flatnonzero(alpha == 1)
     if len(exponential):
-        found[exponential] = -np.log1p(-uniform.take(exponential))
+        gammas[exponential] = -np.log1p(-uniform.take(exponential))
     small = alpha < 1
     d = alpha + np.where(small, 2.0 / 3, -1.0 / 3)
     c = 1.0 / 3 / np.sqrt(d)
@@ -96,13 +96,13 @@ def _gamma(stream: Stream, number: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         taken = (u < 1 - 0.0331 * x2 * x2) | (
             np.log(u) < 0.5 * x * x + d[tried] * (1 - v + np.log(v))
         )
-        found[tried[taken]] = d[tried[taken]] * v[taken]
+        gammas[tried[taken]] = d[tried[taken]] * v[taken]
         positive[positive] = taken
         rows = rows[~positive]
     small = np.flatnonzero(small & (alpha >= 0))
     if len(small):
-        found[small] *= uniform.take(small) ** (1 / alpha[small])
-    return found
+        gammas[small] *= uniform.take(small) ** (1 / alpha[small])
+    return gammas
 
 
 # -- Poisson
@@ -188,8 +188,8 @@ def binomial(stream: Stream, count: np.ndarray, probability: np.ndarray) -> np.n
 def _binomial(
     stream: Stream, number: np.ndarray, count: np.ndarray, probability: np.ndarray
 ) -> np.ndarray:
-    found = np.zeros(len(count))
-    found[np.isnan(count) | np.isnan(probability)] = np.nan
+    counts = np.zeros(len(count))
+    counts[np.isnan(count) | np.isnan(probability)] = np.nan
     mirrored = probability > 0.5
     p = np.where(mirrored, 1 - probability, probability)
     mean = (count * p).astype(np.float64)  # rounded to the parameters' dtype, as TensorFlow does
@@ -198,12 +198,12 @@ def _binomial(
     few = np.flatnonzero(proper & (mean < _FEW))
     many = np.flatnonzero(proper & (mean >= _FEW))
     if len(few):
-        place = _places(number[few], _INVERSION_ROOM)
-        found[few] = _count_gaps(stream, place, count[few], p[few])
+        blocks = _places(number[few], _INVERSION_ROOM)
+        counts[few] = _count_gaps(stream, blocks, count[few], p[few])
     if len(many):
         hat = _BinomialHat(count[many], p[many])
-        found[many] = _transformed_rejection(stream, _places(number[many]), hat)
-    return np.where(mirrored, np.maximum(count, 0) - found, found)
+        counts[many] = _transformed_rejection(stream, _places(number[many]), hat)
+    return np.where(mirrored, np.maximum(count, 0) - counts, counts)
 
 
 def _count_gaps(stream: Stream, place: np.ndarray, count: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -282,7 +282,7 @@ def _transformed_rejection(
     stream: Stream, place: np.ndarray, hat: _BinomialHat | _PoissonHat
 ) -> np.ndarray:
     """k = ⌊(2a / us + b) u + centre + shift⌋ with u, v uniform, us = 1/2 - |u|, till accepted."""
-    found = np.empty(len(place))
+    counts = np.empty(len(place))
     rows = np.arange(len(place))
     while len(rows):
         pair = to_float64(blocks_at(stream, place[rows]))
@@ -297,6 +297,6 @@ def _transformed_rejection(
             us, v = us[open_], v[open_]
             height = np.log(v * hat.scale[rows[open_]] / (a[open_] / (us * us) + b[open_]))
             taken[open_] = height <= hat.log_density(rows[open_], k[open_])
-        found[rows[taken]] = k[taken]
+        counts[rows[taken]] = k[taken]
         rows = rows[~taken]
-    return found
+    return counts

@@ -67,8 +67,8 @@ def categorical(stream: Stream, logits: np.ndarray, size: int, dtype: np.dtype) 
     sought = doubles(stream, rows * size).reshape(rows, size) * sums[:, -1:]
     if rows <= _SEARCHED_BY_ROW:
         pairs = zip(sums, sought)
-        found: Any = [row.searchsorted(values, side="right") for row, values in pairs]
-        return np.array(found, dtype).reshape(rows, size)
+        drawn: Any = [row.searchsorted(values, side="right") for row, values in pairs]
+        return np.array(drawn, dtype).reshape(rows, size)
     return _search_rows(sums, sought, classes).astype(dtype)
 
 

@@ -64,7 +64,7 @@ class Automaton:
 
     def _traced(self, places: list[int], beginning: bool, end: bool = False) -> list[tuple]:
         """As `_closed`: threads, the number of the place each came from, slots written, as bits."""
-        found: list[tuple] = []
+        threads_out: list[tuple] = []
         seen = set()
         waiting = [(at, origin, 0) for origin, at in enumerate(places)][::-1]
         while waiting:
@@ -85,12 +85,12 @@ class Automaton:
                 if beginning if rest[0] == PLACES[0] else end:
                     waiting.append((at + 1, origin, slots))
                 elif rest[0] == PLACES[1]:
-                    found.append((at, origin, slots))
+                    threads_out.append((at, origin, slots))
             else:
-                found.append((at, origin, slots))
+                threads_out.append((at, origin, slots))
                 if code == MATCH and self.ordered:
                     break
-        return found
+        return threads_out
 
     def traced(self, state: tuple, letter: int) -> list[tuple[int, int]]:
         """Of each thread after a letter: the place of the one before, the slots written."""

@@ -62,10 +62,10 @@ def _compiled(driver: str, name: str) -> Callable[..., int] | None:
         module.add(getattr(native_text, driver))
     except OSError:  # there is no source text
         return None
-    found = engine.addresses(module.text(), (driver,))
-    if found is None:
+    addresses = engine.addresses(module.text(), (driver,))
+    if addresses is None:
         return None
-    return ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(found[driver])
+    return ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(addresses[driver])
 
 
 def worthwhile(name: str, count: int) -> bool:
@@ -95,20 +95,22 @@ def run(
     if call is None:
         return None
     flat = np.ascontiguousarray(x).reshape(-1)
-    found = np.empty(count, dtype) if out is None else out
+    results = np.empty(count, dtype) if out is None else out
     a, b, c = (*arguments, 0, 0, 0)[:3]
-    place = left = 0
+    done = left = 0
     while True:
-        reached = call(flat.ctypes.data, found.ctypes.data, place, count, found.itemsize, a, b, c)
+        reached = call(
+            flat.ctypes.data, results.ctypes.data, done, count, results.itemsize, a, b, c
+        )
         if reached == count:
-            return found.reshape(x.shape)
-        left = left + 1 if reached < place + SOME else 0
+            return results.reshape(x.shape)
+        left = left + 1 if reached < done + SOME else 0
         last = count if left > LEFT else reached + 1
         for k in range(reached, last):
-            found[k] = slow(flat[k])
-        place = last
-        if place == count:
-            return found.reshape(x.shape)
+            results[k] = slow(flat[k])
+        done = last
+        if done == count:
+            return results.reshape(x.shape)
 
 
 class StringKernel(NamedTuple):

@@ -49,11 +49,11 @@ def groups_replaced(s: int, out: int, table: int, plan: int, starts: int) -> int
     while k < size:
         end = 0
         if going != 0:
-            found = match_noted(s, size, k, table, later if k > 0 else first, plan)
-            patience = patience - (found >> 32) - 1
+            match = match_noted(s, size, k, table, later if k > 0 else first, plan)
+            patience = patience - (match >> 32) - 1
             if patience < 0:
                 return 0
-            end = (found & END) - 1
+            end = (match & END) - 1
         if end > k:
             count = count + 1
             going = everywhere
@@ -142,10 +142,10 @@ def parts_written(s: int, plan: int, to: int, last: int) -> int:
         end = 0
         if text == 0:
             text = s
-            place = slots + 16 * load64(parts + 8)
-            if load64(place) >= 0 and load64(place + 8) >= 0:
-                at = load64(place)
-                end = load64(place + 8)
+            slot = slots + 16 * load64(parts + 8)
+            if load64(slot) >= 0 and load64(slot + 8) >= 0:
+                at = load64(slot)
+                end = load64(slot + 8)
         else:
             end = length(text)
         if end - at > last - to:

@@ -77,11 +77,11 @@ def matches_replaced(s: int, out: int, table: int, text: int, starts: int) -> in
     k = 0
     going = 1
     while k < size and going != 0:
-        found = match_end(s, size, k, table, later if k > 0 else first)
-        patience = patience - (found >> 32) - 1
+        match = match_end(s, size, k, table, later if k > 0 else first)
+        patience = patience - (match >> 32) - 1
         if patience < 0:
             return 0
-        end = (found & ((1 << 32) - 1)) - 1
+        end = (match & ((1 << 32) - 1)) - 1
         if end > k:
             count = count + 1
             removed = removed + end - k

@@ -152,15 +152,15 @@ def case_turned(s: int, out: int, low: int, high: int, c: int) -> int:
         k = k + 1
     if count == 0:
         return same(s, out)
-    found = new_bytes(0, size)
-    if found == 0:
+    text = new_bytes(0, size)
+    if text == 0:
         return 0
     k = 0
     while k < size:
         letter = byte(s, k)
-        store8(found + DATA_AT + k, letter ^ ((low <= letter <= high) << 5))
+        store8(text + DATA_AT + k, letter ^ ((low <= letter <= high) << 5))
         k = k + 1
-    return keep(out, found)
+    return keep(out, text)
 
 
 def blank(letter: int) -> int:
@@ -209,20 +209,20 @@ def integer_read(s: int, out: int, low: int, high: int, width: int) -> int:
         k = 1
     if k == size or size - k > 18:
         return 0
-    found = 0
+    number = 0
     while k < size:
         digit = byte(s, k) - 48
         if digit < 0 or digit > 9:
             return 0
-        found = found * 10 + digit
+        number = number * 10 + digit
         k = k + 1
-    found = -found if negative != 0 else found
-    if found < low or found > high or (low == 0 and negative != 0):
+    number = -number if negative != 0 else number
+    if number < low or number > high or (low == 0 and negative != 0):
         return 0
     if width == 4:
-        store32(out, found)
+        store32(out, number)
     else:
-        store64(out, found)
+        store64(out, number)
     return 1
 
 
@@ -230,7 +230,7 @@ def exponent_read(s: int, k: int) -> tuple[int, int]:
     """A decimal exponent from a place on to the end, and whether there is one."""
     size = length(s)
     negative = 0
-    found = 0
+    exponent = 0
     if k < size:
         sign = byte(s, k)
         if sign == 45 or sign == 43:
@@ -242,9 +242,9 @@ def exponent_read(s: int, k: int) -> tuple[int, int]:
         digit = byte(s, k) - 48
         if digit < 0 or digit > 9:
             return 0, 0
-        found = found * 10 + digit
+        exponent = exponent * 10 + digit
         k = k + 1
-    return -found if negative != 0 else found, 1
+    return -exponent if negative != 0 else exponent, 1
 
 
 def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
@@ -257,7 +257,7 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
     if byte(s, 0) == 45:
         negative = 1
         k = 1
-    found = 0
+    digits_read = 0
     digits = 0
     point = 0
     behind = 0
@@ -265,9 +265,9 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
     while k < size:
         letter = byte(s, k)
         if 48 <= letter <= 57:
-            if found > LARGEST:
+            if digits_read > LARGEST:
                 return 0
-            found = found * 10 + letter - 48
+            digits_read = digits_read * 10 + letter - 48
             digits = digits + 1
             behind = behind + point
         else:
@@ -281,12 +281,12 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
                     return 0
                 k = size
         k = k + 1
-    if digits == 0 or found >= EXACT:
+    if digits == 0 or digits_read >= EXACT:
         return 0
     exponent = exponent - behind
     if exponent < -22 or exponent > 22:
         return 0
-    bits = float_bits(found)
+    bits = float_bits(digits_read)
     if exponent < 0:
         bits = divided_floats(bits, load64(POWERS_AT - 8 * exponent))
     else:
@@ -294,7 +294,7 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
     if width == 8:
         store64(out, bits | (negative << 63))
         return 1
-    small = (bits >> 52) < 897 and found != 0  # no normal float32
+    small = (bits >> 52) < 897 and digits_read != 0  # no normal float32
     if (bits & 0x1FFFFFFF) == 0x10000000 or small:
         return 0
     store32(out, float32_bits(bits) | (negative << 31))
@@ -334,21 +334,21 @@ def float_written(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
     if exponent == 0:
         places = 1074
     unit = load64(TENS_AT + 8 * digits)
-    found = 0
+    significand = 0
     if places < 128:
-        found = shifted_product(fraction, unit, places)
+        significand = shifted_product(fraction, unit, places)
         rest = shifted_rest(fraction, unit, places)
         if rest == HALF:
-            found = found + (found & 1)
+            significand = significand + (significand & 1)
         else:
-            found = found + (rest < 0)
+            significand = significand + (rest < 0)
     end = buffer + BUFFER
     at = end
     if digits > 0:
-        at = digits_written(found % unit, end, digits)
+        at = digits_written(significand % unit, end, digits)
         at = at - 1
         store8(at, 46)
-    at = digits_written(found // unit, at, 1)
+    at = digits_written(significand // unit, at, 1)
     if bits < 0:
         at = at - 1
         store8(at, 45)

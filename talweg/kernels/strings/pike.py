@@ -114,9 +114,9 @@ class PikeMachine:
             places.append(places[-1] + len(letter.encode(errors="surrogateescape")))
         threads: list = []
         seen: set = set()
-        found = None
+        match = None
         for k in range(len(before), len(text) + 1):
-            if found is None and (not full or k == len(before)):
+            if match is None and (not full or k == len(before)):
                 self._follow(threads, seen, 0, (-1,) * self.slots, text, k, places)
             following: list = []
             seen = set()
@@ -125,14 +125,14 @@ class PikeMachine:
                 if instruction[0] == MATCH:
                     if full and k < len(text):
                         continue
-                    found = saved
+                    match = saved
                     break
                 if k < len(text) and _fits(text[k], instruction[1]):
                     self._follow(following, seen, at + 1, saved, text, k + 1, places)
             threads = following
-            if not threads and (found is not None or full):
+            if not threads and (match is not None or full):
                 break
-        return found
+        return match
 
     def _follow(
         self, threads: list, seen: set, at: int, saved: tuple, text: str, k: int, places: list

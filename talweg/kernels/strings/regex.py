@@ -36,10 +36,10 @@ class Rewrite:
 
     def __init__(self, text: bytes):
         self.parts: list = []
-        self.broken, place = False, 0
+        self.broken, copied = False, 0
         for escape in _GROUP.finditer(text):
-            self.parts.append(text[place : escape.start()])
-            what, place = escape.group(1), escape.end()
+            self.parts.append(text[copied : escape.start()])
+            what, copied = escape.group(1), escape.end()
             if what.isdigit():
                 self.parts.append(int(what))
             elif what == b"\\":
@@ -48,7 +48,7 @@ class Rewrite:
                 self.broken = True
                 break
         if not self.broken:
-            self.parts.append(text[place:])
+            self.parts.append(text[copied:])
         self.largest = max([part for part in self.parts if type(part) is int], default=0)
         self.constant = None if self.largest else self._plain()
 
@@ -124,24 +124,24 @@ class Pattern:
             plain = rewrite.constant
             written = (lambda m: rewrite.of(m.group)) if plain is None else _escaped(plain)
             return self.quick.sub(written, text, 0 if everywhere else 1)
-        found, place, last = [], 0, -1
-        while place <= len(text):
-            spans = self.search(text, place)
+        pieces, at, last = [], 0, -1
+        while at <= len(text):
+            spans = self.search(text, at)
             if spans is None:
                 break
             start, end = spans[0]
-            found.append(text[place:start])
+            pieces.append(text[at:start])
             if start == end == last:  # no empty match at the end of the one before
                 size = _rune(text, start)
-                found.append(text[start : start + size])
-                place = start + size
+                pieces.append(text[start : start + size])
+                at = start + size
                 continue
-            found.append(rewrite.of(lambda group, spans=spans: _part(text, spans[group])))
-            place = last = end
+            pieces.append(rewrite.of(lambda group, spans=spans: _part(text, spans[group])))
+            at = last = end
             if not everywhere:
                 break
-        found.append(text[place:])
-        return b"".join(found)
+        pieces.append(text[at:])
+        return b"".join(pieces)
 
 
 def _automaton(parsed: Any, ordered: bool) -> Automaton | None:
@@ -193,15 +193,15 @@ def _by_re2(pattern: bytes) -> tuple | None:
     options = re2.Options()
     options.log_errors = False
     try:
-        found = re2.compile(pattern, options)
+        matcher = re2.compile(pattern, options)
     except re2.error as error:
         raise _refused(pattern, str(error)) from None
 
     def search(text: bytes, start: int) -> list | None:
-        match = found.search(text, start)
-        return match and [match.span(group) for group in range(found.groups + 1)]
+        match = matcher.search(text, start)
+        return match and [match.span(group) for group in range(matcher.groups + 1)]
 
-    return found.groups, search, lambda text: found.fullmatch(text) is not None
+    return matcher.groups, search, lambda text: matcher.fullmatch(text) is not None
 
 
 def _by_machine(pattern: bytes, parsed: tuple[Branch, int] | str) -> tuple:

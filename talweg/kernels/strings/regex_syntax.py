@@ -243,11 +243,11 @@ class _Reader:
         if kind in places:
             self.at += 2
             return [Assertion(places[kind])]
-        found = self._several(kind)
-        if found is None:
+        ranges = self._several(kind)
+        if ranges is None:
             return [_one(self._character(), flags)]
         self.at += 2
-        return [Characters(*found)]
+        return [Characters(*ranges)]
 
     def _several(self, kind: str) -> tuple[Ranges, bool] | None:
         """The characters of \\d, \\S and so on, and whether they are what is left out."""
@@ -261,12 +261,12 @@ class _Reader:
         """The character that an escape stands for."""
         text = self.text
         for pattern, base in ((_HEX, 16), (_OCTAL, 8)):
-            found = pattern.match(text, self.at)
-            if found is not None:
-                code = int(found[1] or found[found.lastindex or 1], base)
+            match = pattern.match(text, self.at)
+            if match is not None:
+                code = int(match[1] or match[match.lastindex or 1], base)
                 if code > LAST:
                     break
-                self.at = found.end()
+                self.at = match.end()
                 return chr(code)
         kind = text[self.at + 1 : self.at + 2]
         if kind in _LETTERS:
@@ -301,8 +301,8 @@ class _Reader:
                 raise MalformedError(f"invalid character class range: {named[0]}")
             self.at = named.end()
             ends = [ord(letter) for letter in _POSIX[named[2]]]
-            found = tuple(zip(ends[::2], ends[1::2]))
-            return list(complement(found) if named[1] else found)
+            ranges = tuple(zip(ends[::2], ends[1::2]))
+            return list(complement(ranges) if named[1] else ranges)
         several = self._several(text[self.at + 1 : self.at + 2]) if text[self.at] == "\\" else None
         if several is not None:
             self.at += 2

@@ -101,14 +101,14 @@ def _lengths(characters: np.ndarray, piece: str, name: str) -> np.ndarray:
 
 def decoded(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """The characters of a string, int32, and where each begins, int64."""
-    name, place = codec(encoding), 0
+    name, skipped = codec(encoding), 0
     if name in _MARKS:
         width = len(_MARKS[name][0])
         if text[:width] in _MARKS[name]:
-            place, name = width, name + ("-be" if text[:width] == _MARKS[name][0] else "-le")
+            skipped, name = width, name + ("-be" if text[:width] == _MARKS[name][0] else "-le")
         else:
             name += "-be"
-    pieces, spans = _pieces(text[place:], name)
+    pieces, spans = _pieces(text[skipped:], name)
     if spans and policy.errors == "strict":
         raise invalid("TW207", "Invalid formatting on input string")
     characters, offsets = [], []
@@ -116,19 +116,23 @@ def decoded(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.
         own = np.frombuffer(piece.encode("utf-32-le", "surrogatepass"), np.int32)
         sizes = _lengths(own, piece, name)
         characters.append(own)
-        offsets.append(place + start + np.cumsum(sizes) - sizes)
+        offsets.append(skipped + start + np.cumsum(sizes) - sizes)
     if spans and policy.errors == "replace":
         characters.append(np.full(len(spans), policy.replacement, np.int32))
-        offsets.append(np.array([place + start for start, _ in spans], np.int64))
+        offsets.append(np.array([skipped + start for start, _ in spans], np.int64))
     if len(characters) == 1:
-        found, places = characters[0], offsets[0]
+        characters_of_text, places = characters[0], offsets[0]
     elif not characters:
-        found, places = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        characters_of_text, places = np.zeros(0, np.int32), np.zeros(0, np.int64)
     else:
-        found, places = np.concatenate(characters), np.concatenate(offsets)
+        characters_of_text, places = np.concatenate(characters), np.concatenate(offsets)
         order = np.argsort(places, kind="stable")
-        found, places = found[order], places[order]
-    return _controlled(found, places, policy) if policy.controls else (found, places)
+        characters_of_text, places = characters_of_text[order], places[order]
+    return (
+        _controlled(characters_of_text, places, policy)
+        if policy.controls
+        else (characters_of_text, places)
+    )
 
 
 def _controlled(found: np.ndarray, places: np.ndarray, policy: Policy) -> tuple:
@@ -153,8 +157,8 @@ def decode_all(
     if not parts:
         codec(encoding)
         return np.zeros(0, np.int32), splits, np.zeros(0, np.int64)
-    found = np.concatenate([part for part, _ in parts])
-    return found, splits, np.concatenate([places for _, places in parts])
+    code_points = np.concatenate([part for part, _ in parts])
+    return code_points, splits, np.concatenate([places for _, places in parts])
 
 
 def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:

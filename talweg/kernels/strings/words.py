@@ -25,11 +25,11 @@ def words(x: object, separator: bytes, limit: int) -> list[list[bytes]]:
         return [text.split(separator, limit) for text in texts]
     if limit < 0:
         return [text.split() for text in texts]
-    found = [text.split(None, limit) for text in texts]
-    for text, row in zip(texts, found):
+    rows = [text.split(None, limit) for text in texts]
+    for text, row in zip(texts, rows):
         if len(row) == limit and text:
             row.append(b"")
-    return found
+    return rows
 
 
 def parts(x: object, delimiter: bytes, skip_empty: bool) -> list[list[bytes]]:
