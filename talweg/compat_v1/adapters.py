@@ -42,9 +42,9 @@ def adapted(
     call.__doc__ = _documentation(target, new_names)
     call.__module__ = sys._getframe(1).f_globals["__name__"]
     public = [f"compat.v1.{name}" for name in names.split()]
-    found = export(*public)(call)
+    exported = export(*public)(call)
     ORIGINS.update(dict.fromkeys(public, str(call.__module__)))  # not this module, which only helps
-    return found
+    return exported
 
 
 def translated(function: str, given: dict, new_names: dict, required: Collection[str] = ()) -> dict:

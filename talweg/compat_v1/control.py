@@ -109,7 +109,7 @@ def while_loop(
     12
     """
     in_graph = dispatch.context.base is not None
-    found = v2.while_loop(
+    finals = v2.while_loop(
         cond,
         v2.callable_or_error(body, "while_loop", "body") if in_graph else _listed(body),
         loop_vars,
@@ -119,9 +119,9 @@ def while_loop(
         swap_memory,
         maximum_iterations,
     )
-    if not return_same_structure and len(structure.flatten(found, composites=True)) == 1:
-        return structure.flatten(found)[0]
-    return found
+    if not return_same_structure and len(structure.flatten(finals, composites=True)) == 1:
+        return structure.flatten(finals)[0]
+    return finals
 
 
 def _listed(body: Callable[..., Any]) -> Callable[..., Any]:

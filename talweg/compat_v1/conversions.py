@@ -162,5 +162,5 @@ def sparse_merge(
     indices = concat([columns[0].indices[:, :-1], *own], 1)
     tail = look_up("stack")([cast(size, int64) for size in sizes])
     shape = concat([cast(columns[0].dense_shape[:-1], int64), tail], 0)
-    found = SparseTensor(indices, sp_values.values, shape)
-    return found if already_sorted else look_up("sparse.reorder")(found)
+    merged = SparseTensor(indices, sp_values.values, shape)
+    return merged if already_sorted else look_up("sparse.reorder")(merged)

@@ -44,20 +44,20 @@ def _columns(feature_columns: Any, allowed: tuple, features: dict[Any, Any]) -> 
     if not isinstance(features, dict):
         raise value_error("TW104", f"features is {type(features).__name__}", "a dictionary")
     single = isinstance(feature_columns, FeatureColumn)
-    found = [feature_columns] if single else list(feature_columns)
-    for column in found:
+    columns = [feature_columns] if single else list(feature_columns)
+    for column in columns:
         if not isinstance(column, allowed):
             raise value_error(
                 "TW104",
                 f"Items of feature_columns must be dense or categorical as needed: {column!r}",
                 "an indicator_column or embedding_column of ids",
             )
-    if not found:
+    if not columns:
         raise value_error("TW207", "feature_columns is empty", "columns")
-    names = [column.name for column in found]
+    names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise value_error("TW207", f"Duplicate feature column name found for columns: {names}")
-    return sorted(found, key=lambda column: column.name)
+    return sorted(columns, key=lambda column: column.name)
 
 
 def _rows(column: Any, cache: Any, variables: _Variables) -> Any:
@@ -101,9 +101,9 @@ def input_layer(
         for column in columns:
             variables = _Variables(trainable, weight_collections)
             with variable_scope(None, default_name=column.name.replace(":", "_")):
-                found = _rows(column, cache, variables)
+                numbers = _rows(column, cache, variables)
                 size = column.variable_shape.num_elements()
-                outputs.append(look_up("reshape")(found, [-1, size]))
+                outputs.append(look_up("reshape")(numbers, [-1, size]))
             if cols_to_vars is not None:
                 cols_to_vars[column] = variables.made
             if cols_to_output_tensors is not None:
@@ -142,8 +142,8 @@ def linear_model(
         for column in columns:
             variables = _Variables(trainable, weight_collections)
             with variable_scope(None, default_name=column.name.replace(":", "_")):
-                found = _weighted(column, cache, variables, units, sparse_combiner, zeros)
-            total = found if total is None else total + found
+                weighted = _weighted(column, cache, variables, units, sparse_combiner, zeros)
+            total = weighted if total is None else total + weighted
             if cols_to_vars is not None:
                 cols_to_vars[column] = variables.made
         variables = _Variables(trainable, weight_collections)

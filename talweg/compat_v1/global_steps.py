@@ -34,14 +34,14 @@ def get_global_step(graph: Graph | None = None) -> Any:
     True
     """
     graph = graph or default_graph()
-    found = graph.get_collection(GLOBAL_STEP)
-    if not found:
+    steps = graph.get_collection(GLOBAL_STEP)
+    if not steps:
         names = [v for v in graph.get_collection(GLOBAL_VARIABLES) if v.name == "global_step:0"]
-        found = names
-    if len(found) != 1:
+        steps = names
+    if len(steps) != 1:
         return None
-    assert_global_step(found[0])
-    return found[0]
+    assert_global_step(steps[0])
+    return steps[0]
 
 
 @export("compat.v1.train.create_global_step")

@@ -132,19 +132,19 @@ def compute_weighted_loss(
         dtype, losses = losses.dtype, cast(losses, float32)
         weights = cast(convert_to_tensor(weights), float32)
         weights = _fitting(losses, weights)
-        found = losses * weights
+        weighted = losses * weights
         if reduction != Reduction.NONE:
-            found = reduce_sum(found)
+            weighted = reduce_sum(weighted)
             everywhere = ones_like(losses)
             if reduction == Reduction.MEAN:
-                found = arithmetic.divide_no_nan(found, reduce_sum(everywhere * weights))
+                weighted = arithmetic.divide_no_nan(weighted, reduce_sum(everywhere * weights))
             elif reduction == BY_WEIGHTS:
-                found = arithmetic.divide_no_nan(found, _count(everywhere, weights))
+                weighted = arithmetic.divide_no_nan(weighted, _count(everywhere, weights))
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-                found = arithmetic.divide_no_nan(found, reduce_sum(everywhere))
-        found = cast(found, dtype)
-        add_loss(found, loss_collection)
-        return found
+                weighted = arithmetic.divide_no_nan(weighted, reduce_sum(everywhere))
+        weighted = cast(weighted, dtype)
+        add_loss(weighted, loss_collection)
+        return weighted
 
 
 def _count(everywhere: object, weights: object, axis: TensorLike | None = None) -> Any:
@@ -342,9 +342,9 @@ def mean_pairwise_squared_error(
         spread = arithmetic.divide_no_nan(squares, fewer) - arithmetic.divide_no_nan(
             sums * sums, count * fewer
         )
-        found = reduce_sum(2.0 * spread * weights)
-        add_loss(found, loss_collection)
-        return found
+        difference = reduce_sum(2.0 * spread * weights)
+        add_loss(difference, loss_collection)
+        return difference
 
 
 @export("compat.v1.losses.sigmoid_cross_entropy")

@@ -132,23 +132,27 @@ def partitions_of(partitioner: Any, name: str, shape: TensorShape, dtype: DType)
             "TW205", f"the partitioned variable '{name}' has shape {shape}", "a shape that is known"
         )
     counts: Any = partitioner(shape=shape, dtype=dtype)
-    found = [int(count) for count in counts]
+    counts_given = [int(count) for count in counts]
     sizes = shape.as_list()
-    if len(found) != len(sizes) or min(found, default=1) < 1:
+    if len(counts_given) != len(sizes) or min(counts_given, default=1) < 1:
         raise value_error(
             "TW205",
-            f"variable '{name}' of shape {shape}: the partitioner gives {found}",
+            f"variable '{name}' of shape {shape}: the partitioner gives {counts_given}",
             "a number of parts, of 1 or more, for each axis",
         )
-    if sum(count > 1 for count in found) > 1:
+    if sum(count > 1 for count in counts_given) > 1:
         raise value_error(
-            "TW205", f"variable '{name}': the partitioner gives {found}", "one axis that is divided"
+            "TW205",
+            f"variable '{name}': the partitioner gives {counts_given}",
+            "one axis that is divided",
         )
-    if any(count > size for count, size in zip(found, sizes)):
+    if any(count > size for count, size in zip(counts_given, sizes)):
         raise value_error(
-            "TW205", f"variable '{name}' of shape {shape}: the partitioner gives {found}", "less"
+            "TW205",
+            f"variable '{name}' of shape {shape}: the partitioner gives {counts_given}",
+            "less",
         )
-    return found
+    return counts_given
 
 
 def make_parts(
@@ -162,14 +166,14 @@ def make_parts(
     axis = next((n for n, count in enumerate(partitions) if count > 1), 0)
     count = partitions[axis] if partitions else 1
     begin, parts = 0, []
-    for place in range(count):
-        size = sizes[axis] // count + (place < sizes[axis] % count)
+    for number in range(count):
+        size = sizes[axis] // count + (number < sizes[axis] % count)
         own = [*sizes[:axis], size, *sizes[axis + 1 :]]
         offset = [begin * (n == axis) for n in range(len(sizes))]
         first = initializer
         if initializer is not None and not callable(initializer):
             first = look_up("slice")(convert_to_tensor(initializer, dtype), offset, own)
-        part = get(f"part_{place}", own, first)
+        part = get(f"part_{number}", own, first)
         part._save_slice_info = SaveSliceInfo(name, sizes, offset, own)
         parts.append(part)
         begin += size

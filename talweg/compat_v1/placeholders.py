@@ -108,9 +108,9 @@ def sparse_placeholder(
         dense = placeholder_with_default(given, [known.rank], prefix and f"{prefix}shape")
     else:
         dense = part(int64, [known.rank], "shape")
-    found = SparseTensor(indices, values, dense)
-    found._shape = known
-    return found
+    sparse = SparseTensor(indices, values, dense)
+    sparse._shape = known
+    return sparse
 
 
 @export("compat.v1.ragged.placeholder")
@@ -131,8 +131,8 @@ def ragged_placeholder(
     inner = as_shape(() if value_shape is None else value_shape)
     if ragged_rank == 0:
         return placeholder(dtype, value_shape, name)
-    found: Any = placeholder(dtype, [None, *inner], name and f"{name}/flat_values")
+    ragged: Any = placeholder(dtype, [None, *inner], name and f"{name}/flat_values")
     for rank in reversed(range(ragged_rank)):
         splits = placeholder(int64, [None], name and f"{name}/row_splits_{rank}")
-        found = RaggedTensor._of(found, splits)
-    return found
+        ragged = RaggedTensor._of(ragged, splits)
+    return ragged

@@ -59,8 +59,8 @@ class Template:
         else:
             reuse = True if self._called and not eager else AUTO_REUSE
             scope = variable_scope(self._scope, reuse=reuse)
-        with self._keeping(store()) if eager else contextlib.nullcontext(), scope as found:
-            self._scope = self._scope or found
+        with self._keeping(store()) if eager else contextlib.nullcontext(), scope as entered:
+            self._scope = self._scope or entered
             before = self._count_trainable()
             result = self._function(*args, **kwargs)
             made = self._count_trainable() - before

@@ -55,15 +55,17 @@ def assert_equal_graph_def(expected: Any, actual: Any) -> None:
     for name, message in (("expected", expected), ("actual", actual)):
         if not isinstance(message, look_up("compat.v1.GraphDef")):
             raise type_error("TW104", f"{name} is a {type(message).__name__}", "a GraphDef")
-    wanted, found = _nodes_of(expected), _nodes_of(actual)
-    for name, node in found.items():
+    wanted, actual_nodes = _nodes_of(expected), _nodes_of(actual)
+    for name, node in actual_nodes.items():
         if name not in wanted:
             raise AssertionError(f"Found unexpected node {name!r}:\n{node}")
     for name, node in wanted.items():
-        if name not in found:
+        if name not in actual_nodes:
             raise AssertionError(f"Did not find expected node {name!r}:\n{node}")
-        if found[name] != node:
-            raise AssertionError(f"Node {name!r} does not match:\n{found[name]}\nexpected:\n{node}")
+        if actual_nodes[name] != node:
+            raise AssertionError(
+                f"Node {name!r} does not match:\n{actual_nodes[name]}\nexpected:\n{node}"
+            )
 
 
 def _nodes_of(graph: Any) -> dict[str, Any]:
@@ -186,11 +188,11 @@ def compute_gradient(
             unit = np.zeros(columns, y.dtype.as_numpy_dtype)
             unit[column] = 1
             if gradient is not None:
-                found = session.run(
+                column_values = session.run(
                     look_up("convert_to_tensor")(gradient),
                     {**feed, x: start, seed: unit.reshape(tuple(y_shape))},
                 )
-                exact[:, column] = np.asarray(found).reshape(-1)
+                exact[:, column] = np.asarray(column_values).reshape(-1)
         for row in range(rows):
             high, low = start.copy(), start.copy()
             high.reshape(-1)[row] += delta
@@ -219,8 +221,8 @@ def compute_gradient_error(
     ...     tf.test.compute_gradient_error(x, [2], x * x, [2]) < 1e-6
     True
     """
-    found = compute_gradient(
+    jacobians = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
-    pairs = found if isinstance(found, list) else [found]
+    pairs = jacobians if isinstance(jacobians, list) else [jacobians]
     return max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)

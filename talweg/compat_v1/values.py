@@ -111,9 +111,9 @@ def constant_value(
     """
     with dispatch.eagerly():
         given = (pylist, dtype, ragged_rank, inner_shape, None, as_dtype(row_splits_dtype))
-        found = look_up("ragged.constant")(*given)
-        flat = getattr(found, "flat_values", found).numpy()
-        splits = [part.numpy() for part in getattr(found, "nested_row_splits", ())]
+        ragged = look_up("ragged.constant")(*given)
+        flat = getattr(ragged, "flat_values", ragged).numpy()
+        splits = [part.numpy() for part in getattr(ragged, "nested_row_splits", ())]
     wide = {"int32": np.int64, "float32": np.float64}.get(flat.dtype.name)
     flat = flat if dtype is not None or wide is None else flat.astype(wide)
     for part in reversed(splits):

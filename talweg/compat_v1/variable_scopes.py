@@ -254,12 +254,12 @@ def pure_scope(
     else:
         name = f"{before.name}/{name_or_scope}" if before.name else name_or_scope
         outer = before
-    found = outer.derived(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
+    scope = outer.derived(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
     own.open(name)
     opened = dict(own.opened)
-    own.scope = found
+    own.scope = scope
     try:
-        yield found
+        yield scope
     finally:
         if again:
             own.opened = opened

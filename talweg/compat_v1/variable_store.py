@@ -119,8 +119,8 @@ class VariableStore:
                 f"variable '{name}': If initializer is a constant, do not specify shape.",
             )
         dtype, shape = as_dtype(dtype), as_shape(shape)
-        found = self.variables.get(name, self.partitioned.get(name))
-        if found is None and partitioner is not None and shape.rank != 0:
+        variable = self.variables.get(name, self.partitioned.get(name))
+        if variable is None and partitioner is not None and shape.rank != 0:
             options = {
                 "regularizer": regularizer,
                 "trainable": trainable,
@@ -131,8 +131,8 @@ class VariableStore:
                 "aggregation": aggregation,
             }
             return self._in_parts(name, shape, dtype, initializer, reuse, partitioner, options)
-        if found is not None:
-            return _checked(found, name, shape, dtype, reuse)
+        if variable is not None:
+            return _checked(variable, name, shape, dtype, reuse)
         if reuse is True:
             raise value_error(
                 "TW401",

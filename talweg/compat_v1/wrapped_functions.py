@@ -157,8 +157,8 @@ class WrappedFunction:
 def _eager_variables(graph: Graph) -> dict[Handle, Variable]:
     """Eager variables with the initial values of those of a graph."""
     names = ("variables", "local_variables", "trainable_variables")
-    found = [v for name in names for v in graph.get_collection(name)]
-    variables = list({id(v): v for v in found}.values())
+    collected = [v for name in names for v in graph.get_collection(name)]
+    variables = list({id(v): v for v in collected}.values())
     if not variables:
         return {}
     session = look_up("compat.v1.Session")(graph=graph)
@@ -194,7 +194,7 @@ def wrap_function(
     specs = list(signature or [])
     with graph.as_default():
         make = look_up("compat.v1.placeholder")
-        inputs = [_placeholder(make, spec, place) for place, spec in enumerate(specs)]
+        inputs = [_placeholder(make, spec, number) for number, spec in enumerate(specs)]
         outputs = fn(*inputs)
         outputs = structure.map_leaves(_as_symbol, outputs) if outputs is not None else []
     label = name or getattr(fn, "__name__", "wrapped_function")

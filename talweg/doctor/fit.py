@@ -91,13 +91,13 @@ class FitWatch:
         if bad and "not finite" in self.stop_on:
             self._stop(watch.report())
         elif self._seen % self.every == 0:
-            found = watch.report()
+            report = watch.report()
             hopeless = {"dead", "no gradient"}
-            rows = [row.verdict for row in found.rows]
+            rows = [row.verdict for row in report.rows]
             for verdict in self.stop_on - {"not finite"}:
                 enough = all if verdict in hopeless else any
                 if rows and enough(row == verdict for row in rows):
-                    self._stop(found)
+                    self._stop(report)
                     return
 
     def on_train_end(self, logs: dict | None = None) -> None:

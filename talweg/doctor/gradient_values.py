@@ -100,12 +100,12 @@ def _judged(one: Explanation, told: NumericsExplanation, row: SourceNorm | None)
     if told.verdict == "finite":
         return replace(one, verdict=f"the path is connected; {_size(row)}", norm=row and row.norm)
     kind = KINDS.get(told.verdict, told.verdict)
-    lines = [place for place in (told.place, told.other) if place is not None]
+    lines = [line for line in (told.place, told.other) if line is not None]
     notes = list(one.notes)
     if told.element:
         value = "" if told.result is None else f", gave {np.asarray(told.result)[()]:.6g}"
-        place = f"at element {list(told.element)}"
-        notes.append(f"made by {told.blamed}{value}" if told.blamed else f"{place}{value}")
+        where = f"at element {list(told.element)}"
+        notes.append(f"made by {told.blamed}{value}" if told.blamed else f"{where}{value}")
     notes += [f"operand {operand}" for operand in told.operands]
     if told.scope:
         notes.append(f"{told.operation} is in {told.scope}")

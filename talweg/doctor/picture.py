@@ -62,15 +62,13 @@ def drawn(boxes: list[PictureBox], title: str = "") -> str:
     heads = wrapped(title, int((width - 2 * margin) / 8.4)) if title else []
     top = margin + 18.0 * len(heads) + (8 if heads else 0)
     parts, center = [], margin + inner / 2
-    for place, line in enumerate(heads):
-        parts.append(
-            _text(margin, margin + 12 + 18 * place, line, 13, "#24292f", "start", bold=True)
-        )
+    for row, line in enumerate(heads):
+        parts.append(_text(margin, margin + 12 + 18 * row, line, 13, "#24292f", "start", bold=True))
     y, broken = top, False
-    for place, box in enumerate(boxes):
+    for row, box in enumerate(boxes):
         height = 46.0 if box.detail else 30.0
-        if place:
-            previous = boxes[place - 1]
+        if row:
+            previous = boxes[row - 1]
             broken = broken or previous.role == "break"
             parts.append(_arrow(center, y - gap, y, broken, box.role == "break"))
             if previous.result:

@@ -238,7 +238,7 @@ class GradientWatch:
             Series(_name(own), tuple(v.shape.as_list() or ()))
             for own, v in zip(given, self.variables)
         ]
-        self._places = {id(v.handle): place for place, v in enumerate(self.variables)}
+        self._places = {id(v.handle): number for number, v in enumerate(self.variables)}
         self._calls = [0] * len(self.variables)
         self._contexts: list = []
 
@@ -275,10 +275,10 @@ class GradientWatch:
         """Have `note` called with gradients: now, or whenever the graph under construction runs."""
         rows, places, values, weights = [], [], [], []
         for gradient, variable in zip(gradients, variables):
-            place = self._places.get(id(variable.handle))
-            if place is None:
+            number = self._places.get(id(variable.handle))
+            if number is None:
                 continue
-            places.append(place)
+            places.append(number)
             rows.append(isinstance(gradient, IndexedSlices))
             values.append(gradient.values if rows[-1] else gradient)  # type: ignore[union-attr]
             weights.append(variable)

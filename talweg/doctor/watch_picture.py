@@ -85,8 +85,8 @@ def _panel(number: int, lines: list) -> str:
         f"fill='#78716c'>step {steps}</text><text x='{LEFT}' y='{bottom + 15}' "
         f"fill='#78716c'>1</text>"
     )
-    for place, values in lines:
-        parts += _curve(place, values, across, down, bottom, top)
+    for row, values in lines:
+        parts += _curve(row, values, across, down, bottom, top)
     return "".join(parts)
 
 
@@ -131,14 +131,14 @@ def _curve(
 def _legend(places: list[int], rows: tuple) -> str:
     x = WIDTH - RIGHT + 14
     parts = []
-    for line, place in enumerate(places):
-        y, row = TOP + 10 + 18 * line, rows[place]
+    for line, row_number in enumerate(places):
+        y, row = TOP + 10 + 18 * line, rows[row_number]
         name = row.name if len(row.name) <= 20 else "…" + row.name[-19:]
         mark = "" if row.verdict == "fine" else f": {row.verdict}"
         weight = "400" if row.verdict == "fine" else "700"
         parts.append(
             f"<line x1='{x}' x2='{x + 16}' y1='{y - 4}' y2='{y - 4}' "
-            f"stroke='{color_of(place)}' stroke-width='2.5'{dashes_of(place)}/>"
+            f"stroke='{color_of(row_number)}' stroke-width='2.5'{dashes_of(row_number)}/>"
             f"<text x='{x + 21}' y='{y}' fill='#1d2733' font-weight='{weight}'>"
             f"{html.escape(name + mark)}"
             "</text>"
@@ -152,12 +152,12 @@ def figure(series: list, rows: tuple, path: str) -> None:
 
     canvas = Figure(figsize=(9, 6))
     for number, axes in enumerate(canvas.subplots(2, 1)):
-        for place in drawn(series, rows):
+        for row in drawn(series, rows):
             axes.plot(
-                range(1, len(curves(series[place])[number]) + 1),
-                curves(series[place])[number],
-                color=color_of(place),
-                label=f"{rows[place].name}: {rows[place].verdict}",
+                range(1, len(curves(series[row])[number]) + 1),
+                curves(series[row])[number],
+                color=color_of(row),
+                label=f"{rows[row].name}: {rows[row].verdict}",
             )
         axes.set_yscale("log")
         axes.set_title(TITLES[number], loc="left")

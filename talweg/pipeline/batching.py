@@ -66,19 +66,19 @@ def _collected(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bo
 
     def step() -> tuple:
         nonlocal ended
-        found: list = []
+        elements: list = []
         count = next(sizes)
         try:
-            while not ended and len(found) < count:
-                found.append(pull())
+            while not ended and len(elements) < count:
+                elements.append(pull())
         except End:
             ended = True
-        if not found or (drops and len(found) < count):
+        if not elements or (drops and len(elements) < count):
             raise End
         return tuple(
             [
                 stacked(list(items), spec, number)
-                for number, (items, spec) in enumerate(zip(zip(*found), specs))
+                for number, (items, spec) in enumerate(zip(zip(*elements), specs))
             ]
         )
 
@@ -137,8 +137,8 @@ def _batches_of_rows(rows: Rows, count: int, drops: bool) -> Next:
         try:
             return tuple(take(numbers))
         except Exception:  # of one of the rows, which says more about it
-            found = [rows.one(number) for number in as_numbers(numbers).tolist()]
-        return tuple([stacked_arrays(list(items), n) for n, items in enumerate(zip(*found))])
+            elements = [rows.one(number) for number in as_numbers(numbers).tolist()]
+        return tuple([stacked_arrays(list(items), n) for n, items in enumerate(zip(*elements))])
 
     return step
 
@@ -195,15 +195,15 @@ class PaddedBatch(Stage):
 
         def step() -> tuple:
             nonlocal ended
-            found: list = []
+            elements: list = []
             try:
-                while not ended and len(found) < count:
-                    found.append(source())
+                while not ended and len(elements) < count:
+                    elements.append(source())
             except End:
                 ended = True
-            if not found or (self.drop_remainder and len(found) < count):
+            if not elements or (self.drop_remainder and len(elements) < count):
                 raise End
-            columns = zip(zip(*found), self.shapes, self.paddings)
+            columns = zip(zip(*elements), self.shapes, self.paddings)
             return tuple(
                 [
                     None if shape is None else padded(items, shape, value, fill)
@@ -230,7 +230,7 @@ def padded(items: tuple, shape: TensorShape, value: object, fill: int | None) ->
         for known, size in zip(wanted, largest)
     ]
     out = np.full((len(items), *target), value, items[0].dtype)
-    for place, item in enumerate(items):
+    for number, item in enumerate(items):
         if any([have > size for have, size in zip(item.shape, target)]):
             raise InvalidArgumentError(
                 None,
@@ -241,7 +241,7 @@ def padded(items: tuple, shape: TensorShape, value: object, fill: int | None) ->
                     f"{list(item.shape)} to {target}.",
                 ),
             )
-        out[(place, *[slice(size) for size in item.shape], ...)] = item  # ...: never as an object
+        out[(number, *[slice(size) for size in item.shape], ...)] = item  # ...: never as an object
     return out
 
 
@@ -258,10 +258,10 @@ def _padded_shapes(layout: ElementLayout, shapes: object) -> list:
         return [
             leaf.shape if isinstance(leaf, TensorSpec) else _only_none(leaf) for leaf in layout.flat
         ]
-    found = _shapes_like(layout.spec, shapes)
-    for leaf, shape in zip(layout.flat, found):
+    padded_shapes = _shapes_like(layout.spec, shapes)
+    for leaf, shape in zip(layout.flat, padded_shapes):
         _check_shape(leaf, shape)
-    return found
+    return padded_shapes
 
 
 def _only_none(leaf: object) -> None:
@@ -338,16 +338,16 @@ def _padding(leaf: object, value: object) -> Any:
             return b""
         return leaf.dtype.numpy_dtype.type(0)
     own = getattr(value, "dtype", None)
-    found = convert_to_tensor(value, None if own is not None else leaf.dtype)
-    if found.dtype is not leaf.dtype:
+    padding = convert_to_tensor(value, None if own is not None else leaf.dtype)
+    if padding.dtype is not leaf.dtype:
         raise type_error(
             "TW102",
             f"Mismatched type between padding value {value!r} and input dataset's "
-            f"component: {found.dtype.name} vs. {leaf.dtype.name}",
+            f"component: {padding.dtype.name} vs. {leaf.dtype.name}",
         )
-    if found.ndim:
+    if padding.ndim:
         raise value_error("TW203", f"padding_values must be scalars, got {value!r}")
-    return found._array[()]
+    return padding._array[()]
 
 
 class Unbatch(Stage):
@@ -378,11 +378,11 @@ class Unbatch(Stage):
         """Row after row."""
         source = self.inputs[0].start(run)
         pickers: list = []
-        place, count = 0, 0
+        row, count = 0, 0
 
         def step() -> tuple:
-            nonlocal pickers, place, count
-            while place >= count:
+            nonlocal pickers, row, count
+            while row >= count:
                 flat = source()
                 sizes = {count_rows(item) for item in flat if item is not None}
                 if len(sizes) > 1:
@@ -395,8 +395,8 @@ class Unbatch(Stage):
                             f"component, got {sorted(sizes)}",
                         ),
                     )
-                pickers, place, count = [row_of(item) for item in flat], 0, sizes.pop()
-            place += 1
-            return tuple([pick(place - 1) for pick in pickers])
+                pickers, row, count = [row_of(item) for item in flat], 0, sizes.pop()
+            row += 1
+            return tuple([pick(row - 1) for pick in pickers])
 
         return step

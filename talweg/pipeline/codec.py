@@ -52,20 +52,20 @@ def decoded(layout: ElementLayout, data: bytes) -> tuple:
     """An element from bytes; DataLossError for what is none."""
     try:
         (size,) = _LENGTH.unpack_from(data)
-        place = _LENGTH.size + size
+        offset = _LENGTH.size + size
         arrays = []
-        for name, shape, sizes in json.loads(data[_LENGTH.size : place]):
+        for name, shape, sizes in json.loads(data[_LENGTH.size : offset]):
             if name == "string":
                 array = np.empty(len(sizes), object)
                 for number, length in enumerate(sizes):
-                    if length < 0 or place + length > len(data):
-                        raise ValueError(f"a string of {length} bytes at {place} of {len(data)}")
-                    array[number] = data[place : place + length]
-                    place += length
+                    if length < 0 or offset + length > len(data):
+                        raise ValueError(f"a string of {length} bytes at {offset} of {len(data)}")
+                    array[number] = data[offset : offset + length]
+                    offset += length
             else:
                 dtype = as_dtype(name).numpy_dtype
-                array = np.frombuffer(data, dtype, sizes // dtype.itemsize, place)
-                place += sizes
+                array = np.frombuffer(data, dtype, sizes // dtype.itemsize, offset)
+                offset += sizes
             arrays.append(array.reshape(shape))
         if layout.plain and not all(map(_fits, layout.flat, arrays)):
             raise ValueError(f"its parts are not those of {layout.spec!r}")

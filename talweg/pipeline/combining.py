@@ -149,8 +149,8 @@ class Combining:
         pairs = Batch(numbers, 2, False)
 
         def choice(logits: object, seed_pair: object) -> Any:
-            found = exported("random.stateless_categorical")(logits, 1, seed_pair, dtype=int64)
-            return exported("squeeze")(found, [0, 1])
+            classes = exported("random.stateless_categorical")(logits, 1, seed_pair, dtype=int64)
+            return exported("squeeze")(classes, [0, 1])
 
         if hasattr(weights, "stage"):
             logits = Map(weights.stage, lambda p: (exported("math.log")(p)[None],))
@@ -182,16 +182,16 @@ def _weighted(datasets: Any, weights: object) -> tuple[list, Any]:
     datasets = list(datasets)
     if weights is None:
         return datasets, convert_to_tensor([[1.0] * len(datasets)])
-    found = convert_to_tensor(weights)
-    if found.dims != (len(datasets),):
+    probabilities = convert_to_tensor(weights)
+    if probabilities.dims != (len(datasets),):
         raise value_error(
             "TW204",
             "Invalid `weights`. The shape of `weights` should be compatible with "
-            f"`[len(datasets)]` but is {found.dims}.",
+            f"`[len(datasets)]` but is {probabilities.dims}.",
         )
-    values = found.numpy()
-    kept = [place for place, value in enumerate(values) if value > 0]
+    values = probabilities.numpy()
+    kept = [number for number, value in enumerate(values) if value > 0]
     if not kept:
         return datasets[:1], None
     logarithm = hooks.exported("math.log")
-    return [datasets[place] for place in kept], logarithm(convert_to_tensor(values[kept]))[None]
+    return [datasets[number] for number in kept], logarithm(convert_to_tensor(values[kept]))[None]

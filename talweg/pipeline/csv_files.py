@@ -35,9 +35,9 @@ class CsvField:
         if named is not None:
             self.dtype, self.default = named, None
         else:
-            found = convert_to_tensor(default)
-            array = np.asarray(found._array)
-            self.dtype = found.dtype
+            tensor = convert_to_tensor(default)
+            array = np.asarray(tensor._array)
+            self.dtype = tensor.dtype
             if array.ndim > 1 or array.size > 1:
                 raise invalid(
                     "TW203", f"record_defaults: {default!r}", "a scalar, or a vector of at most one"

@@ -257,8 +257,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     @property
     def _variant_tensor(self) -> Any:
         """The tensor that stands for it; in a graph an operation, if it uses tensors of that."""
-        found = unknowns(self.stage)
-        if not found and not (in_graph() and made_anew(self.stage)):
+        free = unknowns(self.stage)
+        if not free and not (in_graph() and made_anew(self.stage)):
             if self._tensor is None:
                 self._tensor = EagerTensor(Variant(bound_of(self.stage)))
             return self._tensor
@@ -266,12 +266,12 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return self.stage.tensor
         if self._tensor is not None and _is_seen(self._tensor):
             return self._tensor
-        ids, stage = [id(leaf) for leaf in found], self.stage
+        ids, stage = [id(leaf) for leaf in free], self.stage
 
         def make(*arrays: object) -> tuple:
             return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
 
-        operands = [read_leaf(leaf) for leaf in found]
+        operands = [read_leaf(leaf) for leaf in free]
         name = stage.name.lstrip("_")
         (self._tensor,) = applied(name, [Aval((), variant)], make, *operands)
         return self._tensor

@@ -246,8 +246,8 @@ class ElementLayout:
                 items.append(None)
             elif hasattr(spec, "part_specs"):
                 count = len(part_specs(spec))
-                found = composite(spec, [wrap(next(remaining)) for _ in range(count)])
-                items.append(content_of(found))
+                whole = composite(spec, [wrap(next(remaining)) for _ in range(count)])
+                items.append(content_of(whole))
             else:
                 array = next(remaining)
                 items.append(array.value if type(array) is Variant else array)

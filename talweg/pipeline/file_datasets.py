@@ -37,18 +37,18 @@ def paths_stage(filenames: object) -> Stage:
         filenames = [
             part.__fspath__() if hasattr(part, "__fspath__") else part for part in filenames
         ]
-    found = element.as_leaf(filenames if len(_as_list(filenames)) else _nothing())
-    if found.dtype is not string:
+    names = element.as_leaf(filenames if len(_as_list(filenames)) else _nothing())
+    if names.dtype is not string:
         raise type_error(
             "TW102",
             f"The `filenames` argument must contain `tf.string` elements. Got "
-            f"`{found.dtype!r}` elements.",
+            f"`{names.dtype!r}` elements.",
         )
-    if type(found) is not Symbol and not found.ndim:
-        found = element.wrap(found._array.reshape(1))
-    elif type(found) is Symbol:
-        found = hooks.exported("reshape")(found, [-1])
-    return TensorSlices(found)
+    if type(names) is not Symbol and not names.ndim:
+        names = element.wrap(names._array.reshape(1))
+    elif type(names) is Symbol:
+        names = hooks.exported("reshape")(names, [-1])
+    return TensorSlices(names)
 
 
 def _as_list(filenames: object) -> Any:

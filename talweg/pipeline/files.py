@@ -100,8 +100,8 @@ def fixed_records(size: int, header: int, footer: int) -> Reader:
                     f"of the record length ({size} bytes).",
                 ),
             )
-        for place in range(header, header + inside, size):
-            yield data[place : place + size]
+        for offset in range(header, header + inside, size):
+            yield data[offset : offset + size]
 
     return read
 

@@ -165,11 +165,11 @@ def _executing(program: Program, state: object) -> Callable[..., list]:
             return execute(program, arrays, state)
         calls += 1
         start = time.perf_counter()
-        found = interpret.run(program, arrays, state)
+        result = interpret.run(program, arrays, state)
         seconds += time.perf_counter() - start
         if calls == TRIALS and seconds > TRIALS * LONG:
             execute = executor.run
-        return found
+        return result
 
     return run
 

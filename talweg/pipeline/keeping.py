@@ -59,10 +59,10 @@ class Keeping:
 
         In random order unless shuffle=False.  InvalidArgumentError if there is none.
         """
-        found = files.matching(paths_of(file_pattern))
-        stage: Stage = TensorSlices(np.array(found, object))
+        paths = files.matching(paths_of(file_pattern))
+        stage: Stage = TensorSlices(np.array(paths, object))
         if shuffle or shuffle is None:
-            stage = Shuffle(stage, max(1, len(found)), seeds_of(seed), True)
+            stage = Shuffle(stage, max(1, len(paths)), seeds_of(seed), True)
         return cls.of(stage)
 
     def save(
@@ -101,11 +101,11 @@ class Keeping:
         nothing was saved there.
         """
         path = path_of(path)
-        found = saved.about(path)
-        layout = saved.load_layout(found, element_spec)
+        description = saved.about(path)
+        layout = saved.load_layout(description, element_spec)
         if reader_func is None:
-            return cls.of(saved.Saved(path, found, layout, found["shards"]))
-        parts = [saved.Saved(path, found, layout, [shard]) for shard in found["shards"]]
+            return cls.of(saved.Saved(path, description, layout, description["shards"]))
+        parts = [saved.Saved(path, description, layout, [shard]) for shard in description["shards"]]
         return reader_func(cls.of(_Parts([cls.of(part) for part in parts])))
 
     def snapshot(

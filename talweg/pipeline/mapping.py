@@ -93,12 +93,12 @@ class Filter(Stage):
             parts: list = []
             missing = count
             while missing > 0:
-                found = order(max(missing, 64))
-                if not len(found):
+                numbers_of_rows = order(max(missing, 64))
+                if not len(numbers_of_rows):
                     break
-                numbers = as_numbers(found)
+                numbers = as_numbers(numbers_of_rows)
                 try:
-                    truths = many(take(found))[0]
+                    truths = many(take(numbers_of_rows))[0]
                 except Exception:  # raised by the row it belongs to
                     truths = np.array([bool(call(one(n))[0]) for n in numbers.tolist()])
                 parts.append(numbers[truths])
@@ -306,7 +306,7 @@ def _loosened(before: TensorSpec, after: object, what: str) -> Any:
             f"The element structure for the new state must match the initial state: "
             f"{what} expected {before!r}, got {after!r}",
         )
-    found = []
+    merged_leaves = []
     for first, second in zip(one, other):
         merged = first.most_specific_common_supertype([second])
         if merged is None:
@@ -315,8 +315,8 @@ def _loosened(before: TensorSpec, after: object, what: str) -> Any:
                 f"The element types for the new state must match the initial state. "
                 f"{what} expected {first!r}; got {second!r}.",
             )
-        found.append(merged)
-    return element.pack(before, found)
+        merged_leaves.append(merged)
+    return element.pack(before, merged_leaves)
 
 
 class Unique(Stage):

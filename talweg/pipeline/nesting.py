@@ -169,7 +169,7 @@ def interleaved(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
                     continue
                 open_places += 1
             try:
-                found = places[here]()
+                flat = places[here]()
             except End:
                 places[here] = None
                 open_places -= 1
@@ -178,7 +178,7 @@ def interleaved(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
             given += 1
             if given == block:
                 here, given = (here + 1) % cycle, 0
-            return found
+            return flat
         raise End
 
     return step
@@ -313,9 +313,9 @@ class GroupByWindow(Stage):
 
         def emit(which: int) -> None:
             nonlocal inner
-            found = bound_of(Listed(self.inputs[0].layout, groups.pop(which)))
+            elements = bound_of(Listed(self.inputs[0].layout, groups.pop(which)))
             sizes.pop(which)
-            (bound,) = reduce((np.int64(which),), (found,))
+            (bound,) = reduce((np.int64(which),), (elements,))
             inner = bound.start(run)
 
         def step() -> tuple:

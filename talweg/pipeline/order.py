@@ -71,9 +71,9 @@ class Take(PassOn):
             nonlocal left
             if not left:
                 return NOTHING
-            found = order(min(count, left))
-            left = left - len(found) if len(found) else 0
-            return found
+            chunk = order(min(count, left))
+            left = left - len(chunk) if len(chunk) else 0
+            return chunk
 
         return rows.ordered(first)
 
@@ -131,8 +131,8 @@ class Skip(PassOn):
         def last(count: int) -> Any:
             nonlocal left
             while left:
-                found = order(min(left, 1 << 16))
-                left = left - len(found) if len(found) else 0
+                chunk = order(min(left, 1 << 16))
+                left = left - len(chunk) if len(chunk) else 0
             return order(count)
 
         return rows.ordered(last)
@@ -195,11 +195,11 @@ class Shard(PassOn):
         def every(count: int) -> Any:
             nonlocal wait
             while True:
-                found = as_numbers(order(count * parts))
-                if not len(found):
+                chunk = as_numbers(order(count * parts))
+                if not len(chunk):
                     return NOTHING
-                kept = found[wait::parts]
-                wait = (wait - len(found)) % parts
+                kept = chunk[wait::parts]
+                wait = (wait - len(chunk)) % parts
                 if len(kept):
                     return kept
 
@@ -219,9 +219,9 @@ class Shard(PassOn):
             while others:
                 step()
                 others -= 1
-            found = step()
+            flat = step()
             others = parts - 1
-            return found
+            return flat
 
         return every
 
@@ -272,10 +272,10 @@ class Repeat(PassOn):
         def again(count: int) -> Any:
             nonlocal left, order, found_any, once_more
             while True:
-                found = order(count)
-                if len(found):
+                chunk = order(count)
+                if len(chunk):
                     found_any = True
-                    return found
+                    return chunk
                 if left == 1 or not found_any:
                     if once_more:
                         once_more = begun() is None
@@ -300,7 +300,7 @@ class Repeat(PassOn):
             nonlocal step, left, found_any, once_more
             while True:
                 try:
-                    found = step()
+                    flat = step()
                 except End:
                     if left == 1 or (not found_any and left < 0):
                         if once_more:
@@ -311,7 +311,7 @@ class Repeat(PassOn):
                     step = source.start(run)
                     continue
                 found_any = True
-                return found
+                return flat
 
         return again
 
@@ -407,10 +407,10 @@ class Shuffle(PassOn):
                 nonlocal waiting
                 for number in waiting:
                     return number
-                found = as_numbers(order(4096))
-                if not len(found):
+                chunk = as_numbers(order(4096))
+                if not len(chunk):
                     raise End
-                waiting = iter(found.tolist())
+                waiting = iter(chunk.tolist())
                 return next(waiting)
 
             return pull
@@ -420,13 +420,13 @@ class Shuffle(PassOn):
             step = shuffled(numbers, run.number(self.buffer_size), self._draws(run))
 
         def shuffled_order(count: int) -> np.ndarray:
-            found = []
+            drawn = []
             try:
                 for _ in range(count):
-                    found.append(step())
+                    drawn.append(step())
             except End:
                 pass
-            return np.array(found, np.int64)
+            return np.array(drawn, np.int64)
 
         return rows.ordered(shuffled_order, begin)
 
@@ -469,12 +469,12 @@ def shuffled(
         if start == end:
             raise End
         ring = len(buffer)
-        place = (start + next(numbers) % (end - start)) % ring
+        slot = (start + next(numbers) % (end - start)) % ring
         first = start % ring
-        found = buffer[place]
-        buffer[place] = buffer[first]
+        flat = buffer[slot]
+        buffer[slot] = buffer[first]
         buffer[first] = None
         start += 1
-        return found
+        return flat
 
     return step

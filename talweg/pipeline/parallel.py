@@ -69,7 +69,7 @@ class Channel:
             )
         while True:
             try:
-                found = results.popleft()
+                result = results.popleft()
                 break
             except IndexError:
                 with self.changed:
@@ -79,7 +79,7 @@ class Channel:
                     self.waiting -= 1
         if self.waiting and len(results) <= self.size // 2:
             self._tell()
-        return found
+        return result
 
     def _tell(self) -> None:
         if self.waiting:

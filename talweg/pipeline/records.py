@@ -139,24 +139,24 @@ def record_of(data: bytes) -> bytes:
 def records_in(path: str, compression: str = "") -> Iterator[bytes]:
     """The records of a file; DataLossError where it is damaged or cut off."""
     with RecordReader(path, compression) as file:
-        place = 0
+        offset = 0
         while True:
             head = file.read(HEAD.size)
             if not head:
                 return
             if len(head) < HEAD.size:
-                raise damaged(f"truncated record at {place}", path)
+                raise damaged(f"truncated record at {offset}", path)
             length, check = HEAD.unpack(head)
             if masked(crc32c(head[:8])) != check:
-                raise damaged(f"corrupted record at {place}", path)
+                raise damaged(f"corrupted record at {offset}", path)
             data = file.read(length + TAIL.size)
             if len(data) < length + TAIL.size:
-                raise damaged(f"truncated record at {place}", path)
+                raise damaged(f"truncated record at {offset}", path)
             record = data[:length]
             if masked(crc32c(record)) != TAIL.unpack(data[length:])[0]:
-                raise damaged(f"corrupted record at {place + HEAD.size}", path)
+                raise damaged(f"corrupted record at {offset + HEAD.size}", path)
             yield record
-            place += HEAD.size + length + TAIL.size
+            offset += HEAD.size + length + TAIL.size
 
 
 def damaged(what: str, path: str) -> Exception:

@@ -101,12 +101,12 @@ def listed(elements: object) -> Listed:
     spec = element.specs_of(values[0])
     for value in values[1:]:
         spec = merged(spec, element.specs_of(value), "from_list: elements of specs")
-    found = Listed(
+    listed_stage = Listed(
         ElementLayout(spec),
         [tuple([element.content_of(leaf) for leaf in element.flatten(v)]) for v in values],
     )
-    found.name = "_ListDataset"
-    return found
+    listed_stage.name = "_ListDataset"
+    return listed_stage
 
 
 class SparseBatch(Stage):
@@ -143,15 +143,15 @@ class SparseBatch(Stage):
 
         def step() -> tuple:
             nonlocal ended
-            found: list = []
+            rows: list = []
             try:
-                while not ended and len(found) < count:
-                    found.append(np.asarray(source()[0]))
+                while not ended and len(rows) < count:
+                    rows.append(np.asarray(source()[0]))
             except End:
                 ended = True
-            if not found:
+            if not rows:
                 raise End
-            return (self._together(found),)
+            return (self._together(rows),)
 
         return step
 
@@ -257,7 +257,7 @@ class PadTo(Stage):
 
     def start(self, run: IterationRun) -> Next:
         """Fill up at the end."""
-        source, given, ended, place = self.inputs[0].start(run), 0, False, self.place
+        source, given, ended, flag_at = self.inputs[0].start(run), 0, False, self.place
         specs = self.inputs[0].layout.flat
         zeros = [_zeros(spec) for spec in specs]
 
@@ -273,7 +273,7 @@ class PadTo(Stage):
                 raise End
             given += 1
             filled = zeros if flat is None else list(flat)
-            return (*filled[:place], np.bool_(flat is not None), *filled[place:])
+            return (*filled[:flag_at], np.bool_(flat is not None), *filled[flag_at:])
 
         return step
 

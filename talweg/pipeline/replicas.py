@@ -72,18 +72,18 @@ class Consecutive(Stage):
 
         def step() -> tuple:
             nonlocal ended
-            found: list = []
+            elements: list = []
             try:
-                while not ended and len(found) < count:
-                    found.append(source())
+                while not ended and len(elements) < count:
+                    elements.append(source())
             except End:
                 ended = True
-            if not found or (len(found) < count and not self.may_be_empty):
+            if not elements or (len(elements) < count and not self.may_be_empty):
                 raise End
-            while len(found) < count:
-                empty = [_part(item, spec, 0, 0) for item, spec in zip(found[0], specs)]
-                found.append(tuple(empty))
-            return tuple(zip(*found))
+            while len(elements) < count:
+                empty = [_part(item, spec, 0, 0) for item, spec in zip(elements[0], specs)]
+                elements.append(tuple(empty))
+            return tuple(zip(*elements))
 
         return step
 

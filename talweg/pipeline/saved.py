@@ -215,9 +215,9 @@ def save(
                 break
             which = 0 if choose is None else int(choose(flat)[0])
             if which not in shards:
-                place = folder / SHARD.format(which)
-                files.make_folder(str(place))
-                shards[which] = RecordFile(str(place / "00000000.snapshot"), compression)
+                shard_folder = folder / SHARD.format(which)
+                files.make_folder(str(shard_folder))
+                shards[which] = RecordFile(str(shard_folder / "00000000.snapshot"), compression)
             shards[which].write(encoded(layout, flat))
             count += 1
         for file in shards.values():
@@ -253,21 +253,21 @@ def about(path: str) -> dict:
 def _checked(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
     """What a file in JSON says of elements; DataLossError unless each field is right."""
     try:
-        found = json.loads(file.read_bytes())
+        facts = json.loads(file.read_bytes())
     except OSError as error:
         raise from_system(error, str(file)) from None
     except (ValueError, RecursionError) as error:
         raise damaged(f"no JSON ({error})", str(file)) from None
-    if not isinstance(found, dict):
+    if not isinstance(facts, dict):
         raise damaged("no JSON object", str(file))
     for key, is_right in fields.items():
-        if not is_right(found.get(key)):
-            raise damaged(f"the field {key!r} is {reprlib.repr(found.get(key))}", str(file))
+        if not is_right(facts.get(key)):
+            raise damaged(f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file))
     try:
-        spec_from_json(found["spec"])
+        spec_from_json(facts["spec"])
     except Exception as error:  # whatever a spec makes of parts that are none
         raise damaged(f"the field 'spec' is none ({error})", str(file)) from None
-    return found
+    return facts
 
 
 def _is_number(value: object) -> bool:
@@ -309,12 +309,12 @@ class Saved(Stage):
             while steps:
                 here %= len(steps)
                 try:
-                    found = steps[here]()
+                    flat = steps[here]()
                 except End:
                     steps.pop(here)
                     continue
                 here += 1
-                return found
+                return flat
             raise End
 
         return step
@@ -361,9 +361,9 @@ class Snapshot(PassOn):
                 if not (Path(self.path) / ABOUT).exists():
                     source = _Within(self.inputs[0], run)
                     save(source, self.layout, self.path, self.compression, self.shard)
-                found = about(self.path)
-                layout = load_layout(found, self.layout.spec)
-                step = Saved(self.path, found, layout, found["shards"]).start(run)
+                description = about(self.path)
+                layout = load_layout(description, self.layout.spec)
+                step = Saved(self.path, description, layout, description["shards"]).start(run)
             return step()
 
         return first

@@ -81,11 +81,11 @@ class IteratorResource:
 
     def cursor(self, state: dict, values: tuple) -> Cursor:
         """Where the session is; FailedPreconditionError if it has not begun."""
-        found = state.get(self)
-        if found is None and self.stage is not None:
+        running = state.get(self)
+        if running is None and self.stage is not None:
             self.start(state, Bound(self.stage, dict(zip(self.unknown, values)), {}))
-            found = state[self]
-        if found is None:
+            running = state[self]
+        if running is None:
             raise FailedPreconditionError(
                 None,
                 None,
@@ -96,7 +96,7 @@ class IteratorResource:
                     "before getting the next element.",
                 ),
             )
-        return found
+        return running
 
 
 class Iterator(OwnedIterator):
@@ -267,8 +267,8 @@ def one_shot(dataset: Any) -> Any:
     """The iterator that begins by itself; ValueError if its dataset needs feeds or variables."""
     if not in_graph() or dispatch.context.base.building_function:
         return OwnedIterator(dataset)
-    found = unknowns(dataset.stage)
-    for leaf in found:
+    free = unknowns(dataset.stage)
+    for leaf in free:
         name = getattr(leaf, "name", "")
         if type(leaf) is not Symbol:
             raise value_error(
@@ -283,8 +283,8 @@ def one_shot(dataset: Any) -> Any:
                 hint="tf.compat.v1.data.make_initializable_iterator",
             )
     layout = dataset.stage.layout
-    made = Iterator(IteratorResource(layout, dataset.stage, found), layout)
-    made._leaves = found
+    made = Iterator(IteratorResource(layout, dataset.stage, free), layout)
+    made._leaves = free
     return made
 
 

@@ -128,7 +128,7 @@ def stacked_arrays(items: list, component: int) -> np.ndarray:
     if not shape and first.dtype != object:
         out[:] = items
         return out
-    for place, item in enumerate(items):
+    for number, item in enumerate(items):
         if item.shape != shape:
             raise InvalidArgumentError(
                 None,
@@ -136,12 +136,12 @@ def stacked_arrays(items: list, component: int) -> np.ndarray:
                 compose(
                     "TW204",
                     "Cannot batch tensors with different shapes in component "
-                    f"{component}. First element had shape {list(shape)} and element {place} had "
+                    f"{component}. First element had shape {list(shape)} and element {number} had "
                     f"shape {list(item.shape)}.",
                     hint="padded_batch, ragged_batch",
                 ),
             )
-        out[place] = item if item.ndim else item[()]
+        out[number] = item if item.ndim else item[()]
     return out
 
 

@@ -161,14 +161,14 @@ class TensorSlices(Stage):
         contents = self._contents(run)
         pickers = [row_of(item) for item in contents]
         size = self._length(contents)
-        place = -1
+        row = -1
 
         def step() -> tuple:
-            nonlocal place
-            place += 1
-            if place >= size:
+            nonlocal row
+            row += 1
+            if row >= size:
                 raise End
-            return tuple([pick(place) for pick in pickers])
+            return tuple([pick(row) for pick in pickers])
 
         return step
 

@@ -109,10 +109,10 @@ def start_rows(rows: Rows) -> Next:
         nonlocal numbers
         for number in numbers:
             return one(number)
-        found = order(CHUNK)
-        if not len(found):
+        chunk = order(CHUNK)
+        if not len(chunk):
             raise End
-        numbers = iter(found if type(found) is range else found.tolist())
+        numbers = iter(chunk if type(chunk) is range else chunk.tolist())
         return one(next(numbers))
 
     return step
@@ -135,18 +135,18 @@ def _start_computed(rows: Rows) -> Next:
                 return flat
             for number in numbers:
                 return one(number)
-            found = order(size)
-            if not len(found):
+            chunk = order(size)
+            if not len(chunk):
                 raise End
             try:
-                arrays = take(found)
+                arrays = take(chunk)
             except Exception:  # raised by the row it belongs to
-                numbers = iter(as_numbers(found).tolist())
+                numbers = iter(as_numbers(chunk).tolist())
                 continue
             ready = zip(*[items_of(array) for array in arrays])
             if size < CHUNK:
                 used = sum([array.nbytes for array in arrays])
-                size = min(CHUNK, max(1, LARGE * len(found) // max(1, used)), 2 * size)
+                size = min(CHUNK, max(1, LARGE * len(chunk) // max(1, used)), 2 * size)
 
     return step
 

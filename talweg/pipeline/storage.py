@@ -57,29 +57,29 @@ class Cache(PassOn):
         """From memory if everything is there."""
         memory: dict = run.keep(self, dict)
         source: Any = None
-        found: list = []
-        place = 0
+        elements: list = []
+        position = 0
 
         def step() -> tuple:
-            nonlocal source, found, place
+            nonlocal source, elements, position
             if source is None:
                 if "elements" in memory:
-                    found = memory["elements"]
+                    elements = memory["elements"]
                     source = _nothing
                 else:
                     source = self.inputs[0].start(run)
             if source is _nothing:
-                if place >= len(found):
+                if position >= len(elements):
                     raise End
-                place += 1
-                return found[place - 1]
+                position += 1
+                return elements[position - 1]
             try:
                 flat = source()
             except End:
-                memory.setdefault("elements", found)
-                source, place = _nothing, len(found)
+                memory.setdefault("elements", elements)
+                source, position = _nothing, len(elements)
                 raise
-            found.append(flat)
+            elements.append(flat)
             return flat
 
         return step

@@ -105,7 +105,7 @@ class Vectorized:
         operands = node.operands
         flags = [self.stacked[operand] for operand in operands]
         inputs = [self.slots[operand] for operand in operands]
-        place = self._place(node, any(flags))
+        slot = self._place(node, any(flags))
         self.start.append(None)
         if prim.batch != ELEMENTWISE:
             kernel = partial(_ruled, prim, tuple(flags), node.params)
@@ -113,7 +113,7 @@ class Vectorized:
             kernel = partial(prim.numpy, **node.params)
         else:
             kernel = _elementwise(node, flags)
-        self.steps.append((kernel, inputs, place))
+        self.steps.append((kernel, inputs, slot))
 
     def __call__(self, arrays: list) -> list:
         """The results for stacks of rows."""

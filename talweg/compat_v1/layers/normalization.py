@@ -142,23 +142,23 @@ class BatchNormalization(Layer):
         wide = inputs.dtype if self.dtype not in (float16, bfloat16) else float32
         if known is not False:
             over = [n for n in range(rank) if n not in self.axes]
-            found = moments(cast(inputs, wide), over, keepdims=len(self.axes) > 1)
-            kept = found[0], self._kept_variance(inputs, found[1], over)
+            statistics = moments(cast(inputs, wide), over, keepdims=len(self.axes) > 1)
+            kept = statistics[0], self._kept_variance(inputs, statistics[1], over)
             active = None if known else convert_to_tensor(training)
             self._keep(kept, active)
             if active is None:
-                mean, variance = found
+                mean, variance = statistics
             else:
-                mean = select(active, found[0], mean)
-                variance = select(active, found[1], variance)
+                mean = select(active, statistics[0], mean)
+                variance = select(active, statistics[1], variance)
         parts = [mean, variance, self.beta, self.gamma]
         if len(self.axes) == 1 and self.axes[0] != rank - 1:
             sizes = [1] * rank
             sizes[self.axes[0]] = -1
             parts = [None if part is None else reshape(part, sizes) for part in parts]
         mean, variance, beta, gamma = parts
-        found = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
-        return cast(found, inputs.dtype)
+        normalized = normalize(cast(inputs, wide), mean, variance, beta, gamma, self.epsilon)
+        return cast(normalized, inputs.dtype)
 
     def _kept_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
         """What the moving variance is made of: n / (n - 1) times the variance, for images."""

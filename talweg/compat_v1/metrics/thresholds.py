@@ -42,14 +42,14 @@ def _counts(
         guessed = reshape(look_up("cast")(predictions, float32), [1, -1]) > rows
     no = look_up("logical_not")
     both = look_up("logical_and")
-    found = {
+    counters = {
         "tp": both(actual, guessed),
         "fn": both(actual, no(guessed)),
         "tn": both(no(actual), no(guessed)),
         "fp": both(no(actual), guessed),
     }
     for kind in kinds.split():
-        change = look_up("reduce_sum")(look_up("cast")(found[kind], float32) * w, 1)
+        change = look_up("reduce_sum")(look_up("cast")(counters[kind], float32) * w, 1)
         metric.add(change[0] if thresholds is None else change, kind)
 
 
@@ -346,8 +346,8 @@ def sensitivity_at_specificity(
     """(the recall at the threshold of a specificity, the update)."""
 
     def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
-        place = _nearest(ratio(tn, tn + fp), specificity)
-        return look_up("gather")(tp / (tp + fn + EPSILON), place)
+        nearest = _nearest(ratio(tn, tn + fp), specificity)
+        return look_up("gather")(tp / (tp + fn + EPSILON), nearest)
 
     given = labels, predictions, weights, metrics_collections, updates_collections
     rows = _thresholds(num_thresholds)
@@ -370,8 +370,8 @@ def specificity_at_sensitivity(
     def compute(tp: Any, fn: Callable[..., Any], tn: Any, fp: Any) -> Any:
         apart = look_up("abs")(tp / (tp + fn + EPSILON) - sensitivity)
         best = look_up("equal")(apart, look_up("reduce_min")(apart))
-        place = look_up("argmax")(look_up("cumsum")(look_up("cast")(best, float32)), 0)
-        return look_up("gather")(tn / (tn + fp + EPSILON), place)
+        index = look_up("argmax")(look_up("cumsum")(look_up("cast")(best, float32)), 0)
+        return look_up("gather")(tn / (tn + fp + EPSILON), index)
 
     given = labels, predictions, weights, metrics_collections, updates_collections
     rows = _thresholds(num_thresholds)

@@ -30,15 +30,15 @@ def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
     if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
         labels = look_up("expand_dims")(labels, -1)
     equal = look_up("equal")(places[..., :, None], labels[..., None, :])
-    found = look_up("reduce_any")(equal, -1)
+    hits = look_up("reduce_any")(equal, -1)
     there = labels >= 0
-    guessed = look_up("ones_like")(found)
+    guessed = look_up("ones_like")(hits)
     if class_id is not None:
         own = look_up("equal")(places, class_id)
-        found, guessed = look_up("logical_and")(found, own), own
+        hits, guessed = look_up("logical_and")(hits, own), own
         there = look_up("equal")(labels, class_id)
     cast = look_up("cast")
-    sums = [look_up("reduce_sum")(cast(x, float64), -1) for x in (found, guessed, there)]
+    sums = [look_up("reduce_sum")(cast(x, float64), -1) for x in (hits, guessed, there)]
     return tuple(sums)
 
 
@@ -155,10 +155,10 @@ def average_precision_at_k(
     relevant = cast(look_up("reduce_any")(equal, -1), float64)
     precision = look_up("cumsum")(relevant, -1) / (look_up("range")(k, dtype=float64) + 1.0)
     count = look_up("reduce_sum")(cast(labels >= 0, float64), -1)
-    found = ratio(
+    precisions = ratio(
         look_up("reduce_sum")(precision * relevant, -1), look_up("minimum")(count, float(k))
     )
-    w = look_up("ones_like")(found) * (1.0 if weights is None else cast(weights, float64))
-    metric.add(total(found * w), "total", float64)
+    w = look_up("ones_like")(precisions) * (1.0 if weights is None else cast(weights, float64))
+    metric.add(total(precisions * w), "total", float64)
     metric.add(total(w), "max", float64)
     return metric.give(ratio)

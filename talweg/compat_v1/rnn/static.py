@@ -115,7 +115,7 @@ def static_rnn(
         raise type_error("TW104", f"static_rnn: inputs must be a sequence, got {inputs!r}")
     if not inputs:
         raise value_error("TW401", "static_rnn: inputs must not be empty")
-    with variable_scope(scope or "rnn") as found:
+    with variable_scope(scope or "rnn") as inner_scope:
         inputs = as_tensors(inputs)
         batch_size = structure.flatten(inputs)[0].dims[0]
         state = first_state(cell, initial_state, batch_size, dtype)
@@ -123,7 +123,7 @@ def static_rnn(
         outputs = []
         for time, step in enumerate(inputs):
             if time:
-                found.reuse_variables()
+                inner_scope.reuse_variables()
             output, state = stepped(cell, time, step, state, lengths, batch_size)
             outputs.append(output)
     return outputs, state

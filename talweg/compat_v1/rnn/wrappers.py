@@ -223,8 +223,10 @@ class DropoutWrapper(Wrapper):
             sizes["input"] = input_size
         for kind, size in sizes.items():
             self._noise[kind] = [
-                uniform([1, *as_shape(one).as_list()], dtype=dtype, seed=self._seed_of(kind, place))
-                for place, one in enumerate(structure.flatten(size))
+                uniform(
+                    [1, *as_shape(one).as_list()], dtype=dtype, seed=self._seed_of(kind, number)
+                )
+                for number, one in enumerate(structure.flatten(size))
             ]
 
     def _drops(self, kind: str) -> bool:

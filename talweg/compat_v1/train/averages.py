@@ -87,9 +87,9 @@ class ExponentialMovingAverage:
 
     def _average_of(self, value: TensorLike) -> Any:
         """The variable with the average of a variable or tensor, made if there is none."""
-        found = self._averages.get(id(value))
-        if found is not None:
-            return found[1]
+        entry = self._averages.get(id(value))
+        if entry is not None:
+            return entry[1]
         if isinstance(value, Variable):
             symbolic = isinstance(value, GraphVariable)
             start = value.initialized_value if symbolic else value.value
@@ -151,10 +151,10 @@ class ExponentialMovingAverage:
             ]
         else:
             averaged = list(moving_avg_variables)
-        found = {self.average_name(variable): variable for variable in averaged}
+        averages = {self.average_name(variable): variable for variable in averaged}
         names = {variable.name for variable in averaged}
         for variable in look_up("compat.v1.global_variables")():
             own = name_of(variable)
-            if variable.name not in names and own not in found:
-                found[own] = variable
-        return found
+            if variable.name not in names and own not in averages:
+                averages[own] = variable
+        return averages

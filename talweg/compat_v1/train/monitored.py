@@ -243,13 +243,13 @@ class MonitoredSession:
         if self._hooks:
             options = merged_options([options, *[args.options for args in asked.values()]])
             metadata = RunMetadata() if run_metadata is None else run_metadata
-        found = self._session.run(wanted, feeds or None, options, metadata)
+        outputs = self._session.run(wanted, feeds or None, options, metadata)
         for number, hook in enumerate(self._hooks):
-            values = SessionRunValues(found.get(str(number)), options, metadata)
+            values = SessionRunValues(outputs.get(str(number)), options, metadata)
             hook.after_run(context, values)
         if context.stop_requested:
             self._coordinator.request_stop()
-        return found["caller"]
+        return outputs["caller"]
 
     def _asked(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
         """What each hook wants, and all feeds; RuntimeError if two feed the same tensor."""

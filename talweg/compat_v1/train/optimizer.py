@@ -138,8 +138,8 @@ class Optimizer:
             variables = structure.flatten(var_list)
         if not variables:
             raise value_error("TW207", "No variables to optimize.")
-        found = autodiff.gradients(loss, variables, grad_ys=grad_loss)
-        pairs = list(zip(found, variables))
+        gradients = autodiff.gradients(loss, variables, grad_ys=grad_loss)
+        pairs = list(zip(gradients, variables))
         self._assert_valid_dtypes(
             [variable for gradient, variable in pairs if gradient is not None]
         )

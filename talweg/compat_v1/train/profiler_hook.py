@@ -75,14 +75,14 @@ class ProfilerHook(SessionRunHook):
             {
                 "ph": "X",
                 "cat": "Op",
-                "pid": place,
+                "pid": device_number,
                 "tid": 0,
                 "name": node.timeline_label,
                 "args": {"name": node.node_name},
                 "ts": node.all_start_micros,
                 "dur": node.all_end_rel_micros,
             }
-            for place, device in enumerate(metadata.step_stats.dev_stats)
+            for device_number, device in enumerate(metadata.step_stats.dev_stats)
             for node in device.node_stats
         ]
         self._folder.mkdir(parents=True, exist_ok=True)

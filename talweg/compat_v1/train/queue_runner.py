@@ -107,19 +107,19 @@ class QueueRunner:
         with self._lock:
             self._exceptions = []
             self._running[sess] = len(self._enqueue_ops)
-        found = [
+        threads = [
             threading.Thread(target=self._run, args=(sess, op, coord), name=f"QueueRunner-{n}")
             for n, op in enumerate(self._enqueue_ops)
         ]
         if coord is not None:
-            found.append(threading.Thread(target=self._cancel, args=(sess, coord)))
-        for thread in found:
+            threads.append(threading.Thread(target=self._cancel, args=(sess, coord)))
+        for thread in threads:
             if coord is not None:
                 coord.register_thread(thread)
             thread.daemon = daemon
             if start:
                 thread.start()
-        return found
+        return threads
 
 
 @export("compat.v1.train.add_queue_runner", "compat.v1.train.queue_runner.add_queue_runner")
@@ -159,7 +159,7 @@ def start_queue_runners(
             "sess.as_default()` or pass an explicit session to tf.start_queue_runners(sess=sess)",
         )
     graph = getattr(session, "graph", None) or dispatch.context.base
-    found = []
+    threads = []
     for runner in graph.get_collection(collection):
-        found += runner.create_threads(session, coord, daemon, start)
-    return found
+        threads += runner.create_threads(session, coord, daemon, start)
+    return threads

@@ -247,11 +247,11 @@ class Saver:
         if not checkpoint_exists(path):
             raise value_error("TW507", f"The passed save_path is not a valid checkpoint: {path}")
         bundle = Bundle(path)
-        found = [
+        values_read = [
             (variable, self._fitting(bundle, name, variable))
             for name, variable in self._all().items()
         ]
-        for variable, value in found:
+        for variable, value in values_read:
             _give(sess, variable, value)
 
     def _fitting(self, bundle: Bundle, name: str, variable: Any) -> np.ndarray:
@@ -273,7 +273,7 @@ def named_variables(wanted: Any) -> dict[str, Any]:
         pairs = list(wanted.items())
     else:
         pairs = [(_own_name(variable), variable) for variable in _put_together(wanted)]
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     for name, variable in pairs:
         if not isinstance(variable, (Variable, PartitionedVariable)):
             raise type_error(
@@ -281,25 +281,25 @@ def named_variables(wanted: Any) -> dict[str, Any]:
                 "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not "
                 f"a variable: {variable}",
             )
-        if name in found:
+        if name in named:
             raise value_error("TW507", f"At least two variables have the same name: {name}")
-        if any(variable is other for other in found.values()):
+        if any(variable is other for other in named.values()):
             raise value_error("TW507", f"The same saveable will be restored with two names: {name}")
-        found[name] = variable
-    return found
+        named[name] = variable
+    return named
 
 
 def _put_together(wanted: Any) -> list:
     """Variables, with those that are all parts of a whole as that whole."""
-    found: dict[Any, Any] = {}
+    wholes: dict[Any, Any] = {}
     for variable in wanted:
         info = getattr(variable, "_save_slice_info", None)
         if info is None:
-            found[id(variable)] = variable
+            wholes[id(variable)] = variable
         else:
-            found.setdefault(info.full_name, []).append(variable)
+            wholes.setdefault(info.full_name, []).append(variable)
     together: list = []
-    for name, parts in found.items():
+    for name, parts in wholes.items():
         whole = join_parts(name, parts) if isinstance(parts, list) else None
         if whole is not None:
             together.append(whole)

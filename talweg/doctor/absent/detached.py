@@ -25,7 +25,7 @@ def left(case: Case) -> Explanation | None:
         if key in level and key not in case.targets and entry not in HARMLESS
     ]
     for key, origin, entry in exits:
-        place = place_of(origin)
+        line = place_of(origin)
         purpose = "" if origin is None else ProgramText(origin[0]).purpose(line_of(origin))
         if purpose == "shown" or not _may_lead_on(case, origin):
             continue
@@ -39,7 +39,7 @@ def left(case: Case) -> Explanation | None:
                 remedies.CHOSEN,
                 path=path,
                 breaking=step,
-                lines=[place],
+                lines=[line],
             )
         how = EXITS.get(entry, f"by {entry}()")
         step = PathStep.of(_exit_name(entry), "", origin, "break")
@@ -50,7 +50,7 @@ def left(case: Case) -> Explanation | None:
             LEFT if entry != "numpy_function" else remedies.BY_NAME["host_call"],
             path=path,
             breaking=step,
-            lines=[place],
+            lines=[line],
         )
     return None
 
@@ -89,14 +89,15 @@ def left_by_a_session(case: Case) -> Explanation | None:
     program, names = case.program, case.words.target_names
     if not case.evidence.in_graph or program is None or not names or case.evidence.parts:
         return None
-    found = program.evaluated_on_the_way(names)
-    if found is None:
+    evaluation = program.evaluated_on_the_way(names)
+    if evaluation is None:
         return None
     return case.answer(
         "left through NumPy",
         "TW320",
-        f"{case.words.target} is computed from an array that a session gave at line {found.line}; "
+        f"{case.words.target} is computed from an array that a session gave at line "
+        f"{evaluation.line}; "
         "the graph does not know where an array comes from",
         "compute it from the tensors themselves, and run the result only",
-        lines=[program.place(found.line)],
+        lines=[program.place(evaluation.line)],
     )

@@ -172,9 +172,9 @@ class Explanation:
         rows.append(("", self.target, "", "", ""))
         widths = [max(len(row[column]) for row in rows) for column in (1, 2, 3)]
         lines = []
-        for mark, name, flow, value, place in rows:
+        for mark, name, flow, value, line in rows:
             size = f"  {flow:<{widths[1]}}" if widths[1] else ""
-            text = f"    {mark or ' '} {name:<{widths[0]}}{size}  {value:<{widths[2]}}  {place}"
+            text = f"    {mark or ' '} {name:<{widths[0]}}{size}  {value:<{widths[2]}}  {line}"
             lines.append((text + ("   <-- here" if mark == "X" else "")).rstrip())
         return lines
 
@@ -233,12 +233,12 @@ class Explanation:
             f'<div style="font-family:sans-serif;border-left:4px solid {color};padding:2px 12px">',
             f"<b>{html.escape(self._title())}</b>",
         ]
-        for place in self.lines[:4]:
-            text = html.escape(f"{place.position}, in {place.function}")
+        for line in self.lines[:4]:
+            text = html.escape(f"{line.position}, in {line.function}")
             parts.append(
                 f'<div style="color:#666">{text}</div>'
                 '<pre style="margin:0 0 6px 12px">'
-                f"{_marked(place, self.breaking)}</pre>"
+                f"{_marked(line, self.breaking)}</pre>"
             )
         if self.path or self.breaking:
             parts.append(self.svg(title=False))

@@ -152,9 +152,9 @@ class Walker:
 
     def _step(self, flow: Flow, number: int, operation: Operation, own: list[int]) -> None:
         prim, operands, keys, params, origin, results = operation
-        levels, found = self._transfer(operation, own, flow)
+        levels, breaks = self._transfer(operation, own, flow)
         first = next(key for key, reached in zip(operands, own) if reached == max(own))
-        for place, (key, reached) in enumerate(zip(keys, levels)):
+        for operand, (key, reached) in enumerate(zip(keys, levels)):
             if key in self._cuts and reached == SMOOTH:
                 flow.breaks.append(Break(number, operation, first, key, "stopped"))
                 reached = PLAIN
@@ -162,8 +162,8 @@ class Walker:
                 flow.level[key] = reached
                 if key not in flow.sources and key not in operands:
                     flow.parent[key] = number, self._feeder(operation, own, reached)
-            if reached == PLAIN and max(own) == SMOOTH and found.get(place) is not None:
-                kind, reason, whole, inside = found[place]
+            if reached == PLAIN and max(own) == SMOOTH and breaks.get(operand) is not None:
+                kind, reason, whole, inside = breaks[operand]
                 flow.breaks.append(
                     Break(number, operation, first, key, kind, reason, whole, inside)
                 )
@@ -206,16 +206,16 @@ class Walker:
             skipped = params.get("count", 0)
             through = [
                 level
-                for place, level in enumerate(own)
-                if place >= skipped and place - skipped not in none_at
+                for position, level in enumerate(own)
+                if position >= skipped and position - skipped not in none_at
             ]
             if max(through, default=0) < max(own) == SMOOTH:
                 inside = "custom", None, True, ()
                 return [PLAIN] * len(keys), dict.fromkeys(range(len(keys)), inside)
         names, refusals = prim.operands, prim.no_gradient
         through, reason = 0, None
-        for place, level in enumerate(own):
-            refusal = refusals.get(names[min(place, len(names) - 1)]) if refusals else None
+        for position, level in enumerate(own):
+            refusal = refusals.get(names[min(position, len(names) - 1)]) if refusals else None
             if refusal is None:
                 through = max(through, level)
             elif level == SMOOTH and reason is None:
@@ -223,15 +223,15 @@ class Walker:
         if through < SMOOTH:
             whole = len(refusals) >= len(names)
             kind = "stopped" if prim is arithmetic.stop_gradient else "rule"
-            found = None if reason is None else (kind, reason, whole, ())
-            return [PLAIN] * len(keys), dict.fromkeys(range(len(keys)), found)
+            why = None if reason is None else (kind, reason, whole, ())
+            return [PLAIN] * len(keys), dict.fromkeys(range(len(keys)), why)
         levels, found_at = [], {}
-        for place, result in enumerate(results):
+        for position, result in enumerate(results):
             if result.dtype.is_differentiable:
                 levels.append(SMOOTH)
             else:
                 levels.append(PLAIN)
-                found_at[place] = "dtype", result.dtype, True, ()
+                found_at[position] = "dtype", result.dtype, True, ()
         return levels, found_at
 
     # -- bodies
@@ -241,25 +241,25 @@ class Walker:
     ) -> tuple[list, dict]:
         """Through the bodies of a call or branch; a result has the best level of any body."""
         count = len(operation[2])
-        levels, found = [0] * count, {}
+        levels, breaks = [0] * count, {}
         ways = []
         for body in bodies:
             outputs, inner = self.through(body, own)
             flow.writes += inner.writes
             flow.partly += inner.partly
             ways.append([reached == SMOOTH for reached in outputs])
-            for place, reached in enumerate(outputs[:count]):
-                levels[place] = max(levels[place], reached)
+            for output, reached in enumerate(outputs[:count]):
+                levels[output] = max(levels[output], reached)
                 if reached == PLAIN:
-                    why = self._break_for(inner, key_of(body.outputs[place]))
+                    why = self._break_for(inner, key_of(body.outputs[output]))
                     if why is not None:
-                        before = found[place][3] if place in found else ()
-                        way_in = inner, why, key_of(body.outputs[place])
-                        found[place] = "inside", None, True, (*before, way_in)
+                        before = breaks[output][3] if output in breaks else ()
+                        way_in = inner, why, key_of(body.outputs[output])
+                        breaks[output] = "inside", None, True, (*before, way_in)
         if any(len(set(way)) > 1 for way in zip(*ways)):
             flow.partly.append(operation)
         levels[count - 1] = max(levels[count - 1], max(own, default=0) and SMOOTH)  # the history
-        return levels, {place: why for place, why in found.items() if levels[place] == PLAIN}
+        return levels, {output: why for output, why in breaks.items() if levels[output] == PLAIN}
 
     def _around(self, operation: Operation, own: list[int], flow: Flow) -> tuple[list, dict]:
         """Through a loop: what one turn reaches is where the next begins."""
@@ -272,21 +272,21 @@ class Walker:
             if grown == own[: len(grown)]:
                 break
             own[: len(grown)] = grown
-        levels, found = [*own[: count - 1], SMOOTH], {}
-        for place, reached in enumerate(levels[:-1]):
+        levels, breaks = [*own[: count - 1], SMOOTH], {}
+        for output, reached in enumerate(levels[:-1]):
             if reached == PLAIN and inner is not None:
-                why = self._break_for(inner, key_of(body.outputs[place]))
+                why = self._break_for(inner, key_of(body.outputs[output]))
                 if why is not None:
-                    found[place] = (
+                    breaks[output] = (
                         "inside",
                         None,
                         True,
-                        ((inner, why, key_of(body.outputs[place])),),
+                        ((inner, why, key_of(body.outputs[output])),),
                     )
         if inner is not None:
             flow.writes += inner.writes
             flow.partly += inner.partly
-        return levels, found
+        return levels, breaks
 
     def _break_for(self, inner: Flow, output: int | tuple) -> Break | None:
         """The break inside a body that keeps a gradient from coming back from an output."""

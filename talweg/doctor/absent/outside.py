@@ -38,22 +38,22 @@ def target_outside(case: Case) -> Explanation | None:
     line = None if made is None else made.line
     if line is None or block is None:
         return _somewhere_outside(case, line)
-    place = line_in(case, line)
+    line_place = line_in(case, line)
     if line < block[0]:
-        return before_tape(case, case.words.target, place)
+        return before_tape(case, case.words.target, line_place)
     if line > block[1]:
         return case.answer(
             "after the tape",
             "TW317",
             f"{case.words.target} was computed after the tape had stopped recording",
             f"move this line into the block that begins at line {block[0]}",
-            lines=[place, line_in(case, block[0])],
+            lines=[line_place, line_in(case, block[0])],
         )
     pauses = case.program.blocks_inside(*block, "stop_recording") if case.program else []
     if any(start <= line <= end for start, end in pauses):
-        return paused(case, place)
-    found = left(case)
-    return found if found is not None else constant_target(case, place)
+        return paused(case, line_place)
+    explanation = left(case)
+    return explanation if explanation is not None else constant_target(case, line_place)
 
 
 def before_tape(case: Case, what: str, place: Place | None) -> Explanation:

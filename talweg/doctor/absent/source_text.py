@@ -156,7 +156,7 @@ class ProgramText:
         """Where a name is used between two lines, and in the functions that are called there."""
         if not self.tree:
             return []
-        found, visited = [], set()
+        mentions, visited = [], set()
         pending: list[tuple[ast.AST, int, int]] = [(self.tree, start, end)]
         while pending:
             root, first, last = pending.pop()
@@ -165,16 +165,16 @@ class ProgramText:
                 if line is None or not first <= line <= last:
                     continue
                 if _is_use(node, name, around):
-                    found.append(_mention(node, around, first))
+                    mentions.append(_mention(node, around, first))
                 elif isinstance(node, ast.Call):
                     for callee in self._called(node, visited):
                         pending.append((callee, callee.lineno, callee.end_lineno))
-        return sorted(found, key=lambda one: one.line)
+        return sorted(mentions, key=lambda one: one.line)
 
     def purpose(self, line: int) -> str:
         """What the statement at a line does with its values: "shown" (printed, logged, asserted:
         nothing goes on from there), "decides" (the condition of an `if`), or ""."""
-        found: Any = None
+        statement: Any = None
         for node in ast.walk(self.tree) if self.tree else ():
             if not isinstance(node, ast.stmt) or isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 continue
@@ -183,11 +183,11 @@ class ProgramText:
                 last = node.test.end_lineno or first
             elif hasattr(node, "body"):
                 last = node.body[0].lineno - 1  # type: ignore[attr-defined]
-            if first <= line <= last and (found is None or node.lineno >= found.lineno):
-                found = node
-        if isinstance(found, (ast.Expr, ast.Assert)):
-            return "" if _collector(found) else "shown"
-        return "decides" if isinstance(found, (ast.If, ast.While)) else ""
+            if first <= line <= last and (statement is None or node.lineno >= statement.lineno):
+                statement = node
+        if isinstance(statement, (ast.Expr, ast.Assert)):
+            return "" if _collector(statement) else "shown"
+        return "decides" if isinstance(statement, (ast.If, ast.While)) else ""
 
     def evaluated_on_the_way(self, names: list[str]) -> Assignment | None:
         """Where one of the values that those of `names` come from was taken out of a graph."""
@@ -284,9 +284,9 @@ class ProgramText:
                 continue
             if isinstance(made.value, (ast.Constant, ast.Lambda)):
                 continue
-            found = self._comes_from(made, roots)
-            if found is not None:
-                yield name, *found
+            assigned = self._comes_from(made, roots)
+            if assigned is not None:
+                yield name, *assigned
 
     def _comes_from(self, made: Assignment, roots: set[str]) -> tuple[Assignment, bool] | None:
         """The assignment from which a value leads back to one of the names, if any does, and
@@ -331,7 +331,7 @@ def same(written: str, name: str) -> bool:
 
 
 def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> list[Assignment]:
-    found = []
+    assignments = []
     pending = list(ast.iter_child_nodes(scope)) if scope is not None else []
     while pending:
         node = pending.pop()
@@ -342,22 +342,22 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if same(dotted(target), name):
-                    found.append(Assignment(node.lineno, end, node.value))
+                    assignments.append(Assignment(node.lineno, end, node.value))
                 elif isinstance(target, (ast.Tuple, ast.List)):
-                    found += _unpacked(node, target, name)
+                    assignments += _unpacked(node, target, name)
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and same(dotted(node.target), name):
             plain = (
                 node.value
                 if isinstance(node, ast.AnnAssign)
                 else ast.BinOp(node.target, node.op, node.value)
             )
-            found.append(Assignment(node.lineno, end, plain))
+            assignments.append(Assignment(node.lineno, end, plain))
         elif name in (_collector(node), isinstance(node, ast.NamedExpr) and node.target.id):
-            found.append(Assignment(node.lineno, end, node.value))  # type: ignore[attr-defined]
+            assignments.append(Assignment(node.lineno, end, node.value))  # type: ignore[attr-defined]
         elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, name):
             line = node.target.lineno
-            found.append(Assignment(line, line, node.iter))
-    return sorted(found, key=lambda one: one.line)
+            assignments.append(Assignment(line, line, node.iter))
+    return sorted(assignments, key=lambda one: one.line)
 
 
 def _collector(node: ast.AST) -> str:

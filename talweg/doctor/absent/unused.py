@@ -119,9 +119,9 @@ def unwatched_tensor(case: Case) -> Explanation | None:
     if evidence.in_graph:
         return None if _used(case) else rebound(case)
     if case.source.key not in evidence.watched:
-        found = rebound(case)
-        if found is not None:
-            return found
+        rebinding = rebound(case)
+        if rebinding is not None:
+            return rebinding
         spelling = case.words.spelling
         used = _first_use(case)
         return case.answer(

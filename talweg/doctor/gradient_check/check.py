@@ -296,9 +296,9 @@ class _Check:
     # -- nothing wrong here: near by?
 
     def _neighbourhood(self, comparisons: tuple, error: float) -> GradientCheck:
-        found = self._switch_here()
-        if found is not None:
-            return self._at_a_switch(found, comparisons, error, None)
+        switch = self._switch_here()
+        if switch is not None:
+            return self._at_a_switch(switch, comparisons, error, None)
         if not self.near:
             return GradientCheck("right", error, comparisons, self.dtype)
         size = np.sqrt(sum(x.size for x in self.problem.start))
@@ -354,10 +354,10 @@ class _Check:
     # -- something is wrong
 
     def _explained(self, gradients: list, comparisons: tuple, error: float) -> GradientCheck:
-        found = self._switch_here()
+        switch = self._switch_here()
         worst = self._worst_element(gradients)
-        if found is not None:
-            return self._at_a_switch(found, comparisons, error, worst)
+        if switch is not None:
+            return self._at_a_switch(switch, comparisons, error, worst)
         if all(g is None for g in gradients):
             return GradientCheck(
                 "absent",
@@ -370,7 +370,7 @@ class _Check:
             )
         backward = max(c.error(c.reverse) for c in comparisons)
         onward = max(c.error(c.forward) for c in comparisons)
-        name, place = self._suspect()
+        name, suspect_at = self._suspect()
         if min(backward, onward) < self.tolerance:
             good = "forward" if onward < backward else "reverse"
             return GradientCheck(
@@ -379,7 +379,7 @@ class _Check:
                 comparisons,
                 self.dtype,
                 worst,
-                place=place,
+                place=suspect_at,
                 cause=f"{good} mode agrees with the differences, the other one does not",
                 cure="look at the custom gradient" if name else "please report it: a rule is wrong",
             )
@@ -396,7 +396,14 @@ class _Check:
             blamed = "the rules give another derivative than the values have"
             cure = "please report it: a rule is wrong"
         return GradientCheck(
-            "wrong", error, comparisons, self.dtype, worst, place=place, cause=blamed, cure=cure
+            "wrong",
+            error,
+            comparisons,
+            self.dtype,
+            worst,
+            place=suspect_at,
+            cause=blamed,
+            cure=cure,
         )
 
     def _suspect(self) -> tuple[str, Place | None]:

@@ -56,7 +56,7 @@ class Problem:
             )
         self.wide = wide and self._widened()
         self.start = [content.astype(content.dtype) for content in self._contents()]
-        self.names = [_names(f, self.args)[place] for place in self.places]
+        self.names = [_names(f, self.args)[argument] for argument in self.places]
         self.names += [str(getattr(v, "path", v.name)).split(":")[0] for v in given]
 
     def _contents(self) -> list:

@@ -93,19 +93,19 @@ def jump_along(g: Callable[[float], np.ndarray], reach: float, precision: float)
     bends = np.linalg.norm(np.diff(values, 2, axis=0), axis=1)
     usual = np.median(bends) + 1e-12 * np.abs(values).max()
     least = max(1e-6 * np.ptp(values), 100 * precision * np.abs(values).max())
-    found = None
-    for place in np.argsort(bends)[::-1][:3]:
-        if bends[place] < OUTLIER * usual:
+    jump = None
+    for bend in np.argsort(bends)[::-1][:3]:
+        if bends[bend] < OUTLIER * usual:
             break
-        steps = np.linalg.norm(np.diff(values[place : place + 3], axis=0), axis=1)
-        first = int(place + np.argmax(steps))
+        steps = np.linalg.norm(np.diff(values[bend : bend + 3], axis=0), axis=1)
+        first = int(bend + np.argmax(steps))
         ends = float(places[first]), float(places[first + 1])
         distance, below, above = _closer(g, *ends, values[first], values[first + 1])
         sizes = np.abs(above - below)
-        if sizes.max() > least and (found is None or abs(distance) < abs(found[0])):
+        if sizes.max() > least and (jump is None or abs(distance) < abs(jump[0])):
             which = int(np.argmax(sizes))
-            found = distance, float(below[which]), float(above[which])
-    return found
+            jump = distance, float(below[which]), float(above[which])
+    return jump
 
 
 def _closer(
@@ -129,18 +129,18 @@ def jumps_near(problem: Problem, lines: list, weights: list, reach: float) -> li
 
     `weights` are several ways to make one number of the results.
     """
-    found: list[Switch] = []
+    jumps: list[Switch] = []
     for direction in [*directions_to_switches(problem, reach), *lines]:
         jump = jump_along(problem.along_all(direction, weights), reach, problem.precision)
         if jump is None:
             continue
         distance, below, above = jump
-        operation, place = what_switches(problem, direction, distance, reach)
-        if any(s.place == place and s.operation == operation for s in found):
+        operation, line = what_switches(problem, direction, distance, reach)
+        if any(s.place == line and s.operation == operation for s in jumps):
             continue
         size = abs(above - below)
-        found.append(Switch("jump", abs(distance), size, below, above, operation, place))
-    return sorted(found, key=lambda switch: switch.distance)
+        jumps.append(Switch("jump", abs(distance), size, below, above, operation, line))
+    return sorted(jumps, key=lambda switch: switch.distance)
 
 
 def directions_to_switches(problem: Problem, reach: float) -> list:
@@ -190,10 +190,10 @@ def _way_to(sweep: CotangentSweep, entry: LedgerEntry, sources: list) -> tuple |
         if not is_float(operand) or id(operand) not in sweep.tensors:
             continue
         seed = np.zeros(np.shape(operand), np.asarray(operand).dtype)
-        place = tuple(
+        element = tuple(
             0 if size == 1 else i for i, size in zip(index[len(index) - seed.ndim :], seed.shape)
         )
-        seed[place] = sign
+        seed[element] = sign
         with dispatch.eagerly(), dispatch.only(()):
             parts = sweep.pull(operand, wrap(seed), sources)
         total = [t if p is None else t + np.real(p) for t, p in zip(total, parts)]

@@ -383,8 +383,8 @@ def shown_operands(entry: LedgerEntry, link: Link) -> list[tuple]:
         )
         if array is None or array.dtype.kind not in "biufcV" or array.dtype.names:
             continue
-        place = element_of(array, link.index) if entry.by_element else None
-        element = None if place is None else array[place][()]
+        index = element_of(array, link.index) if entry.by_element else None
+        element = None if index is None else array[index][()]
         smallest, largest = range_of(array)
         rows.append(
             (entry.name_of(position), element, smallest, largest, array.shape, array.dtype.name)

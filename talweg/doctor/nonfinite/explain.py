@@ -149,14 +149,14 @@ def explain_tape(target: object, sources: object, tape: GradientTape) -> Numeric
         return without_path(NumericsExplanation("finite", "the target"), missing)
     kept = [leaf for parts, leaf in zip(arrays, flat) for _ in parts]
     whole = partial(tape._sweep, [first], [ones_of(first)], kept)
-    found = of_gradients(
+    explanation = of_gradients(
         partial(ledger_of, records),
         content(first),
         [p for p, _ in pairs],
         [n for _, n in pairs],
         whole,
     )
-    return found if not missing else without_path(found, missing)
+    return explanation if not missing else without_path(explanation, missing)
 
 
 def explain_arrays(
@@ -182,7 +182,7 @@ def named(sources: object) -> tuple[list, list[str]]:
     """Sources, flat, and what to call each."""
     given = [] if sources is None else structure.flatten(sources)
     flat, names = [variable_of(leaf) for leaf in given], []
-    for place, leaf in enumerate(given):
+    for number, leaf in enumerate(given):
         name = getattr(leaf, "path", None)
         if hasattr(leaf, "handle_read"):
             name = leaf.name
@@ -191,7 +191,7 @@ def named(sources: object) -> tuple[list, list[str]]:
             if name
             else "the source"
             if len(flat) == 1
-            else f"source {place}"
+            else f"source {number}"
         )
     return flat, names
 
@@ -243,7 +243,7 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
     value = np.asarray(array)
     verdict = "nan" if np.isnan(value).any() else "inf"
     text = cause.text + (REDRAWN if ledger.redrawn else "")
-    found = NumericsExplanation(
+    explanation = NumericsExplanation(
         verdict,
         subject,
         cause.code,
@@ -257,11 +257,11 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
     )
     entry = first.entry
     if entry is None:
-        place = origin_place(first.via[0].origin) if first.via else None
-        return replace(found, direction="outside", place=place)
+        line = origin_place(first.via[0].origin) if first.via else None
+        return replace(explanation, direction="outside", place=line)
     if entry.rule_of is None:
         return replace(
-            found,
+            explanation,
             direction="forward",
             operation=entry.prim.name,
             place=origin_place(entry.origin),
@@ -271,7 +271,7 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
         )
     if cause.code == "TW349":
         return replace(
-            found,
+            explanation,
             direction="backward",
             operation=custom_name(ledger, entry),
             place=origin_place(entry.origin),
@@ -282,7 +282,7 @@ def of_trail(ledger: Ledger, array: Any, subject: str, sources: tuple = ()) -> N
         entry.rule_of, forward_operands(ledger, entry) or (), (), {}, entry.forward
     )
     return replace(
-        found,
+        explanation,
         direction="backward",
         operation=entry.rule_of.name,
         place=origin_place(entry.forward),
@@ -338,25 +338,29 @@ def of_gradients(
     bad = False
     if whole is not None:
         with unwatched():
-            found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]
-        bad = any(map(has_bad, found))
-        if all(map(is_healthy, found)):
-            return _fine(tuple([source_norm(n, g, 1.0) for n, g in zip(names, found)]))
+            arrays = [
+                None if g is None else content(densify(g)) for g in structure.flatten(whole())
+            ]
+        bad = any(map(has_bad, arrays))
+        if all(map(is_healthy, arrays)):
+            return _fine(tuple([source_norm(n, g, 1.0) for n, g in zip(names, arrays)]))
     sweep = CotangentSweep(ledger())
     traced = whole is not None and any(
         e.prim.role is Role.CUSTOM_RULE for e in sweep.ledger.entries
     )
     if traced and whole is not None:
         with keeping(sweep.ledger):
-            found = [None if g is None else content(densify(g)) for g in structure.flatten(whole())]
+            arrays = [
+                None if g is None else content(densify(g)) for g in structure.flatten(whole())
+            ]
     else:
         with dispatch.eagerly():
             seed = ones_of(sweep.tensor(target))
-        found = sweep.pull(target, seed, sources, noted=bad)
-        if not bad and any(map(has_bad, found)):
-            found = sweep.pull(target, seed, sources, noted=True)
-    rows = tuple([source_norm(n, g, sweep.largest()) for n, g in zip(names, found)])
-    for gradient, name in zip(found, names):
+        arrays = sweep.pull(target, seed, sources, noted=bad)
+        if not bad and any(map(has_bad, arrays)):
+            arrays = sweep.pull(target, seed, sources, noted=True)
+    rows = tuple([source_norm(n, g, sweep.largest()) for n, g in zip(names, arrays)])
+    for gradient, name in zip(arrays, names):
         if has_bad(gradient):
             return of_trail(sweep.ledger, gradient, f"the gradient of {name}", rows)
     for source, row in zip(sources, rows):

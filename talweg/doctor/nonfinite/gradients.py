@@ -111,8 +111,8 @@ class CotangentSweep:
         ]
         noting = keeping(self.ledger) if noted else unwatched()
         with noting, dispatch.eagerly(), dispatch.only(()):
-            found = pullback(self.records, [self.tensor(target)], [seed], [*wanted, *between])
-            dense = [None if g is None else densify(g) for g in found]
+            cotangents = pullback(self.records, [self.tensor(target)], [seed], [*wanted, *between])
+            dense = [None if g is None else densify(g) for g in cotangents]
         self.norms.clear()
         self.cotangents = {
             id(t): content(g) for t, g in zip([*wanted, *between], dense) if isinstance(g, Tensor)

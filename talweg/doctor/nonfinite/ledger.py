@@ -235,7 +235,7 @@ def worse_operand(
 ) -> tuple | None:
     """(operand, element, position) from which a bad element came; None if it was made here."""
     value = np.asarray(array)[index]
-    found: list = []
+    candidates: list = []
     pairs = [
         (position, part)
         for position, operand in enumerate(entry.operands)
@@ -244,18 +244,18 @@ def worse_operand(
     for position, operand in pairs:
         if not has_bad(operand):
             continue
-        place = element_of(operand, index) if entry.by_element else None
+        element = element_of(operand, index) if entry.by_element else None
         if entry.by_element:
-            if place is None or np.isfinite(np.asarray(operand)[place]):
+            if element is None or np.isfinite(np.asarray(operand)[element]):
                 continue
         else:
-            place = bad_index(operand)
-        same = bool(np.isnan(np.asarray(operand)[place]) == np.isnan(value))
-        found.append((not same, position, operand, place))
-    if not found:
+            element = bad_index(operand)
+        same = bool(np.isnan(np.asarray(operand)[element]) == np.isnan(value))
+        candidates.append((not same, position, operand, element))
+    if not candidates:
         return None
-    _, position, operand, place = min(found, key=lambda row: row[:2])
-    return operand, place, position
+    _, position, operand, element = min(candidates, key=lambda row: row[:2])
+    return operand, element, position
 
 
 # -- writing it down

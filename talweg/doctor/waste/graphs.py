@@ -69,14 +69,14 @@ def _in_arguments(spots: list[GraphSpot]) -> tuple[list[Finding], set[GraphSpot]
     texts: dict[str, list[list[GraphSpot]]] = {}
     for line in by_line([spot for spot in spots if spot.in_arguments]):
         texts.setdefault(line[0].text or str(id(line[0])), []).append(line)
-    found, covered = [], set()
+    repeated, covered = [], set()
     for text, lines in texts.items():
         count = sum(line[0].in_arguments for line in lines)
         if count < 2:
             continue
         covered |= {spot for line in lines for spot in line}
         built = sum(spot.nodes for line in lines for spot in line)
-        found.append(
+        repeated.append(
             Finding(
                 "TW602",
                 f"`{text if lines[0][0].text else 'an operation'}` was made in the arguments of "
@@ -92,7 +92,7 @@ def _in_arguments(spots: list[GraphSpot]) -> tuple[list[Finding], set[GraphSpot]
                 "placeholder.",
             )
         )
-    return found, covered
+    return repeated, covered
 
 
 def _in_loop(spots: list[GraphSpot]) -> Finding:

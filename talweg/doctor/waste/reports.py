@@ -39,7 +39,7 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
     own = list(graph.table.nodes.values())
     nodes = with_bodies(own)
     variables = graph.get_collection("variables")
-    found = [
+    findings = [
         *_asked_again(graph),
         *_arrays(nodes, {v._initial for v in variables if hasattr(v, "_initial")}),
         *_let_go(graph),
@@ -52,18 +52,18 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
     ]
     facts = {name.replace("_", " "): value for name, value in graph.stats().items()}
     facts["variables"] = len(variables)
-    return _report("graph", found, facts)
+    return _report("graph", findings, facts)
 
 
 def report_on_function(function: Function) -> Report:
     """The report of a `tf.function`: its traces, and what is in them."""
     traces = list(function._traces.values())
-    found: list[Finding] = []
+    findings: list[Finding] = []
     reasons = function.retracing_reasons()
     code = getattr(function.python_function, "__code__", None)
     where = () if code is None else (Place(code.co_filename, code.co_firstlineno, code.co_name),)
     if len(reasons) + 1 >= TRACES:
-        found.append(_retraced(function, reasons, where))
+        findings.append(_retraced(function, reasons, where))
     variables: dict[int, Any] = {}
     facts: dict[str, Any] = {
         "times traced": function.experimental_get_tracing_count(),
@@ -74,7 +74,7 @@ def report_on_function(function: Function) -> Report:
         own = {id(v): v for v in concrete.variables}
         variables |= own
         inside = with_bodies(nodes)
-        found += [
+        findings += [
             *_arrays(inside, set()),
             *_redundant(nodes),
             *_written_out(nodes, "a trace"),
@@ -84,7 +84,7 @@ def report_on_function(function: Function) -> Report:
     if reasons:
         facts["last traced again because"] = reasons[-1]
     facts["variables"] = len(variables)
-    return _report(f"function {function.name}", _each_once(found), facts)
+    return _report(f"function {function.name}", _each_once(findings), facts)
 
 
 def nodes_of(concrete: ConcreteFunction) -> list[Node]:
@@ -157,7 +157,7 @@ def _asked_again(graph: Graph) -> Iterator[Finding]:
         return
     asked.sort(key=lambda pair: (-pair[0], -len(_text(pair[1]))))
     most, first = asked[0]
-    places = tuple(dict.fromkeys([place for _, node in asked for place in _place(node)]))
+    places = tuple(dict.fromkeys([line for _, node in asked for line in _place(node)]))
     more = f", and {len(asked) - 1:,} more operations" if len(asked) > 1 else ""
     yield Finding(
         "TW603",
@@ -292,7 +292,7 @@ def _doubles(nodes: list[Node], variables: list) -> Iterator[Finding]:
             f"float64 crept in: {len(work):,} operations are in float64, the variables are float32",
             "NumPy makes float64 unless told otherwise, and an array keeps its dtype when it "
             "becomes a tensor.",
-            tuple(dict.fromkeys([place for node in work for place in _place(node)]))[:3],
+            tuple(dict.fromkeys([line for node in work for line in _place(node)]))[:3],
             len(work),
             "Twice the memory and about half the speed, and a cast where it meets float32.",
             "Convert where the data comes in: array.astype(np.float32).",
@@ -307,16 +307,16 @@ def _written_out(nodes: list[Node], where: str) -> Iterator[Finding]:
             lines.setdefault((node.origin, node.prim), []).append(node)
     seen: set = set()
     for group in lines.values():
-        place = _place(group[0])
-        if len(group) >= UNROLLED and place not in seen:
-            seen.add(place)
+        line = _place(group[0])
+        if len(group) >= UNROLLED and line not in seen:
+            seen.add(line)
             yield Finding(
                 "TW620",
                 f"a Python loop was written out: `{_text(group[0]) or 'a line'}` stands "
                 f"{len(group):,} times in {where}",
                 "A loop over Python numbers runs while the graph is built, and leaves every round "
                 "in it.",
-                place,
+                line,
                 len(group),
                 "As many operations to build, plan and compile, where a loop of the graph has a "
                 "few.",

@@ -32,21 +32,21 @@ def children(obj: object) -> dict[str, Any]:
     """The children of an object or container, by name."""
     if not isinstance(obj, Trackable):
         return _parts(obj)
-    found = {
+    parts = {
         name: child
         for name, child in obj._trackable_children("checkpoint").items()
         if has_state(child)
     }
     if not isinstance(obj, AutoTrackable) or EXPLICIT in obj.__dict__:
-        return found
+        return parts
     # In the order of the attributes, as TensorFlow numbers them.
     own = {}
     for name, value in vars(obj).items():
-        if name in found:
-            own[name] = found[name]
+        if name in parts:
+            own[name] = parts[name]
         elif _may_be_child(obj, name, value) and has_state(value):
             own[name] = value
-    return {**own, **found}
+    return {**own, **parts}
 
 
 def _may_be_child(obj: object, name: str, value: object) -> bool:
@@ -108,7 +108,7 @@ def survey(
 
     `same` gives the object that a child counts as.
     """
-    found = Survey([root], [()])
+    reached = Survey([root], [()])
     numbers = {id(root): 0}
     pending = deque([root])
     while pending:
@@ -116,17 +116,17 @@ def survey(
         below = children_of(obj)
         if obj is root:
             below = {**below, **(beside or {})}
-        path, edges = found.paths[numbers[id(obj)]], []
+        path, edges = reached.paths[numbers[id(obj)]], []
         for name, part in below.items():
             part = same(part)
             if id(part) not in numbers:
-                numbers[id(part)] = len(found.objects)
-                found.objects.append(part)
-                found.paths.append((*path, name))
+                numbers[id(part)] = len(reached.objects)
+                reached.objects.append(part)
+                reached.paths.append((*path, name))
                 pending.append(part)
             edges.append((name, numbers[id(part)]))
-        found.children.append(edges)
-    return found
+        reached.children.append(edges)
+    return reached
 
 
 def check_names(found: Survey) -> None:

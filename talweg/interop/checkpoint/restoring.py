@@ -69,22 +69,22 @@ class Restoration:
 
         `owner`: the trackable that `obj`, a container, belongs to.
         """
-        found, missing = self._meet(number, obj, beside or {}, owner)
+        objects, missing = self._meet(number, obj, beside or {}, owner)
         variables, others = [], []
-        for place, met in found.items():
+        for saved_number, met in objects.items():
             variable = variable_in(met)
             if variable is not None:
-                variables += self._for_variable(place, variable)
+                variables += self._for_variable(saved_number, variable)
             elif is_without_value(met):
-                variables += self._for_variable(place, Unmade(met))
+                variables += self._for_variable(saved_number, Unmade(met))
             elif isinstance(met, Trackable):
-                others += self._for_other(place, met)
+                others += self._for_other(saved_number, met)
         with dispatch.eagerly(), _all_or_nothing() as changed:
             for variable, value, _ in variables:
                 self._give(variable, value, changed)
             for other, tensors, _ in others:
                 other._restore_from_tensors(tensors)
-        self.objects.update(found)
+        self.objects.update(objects)
         self.restored.update(key for _, _, keys in (*variables, *others) for key in keys)
         for lacking in missing:
             self._defer(*lacking)
@@ -93,24 +93,24 @@ class Restoration:
         self, number: int, obj: object, beside: dict[str, Any], owner: object
     ) -> tuple[dict, list]:
         """The objects of the program by number; the saved children that it has not."""
-        found: dict[int, Any] = {}
+        objects: dict[int, Any] = {}
         missing = []
         pending = deque([(number, obj, owner)])
         while pending:
-            place, met, owner = pending.popleft()
+            saved_number, met, owner = pending.popleft()
             owner = met if isinstance(met, Trackable) else owner
-            if place in self.objects or place in found:
+            if saved_number in self.objects or saved_number in objects:
                 continue  # what two names lead to is restored once
-            found[place] = met
+            objects[saved_number] = met
             own = {**children(met), **beside} if met is obj else children(met)
-            for name, below in self.nodes[place].children:
+            for name, below in self.nodes[saved_number].children:
                 part = own.get(name)
                 part = child(met, name) if part is None else part
                 if part is None:
                     missing.append((met, owner, name, below))
                 else:
                     pending.append((below, part, owner))
-        return found, missing
+        return objects, missing
 
     def _for_variable(self, number: int, variable: object) -> list[tuple]:
         for attribute in self.nodes[number].attributes:
@@ -294,7 +294,7 @@ _waiting: dict[int, Any] = {}
 def _notice(restoration: Restoration) -> None:
     """Have a restoration look into its containers from time to time, as long as it lives."""
     if id(restoration) not in _waiting:
-        known, place = weakref.ref(restoration), id(restoration)
+        known, key = weakref.ref(restoration), id(restoration)
 
         def look() -> None:
             there = known()
@@ -302,10 +302,10 @@ def _notice(restoration: Restoration) -> None:
                 there.look_again()
 
         def gone() -> None:
-            if _waiting.pop(place, None) is not None:
+            if _waiting.pop(key, None) is not None:
                 CATCHING_UP.remove(look)
 
-        _waiting[place] = gone
+        _waiting[key] = gone
         CATCHING_UP.append(look)
         weakref.finalize(restoration, gone).atexit = False
 

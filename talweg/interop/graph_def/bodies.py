@@ -260,18 +260,18 @@ class FunctionLibrary:
     ) -> list[Output]:
         kinds = [node.aval.dtype for node in body.inputs] + [resource] * len(handles)
         kinds += [variant] * len(extra[0]) + [int32] * extra[1]
-        found = []
+        outputs = []
         for number, dtype in enumerate(kinds):
             node = body.inputs[number] if number < len(body.inputs) else None
             label = writer.unique(name_of_argument(node) or f"arg_{number}")
             part = message.signature.input_arg.add()
             part.name, part.type = label, dtype.as_datatype_enum
-            found.append(Output(label, 0, label, dtype))
-        for node, output in zip(body.inputs, found):
+            outputs.append(Output(label, 0, label, dtype))
+        for node, output in zip(body.inputs, outputs):
             writer.values[node] = [output]
             writer.names[node] = output.node
-        writer.handles = dict(zip(handles, found[len(body.inputs) :]))
-        return found
+        writer.handles = dict(zip(handles, outputs[len(body.inputs) :]))
+        return outputs
 
 
 def note_results(message: Any, results: list[Output], effects: list[str]) -> None:

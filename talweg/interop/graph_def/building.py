@@ -161,12 +161,12 @@ class GraphBuilder:
         try:
             with self._waiting(controls):
                 inputs = self._checked(item, inputs)
-                found = (
+                result = (
                     RULES[item.op](self, item, inputs)
                     if item.op in RULES
                     else (self.call(item, inputs))
                 )
-            return self._outputs(item, found)
+            return self._outputs(item, result)
         except (UnimplementedError, NotFoundError, ResourceExhaustedError, RecursionError):
             raise
         except NeedsStaticError as error:
@@ -185,7 +185,7 @@ class GraphBuilder:
     def _checked(self, item: NodeRecord, inputs: list) -> list:
         """The inputs of the dtypes that the type of operation takes."""
         wanted = []
-        found = []
+        checked = []
         for part in item.operation.inputs:
             wanted += [(dtype, part) for dtype in part.dtypes(item.attributes)]
         for number, (value, (dtype, part)) in enumerate(zip(inputs, wanted)):
@@ -200,8 +200,8 @@ class GraphBuilder:
                     )
             elif dtype is not resource and not isinstance(value, ResourceEdge):
                 raise item.error(f"input {number} ({part.name}) has no value that can be used")
-            found.append(value)
-        return found
+            checked.append(value)
+        return checked
 
     def _outputs(self, item: NodeRecord, found: object) -> tuple[list, Any]:
         wanted = [
@@ -235,10 +235,10 @@ class GraphBuilder:
             )
         arguments: dict[str, Any] = {}
         start = 0
-        for place, part in enumerate(item.operation.inputs):
+        for nth, part in enumerate(item.operation.inputs):
             count = part.count(item.attributes)
             given = inputs[start : start + count]
-            name = part.keyword if part.keyword in names else names[place]
+            name = part.keyword if part.keyword in names else names[nth]
             arguments[name] = given if part.is_list else given[0]
             start += count
         for name, value in item.attributes.items():
@@ -268,14 +268,14 @@ class GraphBuilder:
                 places = [on if which == 1 else 1 - on for _, on in choice.merges]
                 sources = [m.inputs[p] for (m, _), p in zip(choice.merges, places)]
                 self.region(planner, choice.inside(which), choice.wanted(which), inner)
-                found = [
+                merged = [
                     self._as_flow(inner.value(source), source, merge)
                     for source, (merge, _) in zip(sources, choice.merges)
                 ]
-                for (merge, _), value in zip(choice.merges, found):
+                for (merge, _), value in zip(choice.merges, merged):
                     if not isinstance(value, Tensor):
                         raise merge.error("a branch gives what is no tensor")
-                return found
+                return merged
 
             return run
 
@@ -354,10 +354,10 @@ class GraphBuilder:
         moving = [number for number, value in enumerate(initial) if type(value) is Symbol]
 
         def whole(variables: list) -> list:
-            found = list(initial)
+            values_out = list(initial)
             for number, value in zip(moving, variables):
-                found[number] = value
-            return found
+                values_out[number] = value
+            return values_out
 
         def run(variables: list) -> list:
             results = body(whole(variables))
@@ -373,8 +373,8 @@ class GraphBuilder:
             raise item.error("a loop without variables")
         avals = [initial[number].aval for number in moving]
         values = [initial[number] for number in moving]
-        found = apply_loop(lambda v: condition(whole(v)), run, values, avals)[:-1]
-        return whole(found)
+        finals = apply_loop(lambda v: condition(whole(v)), run, values, avals)[:-1]
+        return whole(finals)
 
     # -- functions
 
@@ -413,9 +413,9 @@ class GraphBuilder:
                 None,
                 compose("TW506", f"{item.described}: functions come to more than {INLINED} nodes"),
             )
-        found = self._inlined(name, function, arguments, item)
+        results = self._inlined(name, function, arguments, item)
         self.lengths[name] = self.built - before
-        return found
+        return results
 
     def _is_called(self, name: str, function: FunctionRecord, arguments: list) -> bool:
         """Whether a function is traced and called: a pure one that is long, from the second time.
@@ -448,8 +448,8 @@ class GraphBuilder:
     ) -> list:
         """The results of a function, its operations built in the graph in force."""
         scope = ImportScope()
-        for place, (argument, value) in enumerate(zip(function.arguments, arguments)):
-            dtype = function.dtypes[place]
+        for nth, (argument, value) in enumerate(zip(function.arguments, arguments)):
+            dtype = function.dtypes[nth]
             if _differs(value, dtype):
                 raise item.error(
                     f"argument '{argument}' of '{name}' is {dtype.name}, not {value.dtype.name}"

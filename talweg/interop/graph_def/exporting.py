@@ -81,9 +81,9 @@ class Exporter(Writer):
 
     def value(self, node: Node) -> Output:
         """The (first) output of a node, written now if it was left to its users."""
-        found = self.values.get(node) or self.constants.get(node)
-        if found is not None:
-            return found if isinstance(found, Output) else found[0]
+        written = self.values.get(node) or self.constants.get(node)
+        if written is not None:
+            return written if isinstance(written, Output) else written[0]
         name = node.prim.name
         if name == "item":
             source = node.inputs[0]
@@ -351,16 +351,16 @@ def _distinct_values(nodes: list[Node]) -> dict[Node, Node]:
     for node in nodes:
         for source in node.operands:
             users.setdefault(source, []).append(node)
-    found = {}
-    for place, takers in users.items():
-        unique = place.inputs[0] if place.prim.role is Role.PROJECTION else None
-        if unique is None or unique.prim is not search.unique or place.params["index"]:
+    gatherings = {}
+    for projection, takers in users.items():
+        unique = projection.inputs[0] if projection.prim.role is Role.PROJECTION else None
+        if unique is None or unique.prim is not search.unique or projection.params["index"]:
             continue
         taker = takers[0]
         gathers = len(takers) == 1 and taker.prim in (indexing.gather, indexing.gather_rows)
         if gathers and taker.operands[0] is unique.operands[0]:
-            found[unique] = taker
-    return found
+            gatherings[unique] = taker
+    return gatherings
 
 
 def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None:

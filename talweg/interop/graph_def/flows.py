@@ -40,7 +40,7 @@ class Flows:
     def _found(self, reference: Reference) -> str | None:
         """What a tensor comes from: gradients, if they are among it."""
         seen, pending = {reference}, [reference]
-        found = None
+        source_kind = None
         while pending:
             name, number = pending.pop()
             item = self.items.get(name)
@@ -49,12 +49,12 @@ class Flows:
             kind, sources = self._step(item, number)
             if kind == GRADIENT:
                 return GRADIENT
-            found = found or kind
+            source_kind = source_kind or kind
             for source in sources:
                 if source not in seen:
                     seen.add(source)
                     pending.append(source)
-        return found
+        return source_kind
 
     def _step(self, item: NodeRecord, number: int) -> tuple[str | None, list[Reference]]:
         """(the kind of what a node gives, what it gives on)."""

@@ -193,7 +193,7 @@ def _mapped(input_map: object, items: dict) -> dict:
             "TW104", "Argument `input_map` must be a dictionary mapping strings to Tensors"
         )
     used = {reference for item in items.values() for reference in item.inputs}
-    found, missing = {}, []
+    replacements, missing = {}, []
     for key, value in input_map.items():
         name, _, number = key.lstrip("^").partition(":")
         reference = (name, int(number) if number.isdigit() else 0)
@@ -207,13 +207,13 @@ def _mapped(input_map: object, items: dict) -> dict:
                 if isinstance(converted, Symbol)
                 else (default_graph().bring_in(converted))
             )
-        found[reference] = value
+        replacements[reference] = value
     if missing:
         raise value_error(
             "TW506",
             f"Attempted to map inputs that were not found in graph_def: {sorted(missing)}",
         )
-    return found
+    return replacements
 
 
 def _element(graph: Graph, text: str, items: dict, scope: ImportScope, prefix: str) -> Any:

@@ -175,12 +175,12 @@ class FunctionRecord:
         output, _, number = rest.partition(":")
         if number and not (number.isascii() and number.isdigit() and len(number) < 10):
             raise error(f"input {text!r} is no tensor")
-        place = 0
+        first = 0
         for part in item.operation.outputs:
             count = part.count(item.attributes)
             if part.name == output:
                 if int(number or 0) >= count:
                     break
-                return name, place + int(number or 0)
-            place += count
+                return name, first + int(number or 0)
+            first += count
         raise error(f"input {text!r} does not exist: '{name}' has no such output")

@@ -261,7 +261,9 @@ class Regions:
         self._depth[item.name] = total
 
     def _place_merge(self, item: NodeRecord) -> None:
-        back = [place for place, (name, _) in enumerate(item.inputs) if self._op(name) in NEXT]
+        back = [
+            back_input for back_input, (name, _) in enumerate(item.inputs) if self._op(name) in NEXT
+        ]
         if len(item.inputs) != 2:
             raise not_recognised(item, f"it has {len(item.inputs)} inputs")
         if back:

@@ -38,11 +38,13 @@ def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
             raise item.error(f"it holds {len(values)} values for {count} elements")
         return [layout.broadcast_to(constant(values.reshape(())), shape=dims)]
     graph = base()
-    found = graph.constant(filled(values, dims), given=True)
+    constant_tensor = graph.constant(filled(values, dims), given=True)
     effects = [node for node in graph.controls if node.serial is not None or node.prim is group]
     if not effects or hasattr(graph, "outer"):
-        return [found]
-    return [graph.apply(after, (), (found.node, *effects))]  # who uses it runs after these
+        return [constant_tensor]
+    return [
+        graph.apply(after, (), (constant_tensor.node, *effects))
+    ]  # who uses it runs after these
 
 
 @rule("Placeholder", "PlaceholderV2")

@@ -52,16 +52,16 @@ def variable(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     name = shared or f"{prefix}{item.name}"
     key = (attributes["container"], name)
     owners = outermost(base()).extras.setdefault("imported_variables", {})
-    found = builder.present.get(f"{prefix}{item.name}")
-    if found is None:
-        found = owners.get(key)
-    if found is None:
-        found = builder.present.get(name)
-    if found is None:
-        found = owners[key] = Owner(name, attributes["shape"], attributes["dtype"])
-    if found.dtype is not attributes["dtype"]:
-        raise item.error(f"variable '{name}' is {found.dtype.name} elsewhere")
-    return [ResourceEdge(found.handle, item.op != "VarHandleOp")]
+    existing = builder.present.get(f"{prefix}{item.name}")
+    if existing is None:
+        existing = owners.get(key)
+    if existing is None:
+        existing = builder.present.get(name)
+    if existing is None:
+        existing = owners[key] = Owner(name, attributes["shape"], attributes["dtype"])
+    if existing.dtype is not attributes["dtype"]:
+        raise item.error(f"variable '{name}' is {existing.dtype.name} elsewhere")
+    return [ResourceEdge(existing.handle, item.op != "VarHandleOp")]
 
 
 @rule("ReadVariableOp")

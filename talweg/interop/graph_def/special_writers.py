@@ -160,7 +160,7 @@ def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
         if len(names) == 2:
             predicate, places = _predicate(writer, node.operands[0], f"{name}/cond")
             given["then_branch"], given["else_branch"] = (
-                library.attribute(names[place]) for place in places
+                library.attribute(names[number]) for number in places
             )
             outputs = writer.node(f"{prefix}If", name, [predicate, inputs], given, controls)
         else:

@@ -62,11 +62,11 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
             if name not in needed and name in nodes:
                 needed.add(name)
                 pending.append(name)
-    found = GraphDef()
-    found.node.extend([node for node in graph_def.node if node.name in needed])
-    found.library.CopyFrom(graph_def.library)
-    found.versions.CopyFrom(graph_def.versions)
-    return found
+    extracted = GraphDef()
+    extracted.node.extend([node for node in graph_def.node if node.name in needed])
+    extracted.library.CopyFrom(graph_def.library)
+    extracted.versions.CopyFrom(graph_def.versions)
+    return extracted
 
 
 @export("compat.v1.graph_util.remove_training_nodes")
@@ -96,17 +96,17 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
         waits = any(text.startswith("^") for text in node.input)
         if node.op == "CheckNumerics" or (node.op == "Identity" and not waits):
             bridges[node.name] = node.input[0]
-    found = GraphDef()
+    pruned = GraphDef()
     for node in input_graph.node:
         if node.name in bridges:
             continue
-        made = found.node.add()
+        made = pruned.node.add()
         made.CopyFrom(node)
         del made.input[:]
         made.input.extend([_beyond(text, bridges) for text in node.input])
-    found.library.CopyFrom(input_graph.library)
-    found.versions.CopyFrom(input_graph.versions)
-    return found
+    pruned.library.CopyFrom(input_graph.library)
+    pruned.versions.CopyFrom(input_graph.versions)
+    return pruned
 
 
 def _beyond(text: str, bridges: dict) -> str:
@@ -251,8 +251,8 @@ class _Freezer:
     def replace(self, node: Node, frozen: dict) -> None:
         """Change a node that takes variables which are constants now."""
         taken = {
-            place: frozen[_source(text)]
-            for place, text in enumerate(node.input)
+            number: frozen[_source(text)]
+            for number, text in enumerate(node.input)
             if _source(text) in frozen and not text.startswith("^")
         }
         if not taken:
@@ -299,7 +299,7 @@ class _Freezer:
 
     def function(self, name: str, arguments: dict) -> str:
         """A function some of whose arguments are values now, no variables."""
-        key = (name, tuple(sorted((place, dtype.name) for place, dtype in arguments.items())))
+        key = (name, tuple(sorted((number, dtype.name) for number, dtype in arguments.items())))
         if key in self.made:
             return self.made[key]
         if name not in self.functions:
@@ -309,8 +309,8 @@ class _Freezer:
         message.CopyFrom(copy.deepcopy(self.functions[name]))
         message.signature.name = new
         frozen = {}
-        for place, dtype in arguments.items():
-            part = message.signature.input_arg[place]
+        for number, dtype in arguments.items():
+            part = message.signature.input_arg[number]
             part.type = dtype.as_datatype_enum
             frozen[part.name] = dtype
         reads = {}
@@ -322,8 +322,8 @@ class _Freezer:
             if before in _READS and node.op == "Identity":
                 reads[f"{node.name}:value"] = f"{node.name}:output"
         for node in message.node_def:
-            for place, text in enumerate(node.input):
-                node.input[place] = _renamed(text, reads)
+            for number, text in enumerate(node.input):
+                node.input[number] = _renamed(text, reads)
         for key_, text in list(message.ret.items()):
             message.ret[key_] = _renamed(text, reads)
         for part in message.signature.output_arg:

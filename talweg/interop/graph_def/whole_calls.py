@@ -50,8 +50,12 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     if function is None:
         return None
     if hasattr(call, "op"):  # kept by an import
-        found = operations.find(call.op)
-        return None if found is None else _made_of_node(found, call.attributes, operands)
+        raw_operation = operations.find(call.op)
+        return (
+            None
+            if raw_operation is None
+            else _made_of_node(raw_operation, call.attributes, operands)
+        )
     name = getattr(function, "__name__", "")
     operation = operations.find(name)
     if operation is not None and not call.args:  # an operation of tf.raw_ops, kept by an import
@@ -64,9 +68,9 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     for public in _names_of(function):
         for row in _rows_by_target().get(public, ()):
             values = _matched(row, function, given.arguments)
-            found = operations.find(row.name)
-            if values is not None and found is not None:
-                return _made(writer, found, values, operands)
+            raw_operation = operations.find(row.name)
+            if values is not None and raw_operation is not None:
+                return _made(writer, raw_operation, values, operands)
     return None
 
 
@@ -106,8 +110,10 @@ def _made(
             values[own] = values.pop(renamed)
     rest = [name for name in values if name not in operation.attributes]
     inputs = []
-    for place, part in enumerate(operation.inputs):
-        name = part.keyword if part.keyword in values else (rest[place : place + 1] or [None])[0]
+    for position, part in enumerate(operation.inputs):
+        name = (
+            part.keyword if part.keyword in values else (rest[position : position + 1] or [None])[0]
+        )
         if name is None:
             return None
         value = values.pop(name)

@@ -148,7 +148,7 @@ class Writer:
             given["dtype"] = as_dtype(np.asarray(made.array).dtype)
             return self.node("Const", name, [], given, controls)
         if isinstance(made, list):
-            outputs = [self.one(part, f"{name}/{place}") for place, part in enumerate(made)]
+            outputs = [self.one(part, f"{name}/{number}") for number, part in enumerate(made)]
             return self.node("IdentityN", name, [outputs], {}, controls)
         if made.part:
             return self.node("Identity", name, [self.one(made, f"{name}/{made.op}")], {}, controls)
@@ -232,16 +232,20 @@ class Writer:
             return self._function(atom.kind, [self.size(a, dtype) for a in atom.arguments], dtype)
         source = atom.source
         if source is None or source not in self.values and source not in self.constants:
-            found = None if source is None else self.value(source)
+            size_source = None if source is None else self.value(source)
         else:
-            found = self.value(source)
-        if found is None:
+            size_source = self.value(source)
+        if size_source is None:
             raise cannot_write(f"the size {atom!r}")
         if atom.kind == "size":
-            vector: Any = WrittenNode("Shape", (found,), {"out_type": dtype})
+            vector: Any = WrittenNode("Shape", (size_source,), {"out_type": dtype})
         else:
-            flat = WrittenNode("Reshape", (found, Literal(np.array([-1], np.int32))), {})
-            vector = flat if found.dtype is dtype else WrittenNode("Cast", (flat,), {"DstT": dtype})
+            flat = WrittenNode("Reshape", (size_source, Literal(np.array([-1], np.int32))), {})
+            vector = (
+                flat
+                if size_source.dtype is dtype
+                else WrittenNode("Cast", (flat,), {"DstT": dtype})
+            )
         bounds = [Literal(np.array([n], np.int32)) for n in (atom.place, atom.place + 1, 1)]
         return WrittenNode("StridedSlice", (vector, *bounds), {"shrink_axis_mask": 1})
 

@@ -221,13 +221,13 @@ def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Slices as the user wrote them."""
     begin, end, strides = [], [], []
     masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
-    for place, part in enumerate(params["key"]):
+    for axis, part in enumerate(params["key"]):
         if type(part) is not tuple:
-            masks["shrink_axis_mask"] |= 1 << place
+            masks["shrink_axis_mask"] |= 1 << axis
             part = (part, part + 1, 1)
         start, stop, step = part
-        masks["begin_mask"] |= (start is None) << place
-        masks["end_mask"] |= (stop is None) << place
+        masks["begin_mask"] |= (start is None) << axis
+        masks["end_mask"] |= (stop is None) << axis
         begin.append(0 if start is None else start)
         end.append(0 if stop is None else stop)
         strides.append(1 if step is None else step)
@@ -270,7 +270,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
         made = WrittenNode(name.upper(), (x, writer.integers((length,))), key)
     if not moved:
         return made
-    back = sorted(range(rank), key=lambda place: order[place])
+    back = sorted(range(rank), key=lambda dimension: order[dimension])
     return WrittenNode("Transpose", (made, vector(*back)), {})
 
 
@@ -288,9 +288,9 @@ def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> An
     places = range(rank - 1 + depth)
     order = (*places[axis : axis + depth], *places[:axis], *places[axis + depth :])
     front = WrittenNode("Transpose", (g, vector(*order)), {})
-    found = WrittenNode("UnsortedSegmentSum", (front, i, rows), {})
+    summed = WrittenNode("UnsortedSegmentSum", (front, i, rows), {})
     return WrittenNode(
-        "Transpose", (found, vector(*range(1, axis + 1), 0, *range(axis + 1, rank))), {}
+        "Transpose", (summed, vector(*range(1, axis + 1), 0, *range(axis + 1, rank))), {}
     )
 
 
@@ -299,11 +299,11 @@ def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """First places, numbers of values, counts."""
     (x,) = operands
     dtype = params["dtype"]
-    found = writer.one(
+    unique_node = writer.one(
         WrittenNode("UniqueWithCounts", (x,), {"out_idx": dtype}), "unique_with_counts"
     )
     number, count = (
-        found._replace(number=k, inner=f"{found.node}:{part}:0", dtype=dtype)
+        unique_node._replace(number=k, inner=f"{unique_node.node}:{part}:0", dtype=dtype)
         for k, part in ((1, "idx"), (2, "count"))
     )
     zero, one = (Literal(dtype.numpy_dtype.type(n)) for n in (0, 1))

@@ -92,8 +92,8 @@ def _argument(message: Any, writer: Exporter, node: Node, value: object, label: 
     part.name, part.type = name, node.aval.dtype.as_datatype_enum
     if label is not None:
         number = len(message.signature.input_arg) - 1
-        found = attributes.write(label, "string")
-        message.arg_attr[number].attr["_user_specified_name"].CopyFrom(found)
+        label_attribute = attributes.write(label, "string")
+        message.arg_attr[number].attr["_user_specified_name"].CopyFrom(label_attribute)
     writer.values[node] = [Output(name, 0, name, node.aval.dtype)]
     writer.names[node] = name
     return static_shape(node.aval.dims)

@@ -81,9 +81,9 @@ def load_partial(
         _check_tags(tags, meta_graph, folder)
         numbers = _numbers(meta_graph.object_graph_def.nodes, filters)
         given = {
-            numbers[path]: found
-            for path, found in (filters.items() if isinstance(filters, dict) else ())
-            if found is not None
+            numbers[path]: number
+            for path, number in (filters.items() if isinstance(filters, dict) else ())
+            if number is not None
         }
         reviver = Reviver(meta_graph, folder, options, given)
         reviver.root()
@@ -93,21 +93,21 @@ def load_partial(
 def _numbers(nodes: Any, paths: Any) -> dict[str, int]:
     """The numbers of the objects that paths lead to; ValueError for a path that leads nowhere."""
     below = [{child.local_name: child.node_id for child in node.children} for node in nodes]
-    found = {}
+    numbers = {}
     for path in paths:
         places = {(0, path.removeprefix("root").removeprefix("."))}  # names may contain dots
         while places and not any(rest == "" for _, rest in places):
             places = {
                 (number, rest[len(name) :].removeprefix("."))
-                for place, rest in places
-                for name, number in below[place].items()
+                for number_of_object, rest in places
+                for name, number in below[number_of_object].items()
                 if rest == name or rest.startswith(f"{name}.")
             }
-        ends = [place for place, rest in places if rest == ""]
+        ends = [number_of_object for number_of_object, rest in places if rest == ""]
         if not ends:
             raise value_error("TW509", f"no object of the saved model is at {path!r}")
-        found[path] = ends[0]
-    return found
+        numbers[path] = ends[0]
+    return numbers
 
 
 def _check_tags(tags: Any, meta_graph: Any, folder: str) -> None:

@@ -99,21 +99,21 @@ def signature_of(message: Any) -> inspect.Signature | None:
     defaults = list(pairs.get("defaults") or ())
     first = len(names) - len(defaults)
     P = inspect.Parameter
-    found = [
+    parameters = [
         P(
             name,
             P.POSITIONAL_OR_KEYWORD,
-            default=defaults[place - first] if place >= first else P.empty,
+            default=defaults[number - first] if number >= first else P.empty,
         )
-        for place, name in enumerate(names)
+        for number, name in enumerate(names)
     ]
     if pairs.get("varargs"):
-        found.append(P(pairs["varargs"], P.VAR_POSITIONAL))
+        parameters.append(P(pairs["varargs"], P.VAR_POSITIONAL))
     named = pairs.get("kwonlydefaults") or {}
-    found += [
+    parameters += [
         P(name, P.KEYWORD_ONLY, default=named.get(name, P.empty))
         for name in pairs.get("kwonlyargs") or ()
     ]
     if pairs.get("varkw"):
-        found.append(P(pairs["varkw"], P.VAR_KEYWORD))
-    return inspect.Signature(found)
+        parameters.append(P(pairs["varkw"], P.VAR_KEYWORD))
+    return inspect.Signature(parameters)

@@ -142,15 +142,15 @@ def _shown(parameters: inspect.Signature | None, signature: tuple) -> list[tuple
         if parameters is None
         else [p for p in parameters.parameters.values() if p.kind is kinds.POSITIONAL_OR_KEYWORD]
     )
-    found = [
+    shown = [
         (
-            own[place].name if place < len(own) else f"arg{place}",
-            kinds.POSITIONAL_OR_KEYWORD if place < len(own) else kinds.POSITIONAL_ONLY,
+            own[nth].name if nth < len(own) else f"arg{nth}",
+            kinds.POSITIONAL_OR_KEYWORD if nth < len(own) else kinds.POSITIONAL_ONLY,
             value,
         )
-        for place, value in enumerate(args)
+        for nth, value in enumerate(args)
     ]
-    return found + [(key, kinds.KEYWORD_ONLY, value) for key, value in kwargs.items()]
+    return shown + [(key, kinds.KEYWORD_ONLY, value) for key, value in kwargs.items()]
 
 
 # -- the choice of a trace
@@ -270,13 +270,13 @@ def _matched_nest(expected: Any, given: Any, convert: bool) -> list | None:
     ours, theirs = structure.children(expected), structure.children(given)
     if len(ours) != len(theirs):
         return None
-    found: list = []
+    tensors_out: list = []
     for part, value in zip(ours, theirs):
         tensors = matched(part, value, convert)
         if tensors is None:
             return None
-        found += tensors
-    return found
+        tensors_out += tensors
+    return tensors_out
 
 
 class RestoredSignature(ConcreteFunction):

@@ -323,7 +323,7 @@ class Reviver:
                 setter(obj, name, part)
         elif isinstance(obj, list):
             count = 1 + max([int(name) for name in parts if name.isdigit()], default=-1)
-            obj.extend([parts.get(str(place)) for place in range(count)])
+            obj.extend([parts.get(str(key)) for key in range(count)])
         elif isinstance(obj, dict):
             obj.update(parts)
         elif isinstance(obj, SignatureMap):

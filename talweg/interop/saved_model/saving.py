@@ -109,29 +109,29 @@ def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> S
         own = children(obj, cache).get(DEFAULT_SIGNATURE)
         signatures = default_signature(functions_of(obj)) if own is None else own
     named = SignatureMap(canonical(signatures))
-    found = survey(obj, named, cache)
+    reached = survey(obj, named, cache)
     model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
     meta_graph = model.meta_graphs.add()
     _note_versions(meta_graph, options)
-    objects = ObjectWriter(meta_graph.object_graph_def, found, options.function_aliases)
+    objects = ObjectWriter(meta_graph.object_graph_def, reached, options.function_aliases)
     traces = Traces(meta_graph.graph_def, objects.traces())
     graph = OuterGraph(meta_graph)
     files = objects.write(graph, traces)
     for name, trace in named.items():
         graph.signature(name, trace, traces, objects.captured_outputs(trace, traces))
     graph.finish_initialization()
-    nodes, tensors = _values(found)
+    nodes, tensors = _values(reached)
     message = np.array(object_graph.encode(nodes), object)
     if not options.experimental_skip_saver:
         resources = {}
-        for node, part in zip(nodes, found.objects):
+        for node, part in zip(nodes, reached.objects):
             if isinstance(part, Variable):
                 resources[node.attributes[0].key] = (objects.outputs[id(part)], part.dtype)
         rest = {key: tensors[key] for key in tensors if key not in resources}
         graph.saver(resources, {**rest, object_graph.KEY: message})
     tensors[object_graph.KEY] = message
     write_folder(folder, model, tensors, files)
-    return found
+    return reached
 
 
 def _values(found: Survey) -> tuple[list, dict[str, Any]]:

@@ -78,7 +78,7 @@ def canonical(signatures: object) -> dict[str, ConcreteFunction]:
         return {}
     if not isinstance(signatures, Mapping):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
-    found: dict[str, ConcreteFunction] = {}
+    concretes: dict[str, ConcreteFunction] = {}
     made: dict[int, ConcreteFunction] = {}
     for name, function in signatures.items():
         if name in RESERVED:
@@ -86,8 +86,8 @@ def canonical(signatures: object) -> dict[str, ConcreteFunction]:
         concrete = _concrete(function, name)
         if id(concrete) not in made:
             made[id(concrete)] = _wrapped(concrete)
-        found[name] = made[id(concrete)]
-    return found
+        concretes[name] = made[id(concrete)]
+    return concretes
 
 
 def _concrete(function: object, name: str) -> ConcreteFunction:
@@ -158,10 +158,10 @@ def _named_results(results: object, name: str) -> dict[str, Any]:
     parts = list(results) if isinstance(results, (list, tuple)) else [results]
     if parts == [None]:
         return {}
-    for place, value in enumerate(parts):
+    for number, value in enumerate(parts):
         if not isinstance(value, Tensor):
-            raise _not_flat(value, f"for key 'output_{place}'", name)
-    return {f"output_{place}": value for place, value in enumerate(parts)}
+            raise _not_flat(value, f"for key 'output_{number}'", name)
+    return {f"output_{number}": value for number, value in enumerate(parts)}
 
 
 def _not_flat(value: object, where: str, name: str) -> ValueError:

@@ -54,25 +54,25 @@ def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
         return {}
     functions = functions_of(obj) if isinstance(obj, AutoTrackable) else {}
     try:
-        found = obj._trackable_children("savedmodel", cache={} if cache is None else cache)
+        parts = obj._trackable_children("savedmodel", cache={} if cache is None else cache)
     except NotImplementedError:
-        found = obj._trackable_children("checkpoint")
-    found = {name: child for name, child in found.items() if is_saved(child)}
+        parts = obj._trackable_children("checkpoint")
+    parts = {name: child for name, child in parts.items() if is_saved(child)}
     explicit = EXPLICIT in getattr(obj, "__dict__", ())
     own = _containers(obj) if isinstance(obj, AutoTrackable) and not explicit else {}
     for name, function in functions.items():
-        if name in found and same_object(found[name]) is not function:
+        if name in parts and same_object(parts[name]) is not function:
             raise value_error(
                 "TW509",
                 f"Can't save object because it has multiple children with the same name. "
                 f"Object: {obj}, attribute name: {name}",
             )
     ordered = (
-        {name: own.get(name, found.get(name)) for name in vars(obj) if name in own or name in found}
+        {name: own.get(name, parts.get(name)) for name in vars(obj) if name in own or name in parts}
         if hasattr(obj, "__dict__")
         else {}
     )
-    return {**ordered, **own, **found, **functions}
+    return {**ordered, **own, **parts, **functions}
 
 
 def _parts(container: Any) -> dict[str, Any]:

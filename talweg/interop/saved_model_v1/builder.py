@@ -162,9 +162,9 @@ class Builder:
             definition.tensor_info.name = tensor.name
             if definition not in message.asset_file_def:
                 message.asset_file_def.add().CopyFrom(definition)
-                found = message.collection_def[ASSETS_KEY].any_list.value.add()
-                found.type_url = "type.googleapis.com/tensorflow.AssetFileDef"
-                found.value = definition.SerializeToString()
+                asset = message.collection_def[ASSETS_KEY].any_list.value.add()
+                asset.type_url = "type.googleapis.com/tensorflow.AssetFileDef"
+                asset.value = definition.SerializeToString()
 
     def save(self, as_text: bool = False) -> bytes:
         """Write all; the path of the file."""
