@@ -4,7 +4,8 @@
 
 The figures: files and lines of each package, the largest folder, functions over 70 lines, class
 names that stand for two or more classes, look-ups of functions by a string, comparisons with the
-name of a primitive outside of declarations, the share of parameters without a type (`Any` or none),
+name of a primitive outside of declarations, locals of functions over 15 lines named `found` or
+`place`, the share of parameters without a type (`Any` or none),
 `# fmt: skip` comments.  Types themselves are pyright's to check.
 """
 
@@ -18,6 +19,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 LONG = 70  # lines of a function
+SHORT = 15  # lines of a function that a reader has in view at once
+VAGUE = {"found", "place"}  # names of anything
 LOOK_UPS = {
     "OPERATIONS[...]": r"\bOPERATIONS\[\"",
     "exported(...)": r"\bhooks\.exported\(\"",
@@ -43,6 +46,28 @@ def is_rule(path: Path, in_class: bool) -> bool:
     return path.parts[1] == "prims" and in_class
 
 
+def outer_functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions and methods that stand in no other function."""
+    functions = []
+    for part in ast.iter_child_nodes(tree):
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions.append(part)
+        else:
+            functions += outer_functions(part)
+    return functions
+
+
+def vague_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Names that a long function binds, and that do not say what they hold."""
+    if (function.end_lineno or 0) - function.lineno < SHORT:
+        return set()
+    bound = {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            bound.add(part.id)
+    return bound & VAGUE
+
+
 def compares_name(node: ast.AST) -> bool:
     """Whether a node compares the name of a primitive, which its declaration should say."""
     if not isinstance(node, ast.Compare):
@@ -58,7 +83,9 @@ def measure(root: Path) -> dict:
     folders: Counter[str] = Counter()
     classes: dict[str, set[str]] = defaultdict(set)
     look_ups: Counter[str] = Counter()
-    long, total, untyped, bare, skips, compared = [], 0, 0, 0, 0, 0
+    long: list[str] = []
+    vague: list[str] = []
+    total, untyped, bare, skips, compared = 0, 0, 0, 0, 0
     for path in files:
         name, text = path.relative_to(root), path.read_text("utf-8")
         package = name.parts[1] if len(name.parts) > 2 else "."
@@ -70,6 +97,9 @@ def measure(root: Path) -> dict:
             look_ups[kind] += len(re.findall(pattern, text))
         tree = ast.parse(text)
         in_class = {id(f) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body}
+        if package != "prims":  # whose rules have the names of parameters
+            for function in outer_functions(tree):
+                vague += [f"{name}:{function.lineno} {word}" for word in vague_names(function)]
         for node in ast.walk(tree):
             compared += package != "prims" and compares_name(node)
             if isinstance(node, ast.ClassDef):
@@ -97,6 +127,7 @@ def measure(root: Path) -> dict:
         "doubled class names": doubled,
         "look-ups by string": dict(look_ups),
         "comparisons with prim.name": compared,
+        "vague locals in long functions": vague,
         "parameters": total,
         "parameters annotated Any": untyped,
         "parameters bare": bare,

@@ -113,9 +113,9 @@ def missing_name(error: BaseException | None) -> str:
     while error is not None:
         text = str(error)
         pattern = _NAME if isinstance(error, AttributeError) else _MODULE
-        found = pattern.match(text)
-        if found and isinstance(error, (AttributeError, ImportError)):
-            return found[1]
+        match = pattern.match(text)
+        if match and isinstance(error, (AttributeError, ImportError)):
+            return match[1]
         if isinstance(error, ImportError) and not is_inner(innermost(error.__traceback__)):
             named = re.match(
                 r"cannot import name '(\w+)' from '(?:tensorflow|talweg)\.?([\w.]*)'", text
@@ -131,12 +131,12 @@ def about_missing(error: BaseException, program: UserProgram, first: bool = Fals
     name = missing_name(error)
     if not name:
         return []
-    place = own_line(error.__traceback__)
+    asker = own_line(error.__traceback__)
     lines = ["", f"talweg: {describe(name)}"]
     if lines[1].removeprefix("talweg: ") in str(error):
         lines = ["", f"talweg: tf.{name}"]
-    if place is not None:
-        lines.append(f"  asked for at {place[0]}:{place[1]}")
+    if asker is not None:
+        lines.append(f"  asked for at {asker[0]}:{asker[1]}")
     plain = name.removeprefix(V1)
     others = [use for use in missing_in(program, first) if resolve(use.name).name != plain]
     if others:

@@ -91,8 +91,10 @@ def listing(picture: Picture) -> str:
             lines.append(f"{'  ' * level}{member.title}/")
             stack += reversed(member.members)
         else:
-            place = member.line.partition(": ")[0]
-            lines.append(f"{'  ' * level}{member.label}  {member.shape}  {shorter(place)}".rstrip())
+            location = member.line.partition(": ")[0]
+            lines.append(
+                f"{'  ' * level}{member.label}  {member.shape}  {shorter(location)}".rstrip()
+            )
     return "\n".join(lines)
 
 

@@ -114,9 +114,9 @@ def launch(program: UserProgram, options: argparse.Namespace, around: Any = None
             tracebacks.Filtering.enabled = False
             stack.callback(setattr, tracebacks.Filtering, "enabled", True)
         try:
-            found = run(program, first)
+            result = run(program, first)
             wait_for_threads()
-            return Outcome(0, None, found)
+            return Outcome(0, None, result)
         except BaseException as error:  # noqa: BLE001 -- it becomes the exit status
             sys.stdout.flush()
             failure.tell(error, program, options.traceback, first)

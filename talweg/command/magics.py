@@ -90,9 +90,9 @@ def register(shell: Any) -> None:
         return Page(seen.report._repr_html_(), str(seen.report))
 
     def profile(text: str, cell: str) -> Any:
-        with recording() as found:
+        with recording() as events:
             run(cell)
-        told = found.text(int(text or 12))
+        told = events.text(int(text or 12))
         return Page(f"<pre>{html.escape(told)}</pre>", told)
 
     def graph(text: str, cell: str | None = None) -> Any:

@@ -73,11 +73,11 @@ def python_of(number: int, text: str) -> Cell:
             return Cell(number, "", (lines[0],))
         lines[0] = "pass"
     skipped = []
-    for place, line in enumerate(lines):
+    for line_number, line in enumerate(lines):
         if is_special(line) and not parses(text):
             skipped.append(line.strip())
             indent = line[: len(line) - len(line.lstrip())]
-            lines[place] = f"{indent}pass"
+            lines[line_number] = f"{indent}pass"
     return Cell(number, "\n".join(lines), tuple(skipped))
 
 

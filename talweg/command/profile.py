@@ -91,15 +91,15 @@ def main(options: argparse.Namespace) -> int:
     program = program_of(options)
     with ExitStack() as stack:
         stack.enter_context(settings.executor(options.executor))
-        found = stack.enter_context(recording())
+        recorded = stack.enter_context(recording())
         outcome = launch(program, options)
-    assert found.profile is not None
+    assert recorded.profile is not None
     if options.trace:
-        chrome.write(found.clock, Path(options.trace), program.name)
+        chrome.write(recorded.clock, Path(options.trace), program.name)
         print(f"talweg: written: {options.trace}", file=sys.stderr)
     sys.stdout.flush()
     if options.json:
-        print(json.dumps(report.as_data(found.profile), indent=1))
+        print(json.dumps(report.as_data(recorded.profile), indent=1))
     else:
-        print(f"\n{program.name}: {report.text(found.profile, options.top)}", file=sys.stderr)
+        print(f"\n{program.name}: {report.text(recorded.profile, options.top)}", file=sys.stderr)
     return FAILED if outcome.failed else FINE

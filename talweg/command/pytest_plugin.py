@@ -112,18 +112,18 @@ class Doctor:
         if outcome.excinfo is not None:
             return
         ignored = codes_of(marker.kwargs["ignore"]) if marker is not None else ()
-        found = [
+        findings = [
             finding
             for finding in (*gradients.dropped.values(), *seen.report)
             if finding.code.startswith(self.failing)
             and not (ignored and finding.code.startswith(ignored))
         ]
-        if found:
-            self.found[item.nodeid] = found
-            text = "\n\n".join(map(str, found))
+        if findings:
+            self.found[item.nodeid] = findings
+            text = "\n\n".join(map(str, findings))
             outcome.force_exception(
                 pytest.fail.Exception(
-                    f"talweg's doctor: {text}\n\nmore: talweg explain {found[0].code}",
+                    f"talweg's doctor: {text}\n\nmore: talweg explain {findings[0].code}",
                     pytrace=False,
                 )
             )

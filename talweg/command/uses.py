@@ -75,17 +75,18 @@ def read(path: str, parts: list[tuple[str, str]] | None = None) -> Reading:
     seen = set(pending)
     while pending and len(files) < MANY_FILES:
         module = pending.pop(0)
-        found = beside(first.parent, module)
-        if found is None or str(found) in files:
+        module_file = beside(first.parent, module)
+        if module_file is None or str(module_file) in files:
             continue
         reader = Reader(
-            str(found), package=module if found.name == "__init__.py" else module.rpartition(".")[0]
+            str(module_file),
+            package=module if module_file.name == "__init__.py" else module.rpartition(".")[0],
         )
         try:
-            reader.read(found.read_text("utf-8"))
+            reader.read(module_file.read_text("utf-8"))
         except (SyntaxError, ValueError, OSError):
             continue
-        files.append(str(found))
+        files.append(str(module_file))
         uses += reader.uses
         pending += [name for name in reader.modules if name not in seen]
         seen.update(reader.modules)

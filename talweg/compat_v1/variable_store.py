@@ -186,27 +186,27 @@ class VariableStore:
         return made
 
 
-def _checked(found: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any) -> Any:
+def _checked(variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any) -> Any:
     """The variable that is there; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
             "TW401",
             f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
-            f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at {_where(found)}",
+            f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at {_where(variable)}",
         )
-    if not shape.is_compatible_with(found.shape):
+    if not shape.is_compatible_with(variable.shape):
         raise value_error(
             "TW204",
             f"Trying to share variable {name}, but specified shape {shape} and found shape "
-            f"{found.shape}.",
+            f"{variable.shape}.",
         )
-    if dtype is not found.dtype:
+    if dtype is not variable.dtype:
         raise value_error(
             "TW102",
             f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype "
-            f"{found.dtype.name}.",
+            f"{variable.dtype.name}.",
         )
-    return found
+    return variable
 
 
 def _where(variable: Any) -> str:

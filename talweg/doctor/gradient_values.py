@@ -41,33 +41,35 @@ BLOCKED = 0.5  # share of the elements that one operation lets nothing through f
 
 
 def with_values(
-    found: list[Explanation], ledger: Callable[[], Ledger], target: Any, arrays: list
+    explanations: list[Explanation], ledger: Callable[[], Ledger], target: Any, arrays: list
 ) -> list[Explanation]:
     """Explanations, those that are connected with what flows.
 
     target: the array of the one target; arrays: for each explanation the array of its source, or
     None where it has none.
     """
-    places = [i for i, one in enumerate(found) if one.connected and arrays[i] is not None]
+    places = [i for i, one in enumerate(explanations) if one.connected and arrays[i] is not None]
     if not places:
-        return found
+        return explanations
     own = ledger()
     sweep = CotangentSweep(own)
     if has_bad(target):
         told = of_trail(own, target, "the target")
-        return [_judged(one, told, None) if i in places else one for i, one in enumerate(found)]
+        return [
+            _judged(one, told, None) if i in places else one for i, one in enumerate(explanations)
+        ]
     if any(entry.prim.role is Role.CUSTOM_RULE for entry in own.entries):
-        return found  # a custom gradient inside a trace, where nothing can be followed
+        return explanations  # a custom gradient inside a trace, where nothing can be followed
     with dispatch.eagerly():
         seed = ones_of(sweep.tensor(target))
     gradients = sweep.pull(target, seed, [arrays[i] for i in places])
     if any(map(has_bad, gradients)):
         gradients = sweep.pull(target, seed, [arrays[i] for i in places], noted=True)
-    answer = list(found)
+    answer = list(explanations)
     largest = sweep.largest()
     for i, gradient in zip(places, gradients):
-        row = source_norm(found[i].source, gradient, largest)
-        answer[i] = _with_numbers(found[i], sweep, target, arrays[i], gradient, row)
+        row = source_norm(explanations[i].source, gradient, largest)
+        answer[i] = _with_numbers(explanations[i], sweep, target, arrays[i], gradient, row)
     return answer
 
 

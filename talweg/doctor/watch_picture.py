@@ -98,10 +98,10 @@ def _decades(numbers: list) -> tuple[int, int]:
 
 
 def _curve(
-    place: int, values: list, across: Callable, down: Callable, bottom: float, top: float
+    number: int, values: list, across: Callable, down: Callable, bottom: float, top: float
 ) -> list:
     """A variable's curve, in pieces; zeros at the bottom edge, what is not finite at the top."""
-    color, parts, piece = color_of(place), [], []
+    color, parts, piece = color_of(number), [], []
     thin = max(1, len(values) // MARKS)
     for step, value in enumerate([*values, float("nan")]):
         if np.isfinite(value) and value > 0:
@@ -113,7 +113,7 @@ def _curve(
         elif piece:
             parts.append(
                 f"<polyline points='{' '.join(piece)}' fill='none' stroke='{color}' "
-                f"stroke-width='1.5'{dashes_of(place)}/>"
+                f"stroke-width='1.5'{dashes_of(number)}/>"
             )
         piece = []
         if step < len(values) and value == 0 and step % thin == 0:

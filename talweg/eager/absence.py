@@ -148,16 +148,16 @@ def _keep(variable: object, evidence: Evidence | None) -> None:
 
 
 def warn(
-    sources: list, gather: Callable[[Any], Evidence], place: tuple[Any, ...], every: bool
+    sources: list, gather: Callable[[Any], Evidence], line: tuple[Any, ...], every: bool
 ) -> None:
     """Say once for a line that it got None for a source whose dtype has no gradients, or for
     `every` source that it asked for: what comes next, arithmetic most likely, cannot know why."""
     bad = [source for source in sources if not is_differentiable(source)]
-    if place in _warned or not (bad or every):
+    if line in _warned or not (bad or every):
         return
     if len(_warned) >= WARNED:
         _warned.clear()
-    _warned.add(place)
+    _warned.add(line)
     first = sources[:1] if every and is_differentiable(sources[0]) else []
     for source in first + bad:
         if hasattr(source, "handle_read") and is_known(source):

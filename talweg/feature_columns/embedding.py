@@ -224,9 +224,9 @@ def shared_embeddings(
     drawn = _drawn(initializer, dimension)
     names = sorted([column.name for column in categorical_columns])
     shared = shared_embedding_collection_name or "_".join(names) + "_shared_embedding"
-    found = []
+    embeddings = []
     for column in categorical_columns:
         made = SharedEmbeddingColumn(column, dimension, combiner, drawn, *rest)
         made.shared_name = shared
-        found.append(made)
-    return found
+        embeddings.append(made)
+    return embeddings

@@ -183,12 +183,14 @@ def make_parse_example_spec(feature_columns: Any) -> dict:
     >>> tf.feature_column.make_parse_example_spec([tf.feature_column.numeric_column("age")])
     {'age': FixedLenFeature(shape=(1,), dtype=tf.float32, default_value=None)}
     """
-    found: dict = {}
+    features: dict = {}
     for column in feature_columns:
         if not isinstance(column, FeatureColumn):
             raise value_error("TW104", f"{column!r} is no FeatureColumn", "feature columns")
         for key, feature in column.parse_example_spec.items():
-            if key in found and found[key] != feature:
-                raise value_error("TW104", f"{key}: {feature} and {found[key]}", "one description")
-            found[key] = feature
-    return found
+            if key in features and features[key] != feature:
+                raise value_error(
+                    "TW104", f"{key}: {feature} and {features[key]}", "one description"
+                )
+            features[key] = feature
+    return features

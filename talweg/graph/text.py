@@ -206,29 +206,29 @@ class _BodyParser:
         self.variables = variables
         self.bodies: dict[str, Body] = {}
 
-    def body(self, lines: list[str], place: int) -> tuple[int, Body]:
-        header = _HEADER.match(lines[place].strip())
+    def body(self, lines: list[str], line_number: int) -> tuple[int, Body]:
+        header = _HEADER.match(lines[line_number].strip())
         if header is None:
-            raise _bad(place, lines[place])
+            raise _bad(line_number, lines[line_number])
         graph = FunctionGraph(header[1])
         values: dict[int, Node] = {}
         for number, dtype, sizes in _INPUT.findall(header[2]):
             values[int(number)] = graph.add_input(_aval(dtype, sizes)).node
         inputs = tuple(values.values())
-        place += 1
-        while place < len(lines) and not lines[place].strip().startswith("return"):
+        line_number += 1
+        while line_number < len(lines) and not lines[line_number].strip().startswith("return"):
             try:
-                self.operation(graph, values, lines[place].strip())
+                self.operation(graph, values, lines[line_number].strip())
             except (KeyError, SyntaxError, IndexError, TypeError) as error:
-                raise _bad(place, lines[place], str(error)) from None
-            place += 1
-        if place + 1 >= len(lines) or lines[place + 1].strip() != "}":
-            raise _bad(place, lines[-1], "no return, or no closing brace")
-        results = re.findall(r"%(\d+)", lines[place])
+                raise _bad(line_number, lines[line_number], str(error)) from None
+            line_number += 1
+        if line_number + 1 >= len(lines) or lines[line_number + 1].strip() != "}":
+            raise _bad(line_number, lines[-1], "no return, or no closing brace")
+        results = re.findall(r"%(\d+)", lines[line_number])
         outputs = tuple([values[int(number)] for number in results])
         body = Body(header[1], inputs, outputs, graph.forced())
         self.bodies[header[1]] = body
-        return place + 2, body
+        return line_number + 2, body
 
     def operation(self, graph: FunctionGraph, values: dict, line: str) -> None:
         match = _LINE.match(line)

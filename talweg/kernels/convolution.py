@@ -177,7 +177,7 @@ def _copies_across(x: np.ndarray, kernel, dilation: Sequence[int], depth):
 
 
 def _tap_rows(
-    place,
+    tile,
     sizes: Sequence[int],
     outputs,
     kernel,
@@ -186,7 +186,7 @@ def _tap_rows(
     dilation: Sequence[int],
 ):
     """The taps of one tile: as `window_taps`, with outputs counted from the tile's first row."""
-    first, stop = place[1].start, place[1].stop
+    first, stop = tile[1].start, tile[1].stop
     (low, high), *others = padding
     moved = ((low - first * strides[0], high), *others)
     return windows.window_taps(

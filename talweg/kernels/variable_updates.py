@@ -127,9 +127,9 @@ def _batch_update(present: np.ndarray, indices: np.ndarray, values: np.ndarray) 
     return result
 
 
-def write_slice(present: np.ndarray, value: np.ndarray, place: tuple) -> Any:
+def write_slice(present: np.ndarray, value: np.ndarray, frozen: tuple) -> Any:
     """`value`, broadcast, at the place of a key frozen by `frozen_key`."""
-    key = tuple([slice(*k) if isinstance(k, tuple) else k for k in place])
+    key = tuple([slice(*k) if isinstance(k, tuple) else k for k in frozen])
     result = np.array(present)
     region = result[(*key, ...)]
     while value.ndim > region.ndim and value.shape[0] == 1:

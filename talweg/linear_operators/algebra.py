@@ -277,21 +277,21 @@ def _inverse_triangular_blocks(a: TensorLike) -> Any:
     if len(a.operators) == 1:
         return LinearOperatorBlockLowerTriangular([[a.operators[0][0].inverse()]], **_inverted(a))
     count = len(a.operators)
-    found: list[list[Any]] = []
-    for place in range(count):
-        own = a.operators[place][-1].inverse()
+    blocks: list[list[Any]] = []
+    for row_number in range(count):
+        own = a.operators[row_number][-1].inverse()
         row = []
-        for column in range(place):
+        for column in range(row_number):
             terms = [
-                a.operators[place][n].matmul(found[n][column]).to_dense()
-                for n in range(column, place)
+                a.operators[row_number][n].matmul(blocks[n][column]).to_dense()
+                for n in range(column, row_number)
             ]
             total = terms[0]
             for term in terms[1:]:
                 total = total + term
             row.append(LinearOperatorFullMatrix(-own.matmul(total)))
-        found.append([*row, own])
-    return LinearOperatorBlockLowerTriangular(found, **_inverted(a))
+        blocks.append([*row, own])
+    return LinearOperatorBlockLowerTriangular(blocks, **_inverted(a))
 
 
 # -- Cholesky factors

@@ -315,11 +315,11 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
 def _check_rows(rows: list[list[Any]]) -> None:
     if not rows:
         raise value_error("TW207", "operators is empty", "at least one row of blocks")
-    for place, row in enumerate(rows):
-        if len(row) != place + 1:
-            raise value_error("TW204", f"row {place} has {len(row)} blocks", f"{place + 1}")
+    for number, row in enumerate(rows):
+        if len(row) != number + 1:
+            raise value_error("TW204", f"row {number} has {len(row)} blocks", f"{number + 1}")
         if row[-1].is_square is False:
-            raise value_error("TW204", f"the diagonal block {place} has shape {row[-1].shape}")
+            raise value_error("TW204", f"the diagonal block {number} has shape {row[-1].shape}")
         for block in row:
             if block.dtype is not rows[0][0].dtype:
                 raise type_error(
@@ -328,7 +328,7 @@ def _check_rows(rows: list[list[Any]]) -> None:
         heights = {block.range_dimension for block in row} - {None}
         if len(heights) > 1:
             raise value_error(
-                "TW204", f"row {place} has blocks of {sorted(heights)} rows", "as many"
+                "TW204", f"row {number} has blocks of {sorted(heights)} rows", "as many"
             )
         for column in range(len(row)):
             widths = {other[column].domain_dimension for other in rows[column:]} - {None}

@@ -338,24 +338,24 @@ class LinearOperatorKronecker(_OfSeveral):
         whole = look_up("shape")(x)
         r = whole[-1]
         before: Any = 1
-        for place, operator in enumerate(self._operators):
-            after = _product(sizes_in[place + 1 :])
+        for number, operator in enumerate(self._operators):
+            after = _product(sizes_in[number + 1 :])
             grouped = look_up("reshape")(
-                x, look_up("concat")([look_up("shape")(x)[:-2], [before, sizes_in[place], -1]], 0)
+                x, look_up("concat")([look_up("shape")(x)[:-2], [before, sizes_in[number], -1]], 0)
             )
             # the factor's batch axes stand in front of the axis of what came before
             moved = _swapped(grouped, -3, -2)
             flat_sizes = look_up("shape")(moved)
             flat = look_up("reshape")(moved, look_up("concat")([flat_sizes[:-2], [-1]], 0))
-            found = function(operator, flat)
-            sizes = look_up("shape")(found)
-            found = look_up("reshape")(
-                found, look_up("concat")([sizes[:-2], [sizes_out[place], before, after * r]], 0)
+            product = function(operator, flat)
+            sizes = look_up("shape")(product)
+            product = look_up("reshape")(
+                product, look_up("concat")([sizes[:-2], [sizes_out[number], before, after * r]], 0)
             )
-            found = _swapped(found, -3, -2)
-            sizes = look_up("shape")(found)
-            before = before * sizes_out[place]
-            x = look_up("reshape")(found, look_up("concat")([sizes[:-3], [before * after, r]], 0))
+            product = _swapped(product, -3, -2)
+            sizes = look_up("shape")(product)
+            before = before * sizes_out[number]
+            x = look_up("reshape")(product, look_up("concat")([sizes[:-3], [before * after, r]], 0))
         return x
 
     def _sizes(self, adjoint: bool) -> tuple[list, list]:

@@ -63,20 +63,20 @@ def _separated(x: Tensor, parts: tuple) -> tuple[list, list]:
 
 def _spelled_out(parts: list, rank: int) -> list:
     """Masks as one array for each of their axes, and `...` as slices."""
-    found: list[Any] = []
+    parts_out: list[Any] = []
     for part in parts:
         if isinstance(part, Tensor) and part.dtype.is_bool:
             places = look_up("where")(part)
-            found += look_up("unstack")(places, num=part.ndim, axis=1)
+            parts_out += look_up("unstack")(places, num=part.ndim, axis=1)
         else:
-            found.append(part)
-    taken = sum(part is not None and part is not Ellipsis for part in found)
+            parts_out.append(part)
+    taken = sum(part is not None and part is not Ellipsis for part in parts_out)
     if taken > rank:
         raise value_error("TW203", f"{taken} indices for a tensor of {rank} axes")
-    if any(part is Ellipsis for part in found):
-        place = next(n for n, part in enumerate(found) if part is Ellipsis)
-        found[place : place + 1] = [slice(None)] * (rank - taken)
-    return found
+    if any(part is Ellipsis for part in parts_out):
+        ellipsis = next(n for n, part in enumerate(parts_out) if part is Ellipsis)
+        parts_out[ellipsis : ellipsis + 1] = [slice(None)] * (rank - taken)
+    return parts_out
 
 
 def _as_index(part: object) -> Tensor:
@@ -97,11 +97,11 @@ def _chosen(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
     places = look_up("experimental.numpy.broadcast_arrays")(*wide)
     order = [*axes, *[n for n in range(rest.ndim) if n not in axes]]
     front = look_up("transpose")(rest, order)
-    found = look_up("gather_nd")(front, look_up("stack")(places, axis=-1))
+    elements = look_up("gather_nd")(front, look_up("stack")(places, axis=-1))
     if not first:
-        return found
+        return elements
     moved = list(range(places[0].ndim))
-    return look_up("experimental.numpy.moveaxis")(found, moved, [first + n for n in moved])
+    return look_up("experimental.numpy.moveaxis")(elements, moved, [first + n for n in moved])
 
 
 def _counted_from_front(array: Tensor, size: Tensor) -> Tensor:

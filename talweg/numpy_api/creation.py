@@ -320,10 +320,10 @@ def linspace(
     first, last = (cast(x, kind or default_float()) for x in (first, last))
     step = (last - first) / float(max(num - endpoint, 1))
     if endpoint:
-        found = sequences.linspace(first, last, num, axis=axis)
+        points = sequences.linspace(first, last, num, axis=axis)
     else:
-        found = sequences.linspace(first, last - step, num, axis=axis)
-    return (found, step if num > endpoint else step * np.nan) if retstep else found
+        points = sequences.linspace(first, last - step, num, axis=axis)
+    return (points, step if num > endpoint else step * np.nan) if retstep else points
 
 
 @export("experimental.numpy.logspace")
@@ -394,13 +394,13 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
     arrays = [as_array(x) for x in xi]
     if not sparse:
         return mesh_of(*arrays, indexing=indexing)
-    found = []
-    for place, x in enumerate(arrays):
-        axis = 1 - place if indexing == "xy" and place < 2 and len(arrays) > 1 else place
+    coordinates = []
+    for number, x in enumerate(arrays):
+        axis = 1 - number if indexing == "xy" and number < 2 and len(arrays) > 1 else number
         shape = [1] * len(arrays)
         shape[axis] = -1
-        found.append(reshape(x, shape))
-    return found
+        coordinates.append(reshape(x, shape))
+    return coordinates
 
 
 @export("experimental.numpy.vander")
@@ -447,14 +447,14 @@ def ix_(*args: object) -> list[Tensor]:
     >>> [x.shape.as_list() for x in tf.experimental.numpy.ix_([0, 1], [2])]
     [[2, 1], [1, 1]]
     """
-    found = []
-    for place, arg in enumerate(args):
+    vectors = []
+    for number, arg in enumerate(args):
         x = as_array(arg)
         if x.ndim != 1:
-            raise value_error("TW203", f"ix_: argument {place} has {x.ndim} axes", "one")
+            raise value_error("TW203", f"ix_: argument {number} has {x.ndim} axes", "one")
         if x.dtype.is_bool:
             x = where(x)[:, 0]
         shape = [1] * len(args)
-        shape[place] = -1
-        found.append(reshape(x, shape))
-    return found
+        shape[number] = -1
+        vectors.append(reshape(x, shape))
+    return vectors

@@ -296,12 +296,12 @@ def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
     x, y = _integers("gcd", x1, x2)
     loop = look_up("while_loop")
     x, y = x + (y - y), y + (x - x)  # one shape
-    found = loop(
+    divisors = loop(
         lambda a, b: look_up("reduce_any")(b != as_array(0, b.dtype)),
         _euclid,
         (look_up("abs")(x), look_up("abs")(y)),
     )
-    return found[0]
+    return divisors[0]
 
 
 def _euclid(a: Tensor, b: Tensor) -> tuple:

@@ -75,8 +75,8 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
     )
     size = cast(look_up("shape")(x)[-1], places.dtype)
     places = look_up("where")(places < as_array(0, places.dtype), places + size, places)
-    found = look_up("gather")(x, places, batch_dims=rank - 1, axis=rank - 1)
-    return look_up("transpose")(found, back)
+    elements = look_up("gather")(x, places, batch_dims=rank - 1, axis=rank - 1)
+    return look_up("transpose")(elements, back)
 
 
 @export("experimental.numpy.where")

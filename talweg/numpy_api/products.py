@@ -33,8 +33,8 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
         return look_up("linalg.matvec")(x, y)
     if row:
         x = look_up("expand_dims")(x, 0)
-    found = look_up("matmul")(x, y)
-    return look_up("squeeze")(found, [-2]) if row else found
+    product = look_up("matmul")(x, y)
+    return look_up("squeeze")(product, [-2]) if row else product
 
 
 @export("experimental.numpy.dot")

@@ -326,9 +326,9 @@ def average(
         raise value_error("TW203", f"average: axis is {axis!r}", "an integer or None")
     x = inexact(a)
     if weights is None:
-        found = mean(x, axis)
+        center = mean(x, axis)
         count = _reduced("reduce_sum", look_up("ones_like")(x), axis, False)
-        return (found, count) if returned else found
+        return (center, count) if returned else center
     x, w = promoted(x, inexact(weights))
     if w.ndim != x.ndim:
         if axis is None or w.ndim != 1:
@@ -337,8 +337,8 @@ def average(
         shape[axis] = -1
         w = look_up("broadcast_to")(look_up("reshape")(w, shape), look_up("shape")(x))
     total = _reduced("reduce_sum", w, axis, False)
-    found = _reduced("reduce_sum", x * w, axis, False) / total
-    return (found, total) if returned else found
+    center = _reduced("reduce_sum", x * w, axis, False) / total
+    return (center, total) if returned else center
 
 
 @export("experimental.numpy.count_nonzero")

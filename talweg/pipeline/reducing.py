@@ -155,11 +155,11 @@ class SparseBatch(Stage):
 
         return step
 
-    def _together(self, found: list) -> SparseTensor:
+    def _together(self, arrays: list) -> SparseTensor:
         wanted = self.row_shape.as_list()
-        largest = [max(sizes) for sizes in zip(*[array.shape for array in found])]
+        largest = [max(sizes) for sizes in zip(*[array.shape for array in arrays])]
         shape = [have if size is None else size for size, have in zip(wanted, largest)]
-        if len(wanted) != found[0].ndim or any([h > s for h, s in zip(largest, shape)]):
+        if len(wanted) != arrays[0].ndim or any([h > s for h, s in zip(largest, shape)]):
             raise InvalidArgumentError(
                 None,
                 None,
@@ -174,12 +174,12 @@ class SparseBatch(Stage):
                 [np.full((array.size, 1), n), np.indices(array.shape).reshape(array.ndim, -1).T],
                 axis=1,
             )
-            for n, array in enumerate(found)
+            for n, array in enumerate(arrays)
         ]
         return SparseTensor(
             wrap(np.concatenate(places).astype(np.int64)),
-            wrap(np.concatenate([array.reshape(-1) for array in found])),
-            wrap(np.array([len(found), *shape], np.int64)),
+            wrap(np.concatenate([array.reshape(-1) for array in arrays])),
+            wrap(np.array([len(arrays), *shape], np.int64)),
         )
 
 

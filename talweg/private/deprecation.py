@@ -112,8 +112,16 @@ def deprecated_args(
             for name in names:
                 if name in given and not any(given[name] is x for x in fine.get(name, ())):
                     text = "%s: the argument %s will be removed %s. %s"
-                    place = getattr(function, "__qualname__", repr(function))
-                    _warn((function, name), once, text, place, name, _when(date), instructions)
+                    qualified_name = getattr(function, "__qualname__", repr(function))
+                    _warn(
+                        (function, name),
+                        once,
+                        text,
+                        qualified_name,
+                        name,
+                        _when(date),
+                        instructions,
+                    )
             return function(*args, **kwargs)
 
         return make_decorator(function, call, "deprecated_args")
@@ -135,9 +143,11 @@ def deprecated_arg_values(
             for name, value in deprecated_kwargs.items():
                 if name in given and given[name] is value:
                     text = "%s: %s=%r will be removed %s. %s"
-                    place = getattr(function, "__qualname__", repr(function))
+                    qualified_name = getattr(function, "__qualname__", repr(function))
                     key = (function, name)
-                    _warn(key, warn_once, text, place, name, value, _when(date), instructions)
+                    _warn(
+                        key, warn_once, text, qualified_name, name, value, _when(date), instructions
+                    )
             return function(*args, **kwargs)
 
         return make_decorator(function, call, "deprecated_arg_values")

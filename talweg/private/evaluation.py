@@ -15,11 +15,11 @@ def _v1(name: str) -> Any:
 def get_or_create_eval_step() -> Any:
     """The graph's local variable that counts evaluations; ValueError if there are several."""
     keys = _v1("GraphKeys")
-    found = _v1("get_default_graph")().get_collection(keys.EVAL_STEP)
-    if len(found) > 1:
+    steps = _v1("get_default_graph")().get_collection(keys.EVAL_STEP)
+    if len(steps) > 1:
         raise value_error("TW104", "Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
+    if steps:
+        return steps[0]
     return _v1("get_variable")(
         "eval_step",
         shape=[],

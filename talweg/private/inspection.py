@@ -47,16 +47,16 @@ def getfullargspec(obj: object) -> inspect.FullArgSpec:
     return _arguments_of_signature(inspect.signature(target))
 
 
-def _arguments_of_signature(found: inspect.Signature) -> inspect.FullArgSpec:
+def _arguments_of_signature(source: inspect.Signature) -> inspect.FullArgSpec:
     """A signature as the tuple that came before it; that of a bound method lacks its object."""
     kinds: dict[Any, list[inspect.Parameter]] = {}
-    for parameter in found.parameters.values():
+    for parameter in source.parameters.values():
         kinds.setdefault(parameter.kind, []).append(parameter)
     positional = kinds.get(Parameter.POSITIONAL_ONLY, [])
     positional = positional + kinds.get(Parameter.POSITIONAL_OR_KEYWORD, [])
     by_name = kinds.get(Parameter.KEYWORD_ONLY, [])
     several = [kinds.get(kind) for kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
-    varargs, varkw = [found[0].name if found else None for found in several]
+    varargs, varkw = [group[0].name if group else None for group in several]
     defaults = tuple([p.default for p in positional if p.default is not Parameter.empty])
     names = {p.name: p.default for p in by_name if p.default is not Parameter.empty}
     return inspect.FullArgSpec(

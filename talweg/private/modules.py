@@ -208,11 +208,11 @@ def module(name: str) -> ModuleType:
                 "pip install talweg[graphdef]  [TW402]"
             ) from error
     full = f"tensorflow.{name}"
-    found = sys.modules.get(full)
-    if not isinstance(found, PrivateModule):
-        found = PrivateModule(full, "A private module of TensorFlow, as far as libraries use it.")
-        found.__path__ = []
+    loaded = sys.modules.get(full)
+    if not isinstance(loaded, PrivateModule):
+        loaded = PrivateModule(full, "A private module of TensorFlow, as far as libraries use it.")
+        loaded.__path__ = []
     if not recognised:
         recognised.append(True)
         be_recognised()
-    return found
+    return loaded

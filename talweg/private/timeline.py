@@ -17,16 +17,16 @@ class Timeline:
     ) -> str:
         """The run as JSON for chrome://tracing: an event for each operation, in microseconds."""
         events: list[dict[str, Any]] = []
-        for place, device in enumerate(self._step_stats.dev_stats):
+        for process, device in enumerate(self._step_stats.dev_stats):
             events.append(
-                {"name": "process_name", "ph": "M", "pid": place, "args": {"name": device.device}}
+                {"name": "process_name", "ph": "M", "pid": process, "args": {"name": device.device}}
             )
             events += [
                 {
                     "ph": "X",
                     "cat": "Op",
                     "name": node.node_name,
-                    "pid": place,
+                    "pid": process,
                     "tid": node.thread_id,
                     "ts": node.all_start_micros,
                     "dur": max(node.op_end_rel_micros - node.op_start_rel_micros, 1),

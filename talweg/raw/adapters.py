@@ -201,13 +201,13 @@ def concat_offset(concat_dim: Any, shape: Any) -> list:
             f"ConcatOffset: shapes {[dims.tolist() for dims in parts]} differ along other axes "
             f"than {axis}",
         )
-    offset, found = 0, []
+    offset, offsets = 0, []
     for dims in parts:
-        place = np.zeros_like(dims)
-        place[axis] = offset
+        begin = np.zeros_like(dims)
+        begin[axis] = offset
         offset += dims[axis]
-        found.append(wrap(place))
-    return found
+        offsets.append(wrap(begin))
+    return offsets
 
 
 def _places(function: str, source: str, target: str) -> list[int]:

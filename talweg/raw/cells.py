@@ -198,8 +198,8 @@ def block_lstm_grad(
     with GradientTape() as tape:
         tape.watch(sources)
         p = (wci, wcf, wco)
-        found = _block(seq_len_max, x, cs_prev, h_prev, w, p, b, order, forget, 0.0, use_peephole)
-    wanted = [found[1], found[6]]
+        outputs = _block(seq_len_max, x, cs_prev, h_prev, w, p, b, order, forget, 0.0, use_peephole)
+    wanted = [outputs[1], outputs[6]]
     return tuple(tape.gradient(wanted, sources, [cs_grad, h_grad], "zero"))
 
 

@@ -176,7 +176,7 @@ def fixed_candidates(
     """Classes sampled by the weights that are given."""
     with seeded(seed, seed2) as own:
         function = look_up("random.fixed_unigram_candidate_sampler")
-        found = function(
+        sampled = function(
             true_classes,
             num_true,
             num_sampled,
@@ -190,7 +190,7 @@ def fixed_candidates(
             unigrams,
             own,
         )
-        return tuple(found)
+        return tuple(sampled)
 
 
 # -- by a key and a counter

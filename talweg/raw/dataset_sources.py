@@ -81,8 +81,8 @@ def generated(
         state = list(look_up("nest.flatten")(init_func(*init_func_other_args)))
         try:
             while True:
-                found = next_func(*state, *next_func_other_args)
-                yield tuple(look_up("nest.flatten")(found))
+                results = next_func(*state, *next_func_other_args)
+                yield tuple(look_up("nest.flatten")(results))
         except OutOfRangeError:
             finalize_func(*state, *finalize_func_other_args)
 

@@ -246,8 +246,8 @@ def grouped_by_window(
     """A dataset for each group of elements with one key."""
 
     def reduce(key: object, window: tuple[Any, ...]) -> Any:
-        found = reduce_func(key, variant_of(window), *reduce_func_other_arguments)
-        return dataset_of(look_up("nest.flatten")(found)[0])
+        dataset = reduce_func(key, variant_of(window), *reduce_func_other_arguments)
+        return dataset_of(look_up("nest.flatten")(dataset)[0])
 
     return variant_of(
         dataset_of(input_dataset).group_by_window(

@@ -273,8 +273,8 @@ def numeric_summary(input: Tensor, lower_bound: float, upper_bound: float) -> An
             np.nan,
         ]
     )
-    found = [*kinds, *moments, input.dtype.as_datatype_enum, x.ndim, *x.shape]
-    return of_array(np.array(found, np.float64))
+    numbers = [*kinds, *moments, input.dtype.as_datatype_enum, x.ndim, *x.shape]
+    return of_array(np.array(numbers, np.float64))
 
 
 # -- values kept between runs

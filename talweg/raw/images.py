@@ -308,14 +308,14 @@ def non_max_suppression_v5(
 ) -> tuple:
     """(the boxes that remain, their scores, how many); scores of overlapping boxes shrink."""
     function = look_up("image.non_max_suppression_with_scores")
-    found, left = function(
+    chosen, left = function(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     )
-    count = look_up("shape")(found)[0]
+    count = look_up("shape")(chosen)[0]
     if pad_to_max_output_size:
         rest = [[0, max_output_size - count]]
-        found, left = look_up("pad")(found, rest), look_up("pad")(left, rest)
-    return found, left, count
+        chosen, left = look_up("pad")(chosen, rest), look_up("pad")(left, rest)
+    return chosen, left, count
 
 
 def sample_box(

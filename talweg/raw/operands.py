@@ -34,7 +34,7 @@ def converted(operation: OpSignature, values: dict) -> dict:
 
     Inputs that share an attribute have the dtype of the first of them that is a tensor.
     """
-    found = dict(values)
+    values_out = dict(values)
     kinds = {
         name: as_dtype(values[name])
         for name, (kind, _) in operation.attributes.items()
@@ -47,12 +47,12 @@ def converted(operation: OpSignature, values: dict) -> dict:
                 kinds[part.kind] = dtype
     for part in operation.inputs:
         if part.dtype not in OBJECTS and not part.reference:
-            found[part.keyword] = _as_tensors(part, values[part.keyword], kinds, operation)
+            values_out[part.keyword] = _as_tensors(part, values[part.keyword], kinds, operation)
     for name, (kind, _) in operation.attributes.items():
         name = operation.renamed.get(name, name)
-        if found.get(name) is not None and kind in _KINDS:
-            found[name] = _KINDS[kind](found[name])
-    return found
+        if values_out.get(name) is not None and kind in _KINDS:
+            values_out[name] = _KINDS[kind](values_out[name])
+    return values_out
 
 
 def _as_types(values: list[DType]) -> list:
@@ -80,14 +80,14 @@ def _as_tensors(part: Argument, value: Tensor, kinds: dict, operation: OpSignatu
     if part.listed:
         return [tensor(x) if not isinstance(x, Tensor) else x for x in value]
     if not part.is_list:
-        found = _converted(value, dtype, hint)
-        kinds.setdefault(part.kind, found.dtype)
-        return found
-    found = []
+        one = _converted(value, dtype, hint)
+        kinds.setdefault(part.kind, one.dtype)
+        return one
+    tensors = []
     for x in value:
-        found.append(_converted(x, dtype, hint))
-        dtype = dtype or found[-1].dtype
-    return found
+        tensors.append(_converted(x, dtype, hint))
+        dtype = dtype or tensors[-1].dtype
+    return tensors
 
 
 def _converted(value: object, dtype: DType | None, hint: DType | None) -> Any:
@@ -98,24 +98,24 @@ def _converted(value: object, dtype: DType | None, hint: DType | None) -> Any:
 
 def attributes_of(operation: OpSignature, values: dict) -> dict | None:
     """All attributes, those that follow from the inputs too; None if one does not."""
-    found = {
+    attributes = {
         name: values.get(operation.renamed.get(name, name), default)
         for name, (_, default) in operation.attributes.items()
     }
     for part in operation.inputs:
         value = values[part.keyword]
         if part.number:
-            found[part.number] = len(value)
+            attributes[part.number] = len(value)
         if part.listed:
-            found[part.listed] = [x.dtype for x in value]
-        elif part.kind in found:
+            attributes[part.listed] = [x.dtype for x in value]
+        elif part.kind in attributes:
             first = value[0] if part.is_list and len(value) else value
             if not part.is_list or len(value):
-                found[part.kind] = getattr(first, "dtype", found[part.kind])
+                attributes[part.kind] = getattr(first, "dtype", attributes[part.kind])
     for name, (kind, _) in operation.attributes.items():
-        if kind in _KINDS and found[name] is not REQUIRED and found[name] is not None:
-            found[name] = _KINDS[kind](found[name])
-    return None if any(value is REQUIRED for value in found.values()) else found
+        if kind in _KINDS and attributes[name] is not REQUIRED and attributes[name] is not None:
+            attributes[name] = _KINDS[kind](attributes[name])
+    return None if any(value is REQUIRED for value in attributes.values()) else attributes
 
 
 def dtypes_of_results(operation: OpSignature, values: dict) -> list | None:

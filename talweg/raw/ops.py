@@ -62,10 +62,10 @@ class RawOp:
     """One row of the table, taken apart."""
 
     def __init__(self, line: str):
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise AssertionError(f"table.txt: cannot read {line!r}")
-        self.name, self.target, call = found.groups()
+        self.name, self.target, call = match.groups()
         signature = operations.find(self.name)
         if signature is None:
             raise AssertionError(f"table.txt: {self.name} is no operation of TensorFlow")
@@ -231,8 +231,8 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
         )
     if not dtypes:
         return keep_effect(call, values, dtypes)
-    found = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
-    return row.packed(found, values)
+    results = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
+    return row.packed(results, values)
 
 
 @cache

@@ -45,11 +45,11 @@ class ReaderCell:
                     self.work = bytes(queue.buffer.dequeue(1)[0][0][()])
                     self.current = records = self.records(self.work)
                     self.within = 0
-                found = next(records, None)
-                if found is not None:
+                record = next(records, None)
+                if record is not None:
                     self.produced += 1
                     self.within += 1
-                    return found
+                    return record
                 self.current = None
                 self.completed += 1
 

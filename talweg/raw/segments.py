@@ -166,8 +166,8 @@ def sparse_bincount(
         chosen = [places[:, 0] == row for row in range(shape[0])]
         rows = [numbers[c] for c in chosen]
         own = [shares[c] for c in chosen] if shares.size else None
-    found = _counted(rows, int(scalar_of(size)), own, binary_output, weights.dtype)
-    return of_array(found[0] if len(shape) == 1 else found)
+    counts = _counted(rows, int(scalar_of(size)), own, binary_output, weights.dtype)
+    return of_array(counts[0] if len(shape) == 1 else counts)
 
 
 def _rows(splits: Any, values: Tensor) -> list:
@@ -284,10 +284,10 @@ def _combined(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> 
     (a, shape), (b, _) = first, second
     places, values, longest = [], [], 0
     for group in sorted({*a, *b}):
-        found = sorted(_SETS[operation](a.get(group, set()), b.get(group, set())))
-        longest = max(longest, len(found))
-        places += [[*group, n] for n in range(len(found))]
-        values += found
+        members = sorted(_SETS[operation](a.get(group, set()), b.get(group, set())))
+        longest = max(longest, len(members))
+        places += [[*group, n] for n in range(len(members))]
+        values += members
     rank = len(shape) + 1
     found_values = np.array(values, object if dtype.name == "string" else dtype.numpy_dtype)
     return (
@@ -352,21 +352,21 @@ def edit_distance(
     """Levenshtein's distance of the rows of two sparse tensors."""
 
     def rows(indices: Tensor, values: Tensor) -> dict:
-        found: dict = {}
-        for place, value in zip(numbers_of(indices).tolist(), numbers_of(values).tolist()):
-            found.setdefault(tuple(place[:-1]), []).append(value)
-        return found
+        texts: dict = {}
+        for index, value in zip(numbers_of(indices).tolist(), numbers_of(values).tolist()):
+            texts.setdefault(tuple(index[:-1]), []).append(value)
+        return texts
 
     first, second = rows(hypothesis_indices, hypothesis_values), rows(truth_indices, truth_values)
     dims = zip(integers_of(hypothesis_shape)[:-1], integers_of(truth_shape)[:-1])
-    found = np.zeros([max(pair) for pair in dims], np.float32)
-    for place in np.ndindex(*found.shape):
-        a, b = first.get(place, []), second.get(place, [])
+    distances = np.zeros([max(pair) for pair in dims], np.float32)
+    for index in np.ndindex(*distances.shape):
+        a, b = first.get(index, []), second.get(index, [])
         distance = np.float32(_distance(a, b))
         if normalize:
             distance = distance / len(b) if b else np.float32(np.inf if a else 0)
-        found[place] = distance
-    return of_array(found)
+        distances[index] = distance
+    return of_array(distances)
 
 
 def _distance(a: list, b: list) -> int:

@@ -86,14 +86,14 @@ class StagingMap:
             if key is None:
                 key = min(self.complete) if self.ordered else next(iter(self.complete))
             row = self.complete[key]
-            found = [row[place] for place in indices]
+            components = [row[slot] for slot in indices]
             if remove:
-                for place in indices:
-                    row[place] = None
+                for slot in indices:
+                    row[slot] = None
                 if all(part is None for part in row):
                     del self.complete[key]
             self.changed.notify_all()
-            return key, found
+            return key, components
 
 
 def _area(capacity: int, container: str, name: str) -> StagingArea:
@@ -242,7 +242,7 @@ def barrier_insert(
     """Put a component of some keys in."""
     cell = _barrier(handle)
     with cell.changed:
-        for place, key in enumerate(numbers_of(keys).reshape(-1)):
+        for number, key in enumerate(numbers_of(keys).reshape(-1)):
             if cell.closed and key not in cell.rows:
                 text = "Barrier is closed and takes no new keys"
                 raise CancelledError(None, None, compose("TW209", text))
@@ -250,7 +250,7 @@ def barrier_insert(
             cell.born.setdefault(key, len(cell.born) - 2**63)
             if row[component_index] is not None:
                 raise invalid("TW206", f"Key {key} already has a value for component.")
-            row[component_index] = values[place]
+            row[component_index] = values[number]
             if all(part is not None for part in row):
                 cell.ready.append((key, cell.rows.pop(key)))
         cell.changed.notify_all()
@@ -369,8 +369,8 @@ def add_sparse_gradient(
     with cell.changed:
         if int(scalar_of(local_step)) < cell.step:
             return
-        for place, row in zip(integers_of(gradient_indices), numbers_of(gradient_values)):
-            known = cell.rows.setdefault(place, [0, 0])
+        for row_number, row in zip(integers_of(gradient_indices), numbers_of(gradient_values)):
+            known = cell.rows.setdefault(row_number, [0, 0])
             known[0], known[1] = known[0] + row, known[1] + 1
         if has_known_shape and numbers_of(gradient_shape).size:
             cell.total = numbers_of(gradient_shape)

@@ -170,9 +170,9 @@ def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
     concat = look_up("concat")
     for axis in reversed(range(layout.rank)):
         rows: dict[tuple, list] = {}
-        for place in sorted(by_place):
-            rows.setdefault(place[:axis], []).append(by_place[place])
-        by_place = {place: concat(row, axis) for place, row in rows.items()}
+        for position in sorted(by_place):
+            rows.setdefault(position[:axis], []).append(by_place[position])
+        by_place = {position: concat(row, axis) for position, row in rows.items()}
     return _noted(by_place[()], layout, "pack")
 
 

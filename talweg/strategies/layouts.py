@@ -364,8 +364,8 @@ def create_mesh(
     ['batch']
     """
     if devices is None:
-        found = look_up("config.list_logical_devices")(device_type or "CPU")
-        devices = [device.name for device in found]
+        logical = look_up("config.list_logical_devices")(device_type or "CPU")
+        devices = [device.name for device in logical]
     axes = _axes(mesh_dims, len(devices))
     count = math.prod(axes.values())
     if count != len(devices):

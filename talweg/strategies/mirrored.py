@@ -108,8 +108,8 @@ class MirroredExtended(StrategyExtended):
                 return handed_over(fn)(*given, **named)
 
         with self.container_strategy.scope():
-            found = updated(self.container_strategy, var, each, args, kwargs or {})
-        together = regroup(found, Mirrored)
+            parts_out = updated(self.container_strategy, var, each, args, kwargs or {})
+        together = regroup(parts_out, Mirrored)
         if group:
             return together
         count = len(self._devices)
@@ -146,9 +146,9 @@ class MirroredExtended(StrategyExtended):
         if place.traced:
             return contexts.traced.run(handed_over(fn), tuple(args), dict(kwargs or {}))
         if not options.run_eagerly:
-            found = on_devices.run(self, own, args, kwargs or {})
-            if found is not NotImplemented:
-                return found
+            results = on_devices.run(self, own, args, kwargs or {})
+            if results is not NotImplemented:
+                return results
         eager = dispatch.context.base is None and not options.run_eagerly
         if eager and type(own) is Function:
             with strategy.scope():

@@ -89,12 +89,12 @@ class ReplicatedFunction:
         def of_replica(*args: Any, **kwargs: Any) -> Any:
             context = TracedContext(strategy)
             with context.traced():
-                found = handed_over(python_function)(*args, **kwargs)
+                result = handed_over(python_function)(*args, **kwargs)
             graph = dispatch.context.base
-            leaves = structure.flatten(found, composites=True)
+            leaves = structure.flatten(result, composites=True)
             alike = [not isinstance(x, Symbol) or id(x) in context.given for x in leaves]
             self._same[graph] = [a for a, x in zip(alike, leaves) if x is not None]
-            return found
+            return result
 
         self._function = Function(of_replica, **{**function._options(), "input_signature": None})
         self._function._replicas = None
@@ -148,10 +148,10 @@ class ReplicatedFunction:
         for same, parts in zip(alike, rows):
             if same:
                 parts[1:] = parts[:1] * (self.count - 1)
-        found = [concrete._pack(list(own)) for own in zip(*rows)]
+        results = [concrete._pack(list(own)) for own in zip(*rows)]
         if not rows:
-            found = [concrete._pack([]) for _ in range(self.count)]
-        return regroup(found)
+            results = [concrete._pack([]) for _ in range(self.count)]
+        return regroup(results)
 
     def _run(self, concrete: Any, columns: list, outside: list, mesh: Any) -> list:
         """The outputs, each an array with a row for every replica."""
@@ -172,8 +172,11 @@ class ReplicatedFunction:
         ]
         with locking.holding(*self._owners(version.written)), LOCK:
             states = [self._state(handle, mesh) for handle in version.variables]
-            for place in version.kept[len(columns) :]:
-                value, now = concrete._outside[place - len(columns)], outside[place - len(columns)]
+            for number in version.kept[len(columns) :]:
+                value, now = (
+                    concrete._outside[number - len(columns)],
+                    outside[number - len(columns)],
+                )
                 own = type(value) is Handle
                 inputs.append(self._state(value, mesh) if own else now._array)
             done, outputs, after = version.run(inputs, states, ReplicaState())
@@ -230,13 +233,13 @@ class ReplicaRun:
             known = dict(zip(map(id, self._outer), tensors[count:]))
             tensors = tensors[:count]
             args, kwargs = filled(self._template, iter(tensors))
-            found = run(self._extended, self._function, args, kwargs, self._concrete, known)
-            if found is NotImplemented:
-                found = self._in_turn(tensors, known)
+            outputs = run(self._extended, self._function, args, kwargs, self._concrete, known)
+            if outputs is NotImplemented:
+                outputs = self._in_turn(tensors, known)
         count = len(self._extended.worker_devices)
         results = []
         for number in range(count):
-            own = structure.flatten(part_of(number, found), composites=True)
+            own = structure.flatten(part_of(number, outputs), composites=True)
             results += [x._array for x in own if x is not None]
         return tuple(results) if self.avals else None
 
@@ -321,11 +324,11 @@ def in_graph(extended: Any, replicas: ReplicatedFunction, function: Any, given: 
     if not own:
         act(*tensors, *outer, call=run)
         return regroup([concrete._pack([]) for _ in range(count)])
-    found = list(host_call(*tensors, *outer, call=run))
-    rows = [found[number * len(own) : (number + 1) * len(own)] for number in range(count)]
-    for place, same in enumerate(replicas.alike(concrete)):
+    flat_results = list(host_call(*tensors, *outer, call=run))
+    rows = [flat_results[number * len(own) : (number + 1) * len(own)] for number in range(count)]
+    for position, same in enumerate(replicas.alike(concrete)):
         for row in rows[1:] if same else ():
-            row[place] = rows[0][place]
+            row[position] = rows[0][position]
     kept = {id(x) for x, same in zip(rows[0], replicas.alike(concrete)) if same}
     return regroup([concrete._pack(row) for row in rows], given=kept)
 

@@ -127,8 +127,8 @@ class TeamContext(ReplicaContext):
             return [Mirrored([reduced(how, _of_replicas(leaf))] * count) for leaf in leaves]
 
         def meet(*leaves: object) -> tuple:
-            found = self.merge_call(merge, leaves)
-            return found, lambda *upstream: self.all_reduce(how, list(upstream))
+            total = self.merge_call(merge, leaves)
+            return total, lambda *upstream: self.all_reduce(how, list(upstream))
 
         return _exchanged(tensors_of(value), meet)
 
@@ -147,7 +147,7 @@ class TeamContext(ReplicaContext):
             return [Mirrored([[shape(part)[axis] for part in each]] * count) for each in every]
 
         def meet(*leaves: object) -> tuple:
-            found = self.merge_call(merge, leaves)
+            together = self.merge_call(merge, leaves)
 
             def own(*upstream: object) -> list:
                 total = self.all_reduce("SUM", list(upstream))
@@ -157,7 +157,7 @@ class TeamContext(ReplicaContext):
                     split(part, count, axis=axis)[self.index] for part, count in zip(total, counts)
                 ]
 
-            return found, own
+            return together, own
 
         return _exchanged(tensors_of(value), meet)
 

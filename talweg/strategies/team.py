@@ -127,8 +127,8 @@ def run_replicas(contexts: list, function: Callable, args: tuple, kwargs: dict) 
             if all([replica.done for replica in team]):
                 return regroup([replica.result for replica in team], given=given)
             _check_met(team)
-            found = _merge(team)
-            given.update((id(leaf), leaf) for leaf in structure.flatten(found))
+            merged = _merge(team)
+            given.update((id(leaf), leaf) for leaf in structure.flatten(merged))
     finally:
         for replica in team:
             replica.end()
@@ -159,9 +159,9 @@ def _merge(team: list[Replica]) -> Any:
     _set_state(graph, team[0]._graph_state or before)
     try:
         with strategy.scope(), placed(None):
-            found = function(strategy, *args, **kwargs)
+            merged = function(strategy, *args, **kwargs)
     finally:
         _set_state(graph, before)
     for number, replica in enumerate(team):
-        replica.merge, replica.answer = None, part_of(number, found)
-    return found
+        replica.merge, replica.answer = None, part_of(number, merged)
+    return merged

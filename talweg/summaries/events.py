@@ -105,8 +105,8 @@ class EventFile:
     ):
         make_folder(os.fsdecode(logdir))
         now = time.time()
-        place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
-        name = f"events.out.tfevents.{int(now):010d}.{place}{suffix}"
+        writer_name = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+        name = f"events.out.tfevents.{int(now):010d}.{writer_name}{suffix}"
         self.path = Path(os.fsdecode(logdir)) / name
         self.max_queue, self.flush_seconds = max_queue, flush_seconds
         self._queue = _Queue()

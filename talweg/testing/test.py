@@ -109,8 +109,8 @@ def _in_a_graph(f: Callable[..., Any], arguments: list) -> _Differentiated:
         return session.run(y, dict(zip(fed, arrays)))
 
     def pullback(seed: np.ndarray) -> list:
-        found = iter(session.run(wanted, {seed_fed: seed, **dict(zip(fed, arrays))}))
-        return [None if g is None else next(found) for g in gradients]
+        values = iter(session.run(wanted, {seed_fed: seed, **dict(zip(fed, arrays))}))
+        return [None if g is None else next(values) for g in gradients]
 
     return _Differentiated([argument.dtype for argument in arguments], arrays, value, pullback)
 

@@ -400,8 +400,8 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
     results = _count_of_results(prim, operands, kinds, params)
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
-    *found, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _joined(found[1:], made, size, prim.multiple)
+    *finals, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
+    return _joined(finals[1:], made, size, prim.multiple)
 
 
 def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dict) -> int:

@@ -416,12 +416,12 @@ def _without_first(x: Symbol) -> Aval:
     return Aval(None if aval.dims is None else (None, *aval.dims[1:]), aval.dtype)
 
 
-def _check_kept(place: int, wanted: Aval, result: Any) -> None:
+def _check_kept(number: int, wanted: Aval, result: Any) -> None:
     """TypeError or ValueError where an iteration changes a variable's dtype or known shape."""
     if result.dtype is not wanted.dtype:
         raise type_error(
             "TW102",
-            f"while_loop: loop variable {place} has dtype {wanted.dtype.name}, and "
+            f"while_loop: loop variable {number} has dtype {wanted.dtype.name}, and "
             f"{result.dtype.name} after one iteration",
             "the same dtype in every iteration",
             f"tf.cast(x, tf.{wanted.dtype.name})",
@@ -432,7 +432,7 @@ def _check_kept(place: int, wanted: Aval, result: Any) -> None:
     if not after.is_subtype_of(before):
         raise value_error(
             "TW204",
-            f"while_loop: loop variable {place} enters the loop with shape {before}, but has "
+            f"while_loop: loop variable {number} enters the loop with shape {before}, but has "
             f"shape {after} after one iteration",
             "the same shape in every iteration",
             "shape_invariants=[..., tf.TensorShape([None])] for sizes that change",

@@ -125,8 +125,8 @@ class GraphSweep:
                 results.append(total)
         return results
 
-    def evidence(self, place: int, given: object, source: Any, frame: Any, cuts: list) -> Evidence:
-        """What is known of the gradient by the source at `place`."""
+    def evidence(self, number: int, given: object, source: Any, frame: Any, cuts: list) -> Evidence:
+        """What is known of the gradient by the source of this number."""
         asked = given[0] if isinstance(given, list) and len(given) == 1 else given
         scene = Scene.of(frame, asked, source)
         name = getattr(source, "name", "")
@@ -134,7 +134,7 @@ class GraphSweep:
             self.records,
             self.targets,
             Source.of(source, name if isinstance(name, str) else ""),
-            self.parts[place],
+            self.parts[number],
             Notes(),
             asked,
             variables=self._variables(),

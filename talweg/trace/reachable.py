@@ -40,34 +40,34 @@ def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
     return False
 
 
-def _next_to(found: object) -> Iterator[Any]:
+def _next_to(obj: object) -> Iterator[Any]:
     """What an object refers to that a program could get at."""
-    if isinstance(found, FunctionType):
-        yield from _seen_by(found)
-    elif isinstance(found, MethodType):
-        yield found.__func__
-        yield found.__self__
-    elif isinstance(found, functools.partial):
-        yield found.func
-        yield from found.args
-        yield from found.keywords.values()
-    elif isinstance(found, Reference):
-        yield found.deref()
-    elif isinstance(found, Mapping):
-        for key, value in list(found.items()):
+    if isinstance(obj, FunctionType):
+        yield from _seen_by(obj)
+    elif isinstance(obj, MethodType):
+        yield obj.__func__
+        yield obj.__self__
+    elif isinstance(obj, functools.partial):
+        yield obj.func
+        yield from obj.args
+        yield from obj.keywords.values()
+    elif isinstance(obj, Reference):
+        yield obj.deref()
+    elif isinstance(obj, Mapping):
+        for key, value in list(obj.items()):
             yield key
             yield value
-    elif isinstance(found, (list, tuple, set, frozenset)):
-        yield from list(found)
-    elif hasattr(found, "python_function"):  # a traced function
-        yield found.python_function
-    elif hasattr(found, "bound") and hasattr(found, "__wrapped__"):  # the function of a method
-        yield found.bound
-    elif not isinstance(found, ModuleType):
-        yield from list(getattr(found, "__dict__", {}).values())
-        for kind in type(found).__mro__:
+    elif isinstance(obj, (list, tuple, set, frozenset)):
+        yield from list(obj)
+    elif hasattr(obj, "python_function"):  # a traced function
+        yield obj.python_function
+    elif hasattr(obj, "bound") and hasattr(obj, "__wrapped__"):  # the function of a method
+        yield obj.bound
+    elif not isinstance(obj, ModuleType):
+        yield from list(getattr(obj, "__dict__", {}).values())
+        for kind in type(obj).__mro__:
             for name in _slots(kind):
-                yield getattr(found, name, None)
+                yield getattr(obj, name, None)
 
 
 def _slots(kind: type) -> tuple:

@@ -39,5 +39,10 @@ def test_a_class_name_is_one_concept(figures):
     assert len(doubled) <= 15, doubled
 
 
+def test_names_of_locals_say_what_they_hold(figures):
+    """In a function over 15 lines nothing is called `found` or `place`."""
+    assert not figures["vague locals in long functions"]
+
+
 def test_functions_are_looked_up_by_name_nowhere(figures):
     assert sum(figures["look-ups by string"].values()) <= 40, figures["look-ups by string"]

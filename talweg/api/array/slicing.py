@@ -242,20 +242,20 @@ def _add(found: SlicePlan, begin: int, end: int, stride: int) -> None:
     found.strides.append(stride)
 
 
-def apply(found: SlicePlan, x: Any) -> Any:
+def apply(slices: SlicePlan, x: Any) -> Any:
     """x[key] by primitives."""
-    if found.raw is not None:
-        return _apply_raw(*found.raw, x)  # type: ignore
+    if slices.raw is not None:
+        return _apply_raw(*slices.raw, x)  # type: ignore
     dims = x.dims
-    whole = [0] * len(dims) == found.begin and list(dims) == found.end
+    whole = [0] * len(dims) == slices.begin and list(dims) == slices.end
     result = x
-    if not whole or any(stride != 1 for stride in found.strides):
+    if not whole or any(stride != 1 for stride in slices.strides):
         result = layout.strided_slice(
-            x, begin=tuple(found.begin), end=tuple(found.end), strides=tuple(found.strides)
+            x, begin=tuple(slices.begin), end=tuple(slices.end), strides=tuple(slices.strides)
         )
-    if result.dims != tuple(found.shape):
-        result = layout.reshape(result, shape=tuple(found.shape))
-    for axis, index in reversed(found.symbolic):
+    if result.dims != tuple(slices.shape):
+        result = layout.reshape(result, shape=tuple(slices.shape))
+    for axis, index in reversed(slices.symbolic):
         wrapped = arithmetic.select(index < 0, index + result.dims[axis], index)
         result = indexing.gather(result, wrapped, axis=axis, batch_dims=0)
     return result
@@ -353,17 +353,17 @@ def _assign_where(variable: Any, key: Any, value: Any, name: str | None = None) 
     return variable.assign(look_up("reshape")(flat, sizes))
 
 
-def _assign(variable: Any, found: SlicePlan, value: Any, name: str | None = None) -> Any:
+def _assign(variable: Any, slices: SlicePlan, value: Any, name: str | None = None) -> Any:
     """Write `value`, broadcast, into the places of a variable that a key names; the variable."""
     if hasattr(variable, "assign_slice"):  # a variable of a graph
-        return variable.assign_slice(frozen_key(found.key), value, name)
+        return variable.assign_slice(frozen_key(slices.key), value, name)
     if dispatch.context.base is not None:
         value = convert_to_tensor(value, dtype=variable.dtype)
-        return variable._traced("slice", value, place=frozen_key(found.key))
+        return variable._traced("slice", value, place=frozen_key(slices.key))
     value = np.asarray(convert_to_tensor(value, dtype=variable.dtype)._array)
     with locking.holding(variable):
         array = np.array(variable.handle_read()._array)
-        region = array[(*found.key, Ellipsis)]
+        region = array[(*slices.key, Ellipsis)]
         while value.ndim > region.ndim and value.shape[0] == 1:
             value = value[0, ...]
         try:

@@ -65,7 +65,7 @@ class EdgeCrossing:
 
 def lifted(picture: Picture) -> dict[Group, EdgeCrossing]:
     """The edges of each group: those of items, at the innermost group around both ends."""
-    found: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
+    crossing: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
     paths: dict[Any, list] = {}
     for source, target in picture.edges:
         a, b = (
@@ -74,12 +74,12 @@ def lifted(picture: Picture) -> dict[Group, EdgeCrossing]:
         depth = 0
         while a[depth] is b[depth]:
             depth += 1
-        found[a[depth - 1]].inside[a[depth], b[depth]] = None
+        crossing[a[depth - 1]].inside[a[depth], b[depth]] = None
         for group, member in zip(a[depth:], a[depth + 1 :]):
-            found[group].left[member] = None
+            crossing[group].left[member] = None
         for group, member in zip(b[depth:], b[depth + 1 :]):
-            found[group].entered[member] = None
-    return found
+            crossing[group].entered[member] = None
+    return crossing
 
 
 def arrange(picture: Picture) -> dict[Group, Layers]:
@@ -130,7 +130,7 @@ def lanes(layers: Layers, ranks: dict[Any, int], own: EdgeCrossing) -> list[tupl
     """Ways for edges from outside, from the top, and to the outside, to the bottom: else they would
     run behind boxes.  The links they consist of."""
     links: list[tuple[Any, Any]] = []
-    for members, found, is_entry in (
+    for members, bends_of, is_entry in (
         (own.entered, layers.entries, True),
         (own.left, layers.exits, False),
     ):
@@ -140,7 +140,7 @@ def lanes(layers: Layers, ranks: dict[Any, int], own: EdgeCrossing) -> list[tupl
             bends = [Bend((member, member)) for _ in rows]
             for row, bend in zip(rows, bends):
                 layers.rows[row].append(bend)
-            found[member] = bends
+            bends_of[member] = bends
             chain = [*bends, member] if is_entry else [member, *bends]
             links += list(zip(chain, chain[1:]))
     return links
@@ -246,18 +246,18 @@ def order(rows: list[list], links: list[tuple[Any, Any]]) -> None:
         below.setdefault(a, []).append(b)
         above.setdefault(b, []).append(a)
     size = sum(map(len, rows))
-    place = {member: i for row in rows for i, member in enumerate(row)}
-    best, least = [list(row) for row in rows], crossings(rows, below, place)
+    rank_of = {member: i for row in rows for i, member in enumerate(row)}
+    best, least = [list(row) for row in rows], crossings(rows, below, rank_of)
     for sweep in range(SWEEPS if size <= LARGE else 2):
         if not least:
             break
         downward = sweep % 2 == 0
         neighbours = above if downward else below
         for row in rows if downward else reversed(rows):
-            row.sort(key=lambda member: mean(member, neighbours, place))
+            row.sort(key=lambda member: mean(member, neighbours, rank_of))
             for i, member in enumerate(row):
-                place[member] = i
-        count = crossings(rows, below, place)
+                rank_of[member] = i
+        count = crossings(rows, below, rank_of)
         if count < least:
             best, least = [list(row) for row in rows], count
     for row, kept in zip(rows, best):
@@ -292,12 +292,12 @@ def inversions(numbers: list[int]) -> int:
     size = 1 << max(numbers).bit_length()
     tree, total = [0] * (2 * size), 0
     for seen, number in enumerate(numbers):
-        place, smaller = number + size, 0
-        tree[place] += 1
-        while place > 1:  # counts what came before and is not larger
-            if place % 2:
-                smaller += tree[place - 1]
-            place //= 2
-            tree[place] += 1
+        leaf, smaller = number + size, 0
+        tree[leaf] += 1
+        while leaf > 1:  # counts what came before and is not larger
+            if leaf % 2:
+                smaller += tree[leaf - 1]
+            leaf //= 2
+            tree[leaf] += 1
         total += seen - smaller - (tree[number + size] - 1)
     return total

@@ -197,8 +197,8 @@ def group_by_lines(picture: Picture) -> None:
         by_line.setdefault(item.line, []).append(item)
     for line, items in by_line.items():
         if len(items) >= ALIKE:
-            place, _, source = line.partition(": ")
-            title = source or place.rpartition("/")[2]
+            line_text, _, source = line.partition(": ")
+            title = source or line_text.rpartition("/")[2]
             own = gather(
                 items, Group(title if len(title) <= 48 else f"{title[:45]}...", "line", root)
             )

@@ -85,8 +85,10 @@ def as_data(picture: Picture, depth: int | None = None) -> dict:
 def _group(group: Group, layers: Layers, number: dict[Any, int]) -> dict:
     links = [(number[a], number[b]) for chain in layers.chains() for a, b in zip(chain, chain[1:])]
 
-    def lanes(found: dict) -> dict:
-        return {number[member]: [number[bend] for bend in bends] for member, bends in found.items()}
+    def lanes(bends_of: dict) -> dict:
+        return {
+            number[member]: [number[bend] for bend in bends] for member, bends in bends_of.items()
+        }
 
     return {
         "title": group.title,

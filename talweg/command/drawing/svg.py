@@ -96,21 +96,21 @@ def visible(member: Any, placed: PlacedPicture) -> Any:
 
 def edges_of(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> list[dict]:
     """The edges between what is seen, with the points they go through."""
-    found: dict[tuple, dict] = {}
+    edges_seen: dict[tuple, dict] = {}
     for (source, target), text in picture.edges.items():
         a, b = visible(source, placed), visible(target, placed)
         if a is b:
             continue
-        known = found.get((a, b))
+        known = edges_seen.get((a, b))
         if known is not None:
             known["texts"].append(text)
             continue
-        found[a, b] = {
+        edges_seen[a, b] = {
             "points": points_of(a, b, layers, placed),
             "texts": [text],
             "across": a.parent is not b.parent,
         }
-    return list(found.values())
+    return list(edges_seen.values())
 
 
 def points_of(a: Any, b: Any, layers: dict[Group, Layers], placed: PlacedPicture) -> list[tuple]:

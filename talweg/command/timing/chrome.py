@@ -13,12 +13,12 @@ from talweg.core.provenance import describe
 def events_of(clock: Clock) -> list[dict]:
     """The events in Chrome's format; times in microseconds."""
     lines: dict[Any, str] = {}
-    found = []
+    events = []
     for key, thread, start, length in clock.events:
         line = lines.get(key.origin)
         if line is None:
             line = lines[key.origin] = "" if key.origin is None else describe(key.origin)
-        found.append(
+        events.append(
             {
                 "name": key.name,
                 "cat": key.kind,
@@ -30,7 +30,7 @@ def events_of(clock: Clock) -> list[dict]:
                 "args": {"line": line},
             }
         )
-    return found
+    return events
 
 
 def write(clock: Clock, path: Path, title: str) -> None:

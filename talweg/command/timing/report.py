@@ -80,9 +80,9 @@ class LineProfile:
         """By line of the program, the longest first; compiled programs by their kernels' lines."""
         rows: dict[Any, ReportRow] = {}
 
-        def row_of(place: Place | None) -> ReportRow:
-            key = None if place is None else (place.file, place.line)
-            return rows.setdefault(key, ReportRow(str(place or "elsewhere"), place=place))
+        def row_of(spot: Place | None) -> ReportRow:
+            key = None if spot is None else (spot.file, spot.line)
+            return rows.setdefault(key, ReportRow(str(spot or "elsewhere"), place=spot))
 
         def row_named(name: str) -> ReportRow:
             return rows.setdefault(name, ReportRow(name))
@@ -91,8 +91,8 @@ class LineProfile:
         for key, spent in self.clock.spent.items():
             name = WORDS[key.kind] if key.kind in ("trace", "compile", "gradient") else key.name
             if key.kind == "compiled" and key.name in shares:
-                for place, kernel, share in shares[key.name]:
-                    row = row_of(place)
+                for kernel_line, kernel, share in shares[key.name]:
+                    row = row_of(kernel_line)
                     count(row, kernel, spent.own / 1e9 * share, spent.calls)
                 continue
             count(row_of(own_place(key.origin)), name, spent.own / 1e9, spent.calls)
@@ -208,10 +208,10 @@ def line_table(profile: LineProfile, top: int) -> str:
     lines = ["By line", "", f"{'ms':>10} {'part':>5} {'Python':>9} {'calls':>8}  line"]
     for row in rows[:top]:
         whole = row.seconds + row.python
-        place = row.name if row.place is None else shown(row.place)
+        shown_line = row.name if row.place is None else shown(row.place)
         lines.append(
             f"{whole * 1e3:10.2f} {whole / profile.total:5.0%} {row.python * 1e3:9.2f} "
-            f"{row.calls or '':>8}  {place}"
+            f"{row.calls or '':>8}  {shown_line}"
         )
         if len(row.parts) > 1 or (row.parts and row.python):
             longest = sorted(row.parts.items(), key=lambda pair: -pair[1])[:5]

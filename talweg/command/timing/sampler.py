@@ -65,10 +65,10 @@ def place_of(frame: FrameType | None) -> tuple | None:
             frame = frame.f_back  # import_module, called by whoever wants the package
             continue
         if not is_inner(file):
-            place = file, frame.f_lineno, frame.f_code.co_name
+            location = file, frame.f_lineno, frame.f_code.co_name
             if "site-packages" in file:
-                outer = outer or place
+                outer = outer or location
             elif not file.startswith((sys.prefix, sys.base_prefix, "<frozen", "<string>")):
-                return ("", 0, f"importing {package}") if package else place
+                return ("", 0, f"importing {package}") if package else location
         frame = frame.f_back
     return ("", 0, f"importing {package}") if package else outer

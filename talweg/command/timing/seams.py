@@ -174,11 +174,11 @@ def compilations(clock: Clock, plain: Callable) -> Any:
         clock.enter()
         origin = user_origin(2)
         try:
-            found = plain(program, arguments, state, anew)
-            if found is None:  # asked for, and not on disk
+            compiled_program = plain(program, arguments, state, anew)
+            if compiled_program is None:  # asked for, and not on disk
                 return None
-            clock.labels[id(found)] = label(program.name, origin, clock)
-            return found
+            clock.labels[id(compiled_program)] = label(program.name, origin, clock)
+            return compiled_program
         finally:
             clock.leave(Key("compile", called(program.name), origin))
 

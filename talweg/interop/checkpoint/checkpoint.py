@@ -286,7 +286,7 @@ def _outside_functions() -> None:
 
 
 def described(
-    found: Survey, session: Any, tracing: bool = False
+    reached: Survey, session: Any, tracing: bool = False
 ) -> tuple[list[SavedObject], dict[str, Any]]:
     """The saved objects, and their tensors as arrays by key, as of one moment.
 
@@ -295,12 +295,12 @@ def described(
     nodes: list[SavedObject] = []
     tensors: dict[str, Any] = {}
     symbolic: dict[str, Any] = {}
-    for number, obj in enumerate(found.objects):
-        node = SavedObject(found.children[number])
+    for number, obj in enumerate(reached.objects):
+        node = SavedObject(reached.children[number])
         nodes.append(node)
         variable = variable_in(obj)
         if variable is not None:
-            key = found.key(number, VALUE)
+            key = reached.key(number, VALUE)
             node.attributes.append(Attribute(VALUE, variable._shared_name, key))
             if tracing:
                 tensors[key] = variable.value()
@@ -314,7 +314,9 @@ def described(
         else:
             with dispatch.eagerly():
                 parts = {n: np.asarray(tensor) for n, tensor in tensors_of(obj).items()}
-        _add_parts(node, parts, getattr(obj, "_checkpoint_attribute", None), found, number, tensors)
+        _add_parts(
+            node, parts, getattr(obj, "_checkpoint_attribute", None), reached, number, tensors
+        )
     if symbolic:
         session = session or get_default_session()
         if session is None:
@@ -340,13 +342,13 @@ def _add_parts(
         tensors[key] = array
 
 
-def _by_name(found: Survey, bundle: Bundle) -> list[SavedObject]:
+def _by_name(reached: Survey, bundle: Bundle) -> list[SavedObject]:
     """The objects of a program as a checkpoint of tf.compat.v1.train.Saver would have them.
 
     Such a checkpoint knows names of variables only; what no variable is called is left.
     """
     nodes, known = [], set()
-    for obj, edges in zip(found.objects, found.children):
+    for obj, edges in zip(reached.objects, reached.children):
         node = SavedObject(edges)
         variable = variable_in(obj)
         if variable is not None and variable._shared_name in bundle.entries:

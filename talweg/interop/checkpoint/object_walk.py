@@ -129,13 +129,13 @@ def survey(
     return reached
 
 
-def check_names(found: Survey) -> None:
+def check_names(walked: Survey) -> None:
     """ValueError if something with state stands only under a key of a dictionary that is no text.
 
     Keras has such dictionaries, of layers that it knows by name, too.
     """
-    reached = {id(obj) for obj in found.objects}
-    for container in found.objects:
+    reached = {id(obj) for obj in walked.objects}
+    for container in walked.objects:
         if isinstance(container, dict):
             for key, value in container.items():
                 if not isinstance(key, str) and not _all_reached(value, reached):

@@ -203,13 +203,13 @@ class GraphBuilder:
             checked.append(value)
         return checked
 
-    def _outputs(self, item: NodeRecord, found: object) -> tuple[list, Any]:
+    def _outputs(self, item: NodeRecord, result: object) -> tuple[list, Any]:
         wanted = [
             dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)
         ]
         if not wanted:
-            return [], found if not isinstance(found, (list, tuple)) else None
-        outputs = list(found) if isinstance(found, (list, tuple)) else [found]
+            return [], result if not isinstance(result, (list, tuple)) else None
+        outputs = list(result) if isinstance(result, (list, tuple)) else [result]
         outputs = [
             base().bring_in(x) if isinstance(x, Tensor) and type(x) is not Symbol else x
             for x in outputs

@@ -111,12 +111,12 @@ def _update(writer: Exporter, node: Node, name: str, controls: list) -> list[Out
     return None
 
 
-def _bounds(place: tuple) -> tuple[list[tuple], dict[str, int]]:
+def _bounds(key: tuple) -> tuple[list[tuple], dict[str, int]]:
     """(begins, ends and strides, masks) of the key that a slice of a variable has."""
     bounds: list[tuple] = []
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask")
     masks: dict[str, int] = dict.fromkeys(names, 0)
-    for number, part in enumerate(place):
+    for number, part in enumerate(key):
         bit = 1 << number
         if part is None:
             masks["new_axis_mask"] |= bit

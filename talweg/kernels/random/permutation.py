@@ -123,9 +123,9 @@ def _encrypt(x: np.ndarray, key: np.ndarray, width: np.ndarray, rounds: int) -> 
 
 
 def _walk_by_table(
-    found: np.ndarray, rows: np.ndarray, key: np.ndarray, max_index: np.ndarray, rounds: int
+    permuted: np.ndarray, rows: np.ndarray, key: np.ndarray, max_index: np.ndarray, rounds: int
 ) -> None:
-    """Encrypt rows of `found` with blocks of the smallest size, where walks are long.
+    """Encrypt rows of `permuted` with blocks of the smallest size, where walks are long.
 
     A walk to one of few places goes through most of the block: all of it is encrypted once for
     each key.
@@ -137,5 +137,5 @@ def _walk_by_table(
         image = _encrypt(places, own_key, width, rounds)
         left = rows[which.reshape(-1) == number]
         while len(left):
-            found[left] = image[found[left]]
-            left = left[found[left] > max_index[left]]
+            permuted[left] = image[permuted[left]]
+            left = left[permuted[left] > max_index[left]]

@@ -279,14 +279,14 @@ def _stirling_rest(k: np.ndarray) -> np.ndarray:
 
 
 def _transformed_rejection(
-    stream: Stream, place: np.ndarray, hat: _BinomialHat | _PoissonHat
+    stream: Stream, blocks: np.ndarray, hat: _BinomialHat | _PoissonHat
 ) -> np.ndarray:
     """k = ⌊(2a / us + b) u + centre + shift⌋ with u, v uniform, us = 1/2 - |u|, till accepted."""
-    counts = np.empty(len(place))
-    rows = np.arange(len(place))
+    counts = np.empty(len(blocks))
+    rows = np.arange(len(blocks))
     while len(rows):
-        pair = to_float64(blocks_at(stream, place[rows]))
-        place[rows] += np.uint64(1)
+        pair = to_float64(blocks_at(stream, blocks[rows]))
+        blocks[rows] += np.uint64(1)
         u, v = pair[:, 1] - 0.5, pair[:, 0]
         us = 0.5 - np.abs(u)
         a, b = hat.a[rows], hat.b[rows]

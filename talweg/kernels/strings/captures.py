@@ -83,7 +83,7 @@ class GroupKernel(NamedTuple):
         del kept
         return result
 
-    def _plan(self, found: Captures) -> tuple[np.ndarray, list]:
+    def _plan(self, captures: Captures) -> tuple[np.ndarray, list]:
         """What the code reads and writes in, as `native_captures.py` has it; what must live."""
         parts = [
             number
@@ -94,9 +94,9 @@ class GroupKernel(NamedTuple):
             np.empty(LONGEST + 1, np.int32),
             np.empty(2 * GROUPS, np.int64),
             np.empty(ROOM, np.uint8),
-            found.trace,
-            found.links,
+            captures.trace,
+            captures.links,
             np.array(parts, np.int64),
         ]
-        numbers = [len(parts) // 2, found.first, found.later]
+        numbers = [len(parts) // 2, captures.first, captures.later]
         return np.array([*[each.ctypes.data for each in kept], *numbers], np.int64), kept

@@ -147,7 +147,7 @@ class _LoopBuilder:
     def _write(
         self,
         stack: Value,
-        place: _CarriedSlot,
+        slot: _CarriedSlot,
         value: Value,
         used: dict,
         outputs: list,
@@ -156,15 +156,15 @@ class _LoopBuilder:
         state: dict,
     ) -> None:
         """Write a row of a stack: as a result, if nobody reads what was there."""
-        window = self._window(stack, place)
-        overwritten = self._overwritten(stack, place)
-        if not overwritten and not place.reads and is_plain(value.dtype):
+        window = self._window(stack, slot)
+        overwritten = self._overwritten(stack, slot)
+        if not overwritten and not slot.reads and is_plain(value.dtype):
             outputs.append((self._own(value), window))
             return
         key = (stack, len(state))
         self.straight.states.append((key, Value((0,), value.dtype), value))
         state[key], conflicts[key] = window, overwritten
-        places[key] = place.reads
+        places[key] = slot.reads
 
     def _write_last(self, stack: Value, after: Value, used: dict, outputs: list) -> None:
         """Write rows of a stack, whose places are computed in the trip, at its end."""

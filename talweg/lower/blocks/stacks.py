@@ -106,7 +106,9 @@ def fetched(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
 
 
-def written_last(builder: LoweringBuilder, stack: Buffer, place: Buffer, value: Buffer) -> list:
+def written_last(
+    builder: LoweringBuilder, stack: Buffer, row_number: Buffer, value: Buffer
+) -> list:
     """The blocks that copy a row to the place in a stack that a buffer holds.
 
     Where the place is below zero no row is changed: the first one becomes what it is.
@@ -114,7 +116,7 @@ def written_last(builder: LoweringBuilder, stack: Buffer, place: Buffer, value: 
     if stack.kind != "stack":
         return []
     held = builder.new("row", int64, (), "temporary")
-    asked = s.cast(load(place, 0), int64)
+    asked = s.cast(load(row_number, 0), int64)
     blocks: list[Any] = [Kernel("place", [Store(held, 0, s.maximum(asked, 0))])]
     row = s.element(load(held, 0))
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]

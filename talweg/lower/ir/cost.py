@@ -224,7 +224,7 @@ class _CostCounter:
                 if buffer.kind != "scratch":
                     found[buffer] = buffer.nbytes
 
-    def touch(self, found: dict, word: str, buffer: Buffer, index: Index) -> None:
+    def touch(self, reached: dict, word: str, buffer: Buffer, index: Index) -> None:
         """Count the elements that an index reaches, those that another one reached once.
 
         Indices that differ by a constant reach the same, moved along.
@@ -240,8 +240,8 @@ class _CostCounter:
             low, high, count = seen
             seen[:2] = min(low, index.constant), max(high, index.constant)
             more = min(seen[1] - seen[0] - (high - low), count)
-        held = found.get(root, 0) + more * buffer.dtype.size
-        found[root] = min(held, root.nbytes)
+        held = reached.get(root, 0) + more * buffer.dtype.size
+        reached[root] = min(held, root.nbytes)
 
 
 def _most(argument: Index) -> int:

@@ -298,7 +298,7 @@ class _ProgramParser:
         self.known[name] = made = Tile(name, dtype, dims, self.expression(tokens))
         return made
 
-    def assignment(self, word: str, tokens: _Tokens, found: list) -> None:
+    def assignment(self, word: str, tokens: _Tokens, statements: list) -> None:
         """A store, an update, or the name of a shared part."""
         if tokens.take("="):
             self.known[word] = self.expression(tokens)
@@ -314,9 +314,9 @@ class _ProgramParser:
         op = None if op == "=" else op
         value = self.expression(tokens)
         if type(target) is Tile:
-            found.append(Update(target, indices, value, op))
+            statements.append(Update(target, indices, value, op))
         elif type(target) is Buffer:
-            found.append(Store(target, indices[0], value, op))
+            statements.append(Store(target, indices[0], value, op))
         else:
             raise tokens.wrong("a known buffer or tile")
 

@@ -199,27 +199,27 @@ class _Blocks:
         check_races(kernel, self.axes)
         return {buffer for buffer in full if buffer.kind != "scratch"}
 
-    def _form(self, statement: object, place: str) -> None:
+    def _form(self, statement: object, where: str) -> None:
         if type(statement) is For:
             axis, kind = statement.axis, statement.kind
             if kind not in LOOPS:
-                raise refuse(place, f"{kind!r} is no kind of loop")
+                raise refuse(where, f"{kind!r} is no kind of loop")
             if type(axis.extent) is not int or axis.extent < 0:
-                raise refuse(place, f"its extent is {axis.extent}")
+                raise refuse(where, f"its extent is {axis.extent}")
         elif type(statement) is Tile:
             if any(type(extent) is not int or extent < 1 for extent in statement.dims):
-                raise refuse(place, f"its dims are {statement.dims}")
+                raise refuse(where, f"its dims are {statement.dims}")
         elif type(statement) is Call:
             for argument in statement.arguments:
                 if type(argument) is Pointer:
                     buffer = argument.buffer
                     if buffer not in statement.reads and buffer not in statement.writes:
-                        raise refuse(place, f"{buffer} is neither among its reads nor writes")
+                        raise refuse(where, f"{buffer} is neither among its reads nor writes")
 
-    def order(self, body: list, full: set[Buffer], place: str, seen: set[int]) -> None:
+    def order(self, body: list, full: set[Buffer], context: str, seen: set[int]) -> None:
         """Check that what statements read was written before, in the order in which they stand."""
         for statement in body:
-            where = f"{place}: {brief(statement)}"
+            where = f"{context}: {brief(statement)}"
             for expr in walk(roots(statement)):
                 if expr.op == "load" and id(expr) not in seen:
                     seen.add(id(expr))
@@ -233,7 +233,7 @@ class _Blocks:
                 for buffer in written(statement):
                     self.write(buffer, full, where)
             for inner in bodies(statement):
-                self.order(inner, full, place, seen)
+                self.order(inner, full, context, seen)
 
 
 def _check_parallel(body: list, place: str, outermost: bool = True) -> None:

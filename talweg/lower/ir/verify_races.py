@@ -60,22 +60,22 @@ def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
     _check_beside(kernel.body, place)
 
 
-def _collect(body: list, loops: tuple, place: str, found: list[_Access]) -> None:
+def _collect(body: list, loops: tuple, within: str, accesses: list[_Access]) -> None:
     """The accesses that certainly happen and whose places are known."""
     for statement in body:
-        where = place + brief(statement)
+        where = within + brief(statement)
         for expr in walk(roots(statement)):
             if expr.op == "load" and not expr.args:
                 buffer, index = expr.data
-                found.append(_Access(buffer, index, loops, where))
+                accesses.append(_Access(buffer, index, loops, where))
         if type(statement) is Store:
             access = _Access(statement.buffer, statement.index, loops, where, statement.op)
             access.writes = True
-            found.append(access)
+            accesses.append(access)
         elif type(statement) is Call:
-            _collect_call(statement, loops, where, found)
+            _collect_call(statement, loops, where, accesses)
         elif type(statement) is For and statement.axis.extent:
-            _collect(statement.body, (*loops, statement), place, found)
+            _collect(statement.body, (*loops, statement), within, accesses)
 
 
 def _collect_call(call: Call, loops: tuple, where: str, found: list[_Access]) -> None:
@@ -150,7 +150,7 @@ def _start(buffer: Buffer) -> int:
     return start
 
 
-def _check_tiles(loop: For, place: str) -> None:
+def _check_tiles(loop: For, where: str) -> None:
     """Check what iterations do to the numbers of a tile that they share."""
     statements = list(all_statements(loop.body))
     own = {statement for statement in statements if type(statement) is Tile}
@@ -159,24 +159,24 @@ def _check_tiles(loop: For, place: str) -> None:
         if type(statement) is not Update or statement.tile in own:
             continue
         if loop.kind == "parallel":
-            raise refuse(place, f"{brief(statement)}: each thread has a tile of its own")
+            raise refuse(where, f"{brief(statement)}: each thread has a tile of its own")
         if not _depends(statement.indices, loop.axis):
             shared.setdefault(statement.tile, set()).add(statement.op)
     for tile, ops in shared.items():
         if len(ops) > 1:
-            raise refuse(place, f"iterations combine with tile {tile} in more ways than one")
+            raise refuse(where, f"iterations combine with tile {tile} in more ways than one")
         if None in ops and loop.kind == "vector":
-            raise refuse(place, f"all iterations set tile {tile}")
+            raise refuse(where, f"all iterations set tile {tile}")
     for expr in walk([root for statement in statements for root in roots(statement)]):
         if expr.op == "read" and expr.data[0] in shared and None not in shared[expr.data[0]]:
-            raise refuse(place, f"tile {expr.data[0]} is read where iterations combine with it")
+            raise refuse(where, f"tile {expr.data[0]} is read where iterations combine with it")
 
 
 def _depends(indices: tuple, axis: Axis) -> bool:
     return any(axis in index.axes() for index in indices)
 
 
-def _check_beside(body: list, place: str) -> None:
+def _check_beside(body: list, within: str) -> None:
     """Beside parallel loops one thread stores, and all compute tiles: never both at once."""
     if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
         return
@@ -186,7 +186,7 @@ def _check_beside(body: list, place: str) -> None:
             continue
         things = [thing for inner in all_statements([statement]) for thing in written(inner)]
         buffers = [thing for thing in things if isinstance(thing, Buffer)]
-        where = f"{place}: {brief(statement)}"
+        where = f"{within}: {brief(statement)}"
         for buffer in buffers:
             if root_of(buffer).kind == "scratch":
                 raise refuse(where, f"scratch {buffer} is written beside parallel loops")

@@ -367,7 +367,7 @@ class LoopSimplifier:
         other = y if x is carried.before else x
         return other if other.dims == carried.before.dims and uses.get(other, 0) == 1 else None
 
-    def _product(self, place: int, made: Value, views: list) -> TripSum | None:
+    def _product(self, position: int, made: Value, views: list) -> TripSum | None:
         """The sum of products xᵀ g as one product of stacks."""
         assert made.maker is not None
         x, g = made.maker.inputs
@@ -384,7 +384,7 @@ class LoopSimplifier:
                 operands.append((known[0], int(known[1].min())))
             else:
                 operands.append((self._stack(value, first), None))
-        return TripSum(self, place, made.maker, operands, views)
+        return TripSum(self, position, made.maker, operands, views)
 
     def _usual_order(self) -> NDArray:
         """The order of rows in stacks that the loop fills: best is the same for all."""

@@ -222,7 +222,7 @@ class LoopMaker:
         return least
 
     def _bounded(
-        self, trial: Trial, going: Value, afters: dict, starts: dict, place: dict
+        self, trial: Trial, going: Value, afters: dict, starts: dict, index_of: dict
     ) -> TripCount | None:
         """The count of a derived loop: as many trips as another one made, of which most are known.
 
@@ -235,12 +235,12 @@ class LoopMaker:
         limits = inner.limits(high)
         if limits is not None and low in starts and not inner.changes(high):
             if limits[1] > MOST:
-                return self._endless(place[low], low, afters[low])
+                return self._endless(index_of[low], low, afters[low])
             most = inner.apply(arithmetic.greater, [_most(limits, high), low], {})
             count = counted(most, afters, starts)
             if count is not None and _step(low, afters[low]) == 1:
                 count.exact = False
-                self.places = {place[low]: count.numbers[low]}
+                self.places = {index_of[low]: count.numbers[low]}
                 return count
         for number, before in enumerate(trial.befores):
             start = self.starts[number]

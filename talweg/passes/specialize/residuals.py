@@ -125,22 +125,22 @@ def _unpacked(tree: Any) -> Any:
     return tree
 
 
-def _row(rows: object, place: int) -> Any:
+def _row(rows: object, number: int) -> Any:
     """The tree of one row of each array."""
     if type(rows) is UniformList:
         return rows.value
     if type(rows) is ListSegment:
         first: Any = rows.start
-        return _row(rows.rows, int(first) + rows.step * place)
+        return _row(rows.rows, int(first) + rows.step * number)
     if type(rows) is SegmentedList and rows.depth == 1:
-        start: Any = place if rows.starts is None else _row(rows.starts, place)
+        start: Any = number if rows.starts is None else _row(rows.starts, number)
         return ListSegment(rows.rows, start, rows.step)
     if type(rows) is SegmentedList:
-        own, starts, count = [None if x is None else _row(x, place) for x in rows.parts()]
+        own, starts, count = [None if x is None else _row(x, number) for x in rows.parts()]
         return rows.of(own, starts, count, rows.depth - 1)
     if isinstance(rows, np.ndarray):
-        return rows[place]
-    return mapped(lambda part: _row(part, place), rows, True)
+        return rows[number]
+    return mapped(lambda part: _row(part, number), rows, True)
 
 
 # -- results
@@ -180,46 +180,46 @@ def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
 
 
 def _source(
-    straight: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, found: dict
+    straight: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, numbering: dict
 ) -> Any:
     """The place of a result's array after a run."""
-    if value in found:
-        return found[value]
+    if value in numbering:
+        return numbering[value]
     if not is_endless(value):
-        found[value] = len(straight.outputs) - exports.plain
+        numbering[value] = len(straight.outputs) - exports.plain
         straight.outputs.append(value)
-        return found[value]
+        return numbering[value]
     if value not in lengths or not value.size:
         raise SpecializationError(Reason.STACK_USED)
-    key = found[value] = ("rows", len(found))
+    key = numbering[value] = ("rows", len(numbering))
     equation = Equation(export, [value, lengths[value]], {"exports": exports, "place": key})
     straight.equations.append(equation)
     return key
 
 
-def _note_lengths(tree: object, length: object, found: dict) -> None:
+def _note_lengths(tree: object, length: object, length_of: dict) -> None:
     """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
     if type(tree) is Stack:
         if tree.growing:
             raise SpecializationError(Reason.STACK_GROWING)
         own = tree.length
         if length is not None and type(own) is Value:
-            found[own] = length
-        _note_lengths(tree.rows, own if length is None else length, found)
+            length_of[own] = length
+        _note_lengths(tree.rows, own if length is None else length, length_of)
     elif type(tree) is History:
         for part in tree.values.values():
-            _note_lengths(part, length, found)
+            _note_lengths(part, length, length_of)
         if length is not None and type(tree.trips) is Value:
-            found[tree.trips] = length
+            length_of[tree.trips] = length
     elif type(tree) is List:
         for part in tree.values():
-            _note_lengths(part, length, found)
+            _note_lengths(part, length, length_of)
     elif type(tree) is SegmentedList:
-        _note_rows(tree, length, found)
+        _note_rows(tree, length, length_of)
     elif type(tree) is ListSegment:
         raise SpecializationError(Reason.STACK_PART)
     elif type(tree) is Value and length is not None:
-        found[tree] = length
+        length_of[tree] = length
 
 
 def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
@@ -235,7 +235,7 @@ def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
 # -- arguments
 
 
-def taken(straight: StaticProgram, given: ResidualSpec, place: int) -> Any:
+def taken(straight: StaticProgram, given: ResidualSpec, position: int) -> Any:
     """The tree of a handed argument, of the program's own values, which are inputs of it."""
     exports = exports_of(straight)
     made: dict[Value, Value] = {}
@@ -246,7 +246,7 @@ def taken(straight: StaticProgram, given: ResidualSpec, place: int) -> Any:
         if not is_endless(value):
             straight.inputs.append(own)
             continue
-        params = {"exports": exports, "place": ("given", place, number)}
+        params = {"exports": exports, "place": ("given", position, number)}
         equation = own.maker = Equation(fetch, (), params)
         equation.outputs = (own,)
         straight.made.append(own)

@@ -77,10 +77,10 @@ def add_dispatch_support(target: Any = None, iterable_parameters: Any = None) ->
         try:
             return function(*args, **kwargs)
         except REFUSALS as error:
-            found = fall_back(error, call, args, kwargs)
-            if found is NOT_SUPPORTED:
+            result = fall_back(error, call, args, kwargs)
+            if result is NOT_SUPPORTED:
                 raise
-            return found
+            return result
 
     function = target
     call.in_eager_mode = target  # type: ignore[attr-defined]

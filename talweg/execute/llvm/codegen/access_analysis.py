@@ -99,38 +99,38 @@ class AccessAnalysis:
             found.add(self.of(statement))
         return found
 
-    def _find(self, statement: Any, found: AccessFacts) -> None:
+    def _find(self, statement: Any, facts: AccessFacts) -> None:
         kind = type(statement)
         if kind is For:
             for part in statement.body:
-                found.add(self.of(part))
-            if statement.kind == "vector" and not found.vectors:
-                found.vectors = True
-                self._fast(statement, statement.body, found)
+                facts.add(self.of(part))
+            if statement.kind == "vector" and not facts.vectors:
+                facts.vectors = True
+                self._fast(statement, statement.body, facts)
         elif kind is Store:
             owner = root(statement.buffer)
-            found.writes.add(owner)
-            found.effects = True
-            found.statements += 1
+            facts.writes.add(owner)
+            facts.effects = True
+            facts.statements += 1
             if statement.op is not None:
-                found.reads.add(owner)
-                found.twice = False
-            self._exprs(found, statement.value, (statement.index,))
+                facts.reads.add(owner)
+                facts.twice = False
+            self._exprs(facts, statement.value, (statement.index,))
         elif kind is Tile:
-            found.inner.add(statement)
-            self._exprs(found, statement.start, ())
+            facts.inner.add(statement)
+            self._exprs(facts, statement.start, ())
         elif kind is Update:
-            found.updates[statement.tile] = {statement.op}
-            found.statements += 1
-            self._axes(found, statement.indices)
-            self._exprs(found, statement.value, statement.indices)
+            facts.updates[statement.tile] = {statement.op}
+            facts.statements += 1
+            self._axes(facts, statement.indices)
+            self._exprs(facts, statement.value, statement.indices)
         elif kind is When:
-            found.add(self.of_list([*statement.body, *statement.otherwise]))
-            self._exprs(found, statement.condition, ())
+            facts.add(self.of_list([*statement.body, *statement.otherwise]))
+            self._exprs(facts, statement.condition, ())
         elif kind is Call:
-            found.writes |= {root(buffer) for buffer in statement.writes}
-            found.reads |= {root(buffer) for buffer in statement.reads}
-            found.effects, found.twice = True, False
+            facts.writes |= {root(buffer) for buffer in statement.writes}
+            facts.reads |= {root(buffer) for buffer in statement.reads}
+            facts.effects, facts.twice = True, False
 
     def _axes(self, found: AccessFacts, indices: tuple[Index, ...]) -> None:
         for index in indices:

@@ -120,14 +120,14 @@ class Indices:
             total = code.compute(text, 1, max(total.depth, part.depth))
         return code.keep(key, total)
 
-    def _vary(self, place: LaneOffset, varied: list) -> LaneOffset:
+    def _vary(self, lane_offset: LaneOffset, varied: list) -> LaneOffset:
         """Adds what differs from lane to lane."""
         lanes = self.lanes
         if all(part.vector is None for part, _ in varied):
-            offsets = [place.stride * lane for lane in range(lanes)]
+            offsets = [lane_offset.stride * lane for lane in range(lanes)]
             for part, factor in varied:
                 offsets = [x + factor * y for x, y in zip(offsets, part.offsets)]
-            return arranged(place._replace(stride=0), offsets)
+            return arranged(lane_offset._replace(stride=0), offsets)
         narrow = all(part.narrow for part, _ in varied if part.vector is not None)
         kind = "i32" if narrow else "i64"
         total: IRValue | None = None
@@ -140,10 +140,10 @@ class Indices:
                 one = constants(kind, [factor * x for x in part.offsets])
             total = one if total is None else self.vectors("add", total, one, kind)
         assert total is not None
-        if place.stride:
-            ramp = constants(kind, [place.stride * lane for lane in range(lanes)])
+        if lane_offset.stride:
+            ramp = constants(kind, [lane_offset.stride * lane for lane in range(lanes)])
             total = self.vectors("add", total, ramp, kind)
-        return LaneOffset(place.base, place.constant, 0, None, total, narrow)
+        return LaneOffset(lane_offset.base, lane_offset.constant, 0, None, total, narrow)
 
     def vectors(self, op: str, x: IRValue, y: IRValue, kind: str) -> IRValue:
         """An integer operation on vectors."""
@@ -162,27 +162,27 @@ class Indices:
             return self.code.compute(text, lanes, value.depth)
         return value
 
-    def whole(self, place: LaneOffset, narrow: bool) -> IRValue:
+    def whole(self, lane_offset: LaneOffset, narrow: bool) -> IRValue:
         """All of a place as one vector of i32 or i64 (or a scalar i64)."""
-        total = self.total(place)
+        total = self.total(lane_offset)
         kind = "i32" if narrow else "i64"
         if narrow:
             if total.text[0] == "%":
                 total = self.code.compute(f"trunc i64 {total.text} to i32", 1, total.depth)
             else:
                 total = IRValue(str((int(total.text) + BOUND) % (2 * BOUND) - BOUND))
-        if place.uniform:
+        if lane_offset.uniform:
             return total
-        if place.vector is not None:
-            varied = place.vector
-            if place.narrow != narrow:
+        if lane_offset.vector is not None:
+            varied = lane_offset.vector
+            if lane_offset.narrow != narrow:
                 word = "trunc" if narrow else "sext"
                 other = "i64" if narrow else "i32"
                 types = vector(other, self.lanes), vector(kind, self.lanes)
                 text = f"{word} {types[0]} {varied.text} to {types[1]}"
                 varied = self.code.compute(text, self.lanes, varied.depth)
         else:
-            varied = constants(kind, self.offsets(place))
+            varied = constants(kind, self.offsets(lane_offset))
         if total.text == "0":
             return varied
         return self.vectors("add", total, varied, kind)

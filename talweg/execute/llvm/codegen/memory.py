@@ -75,23 +75,27 @@ class MemoryEmitter:
         raw = self._raw(buffer, address)
         return from_memory(self.code, raw, buffer.dtype)
 
-    def _raw(self, buffer: Buffer, place: LaneOffset) -> IRValue:
+    def _raw(self, buffer: Buffer, lane_offset: LaneOffset) -> IRValue:
         """The raw value in memory at a place."""
-        lanes = 1 if place.uniform else self.indices.lanes
-        if place.uniform or (place.stride == 1 and place.vector is None and not place.offsets):
-            return self._plain(buffer, self.pointer(buffer, place.base, place.constant), lanes)
-        if place.vector is not None:
-            return self._gather(buffer, place, None)
+        lanes = 1 if lane_offset.uniform else self.indices.lanes
+        if lane_offset.uniform or (
+            lane_offset.stride == 1 and lane_offset.vector is None and not lane_offset.offsets
+        ):
+            return self._plain(
+                buffer, self.pointer(buffer, lane_offset.base, lane_offset.constant), lanes
+            )
+        if lane_offset.vector is not None:
+            return self._gather(buffer, lane_offset, None)
         kind = memory(buffer.dtype)
-        if place.stride == -1:
-            start = place.constant - lanes + 1
-            loaded = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
+        if lane_offset.stride == -1:
+            start = lane_offset.constant - lanes + 1
+            loaded = self._plain(buffer, self.pointer(buffer, lane_offset.base, start), lanes)
             return self.code.shuffle(loaded, "poison", kind, list(range(lanes))[::-1])
-        if place.stride == 2 and lanes > 2:
-            return self._every_second(buffer, place, lanes, kind)
+        if lane_offset.stride == 2 and lanes > 2:
+            return self._every_second(buffer, lane_offset, lanes, kind)
         parts = []
-        for offset in self.indices.offsets(place):
-            pointer = self.pointer(buffer, place.base, place.constant + offset)
+        for offset in self.indices.offsets(lane_offset):
+            pointer = self.pointer(buffer, lane_offset.base, lane_offset.constant + offset)
             parts.append(self._plain(buffer, pointer, 1))
         return self.code.gathered(parts, kind)
 
@@ -112,11 +116,11 @@ class MemoryEmitter:
         text += f"<{lanes} x i32> <{chosen}>"
         return self.code.compute(text, lanes, max(first.depth, second.depth))
 
-    def _gather(self, buffer: Buffer, place: LaneOffset, guard: IRValue | None) -> IRValue:
+    def _gather(self, buffer: Buffer, lane_offset: LaneOffset, guard: IRValue | None) -> IRValue:
         """Elements whose numbers are a vector; number 0 where the guard is false."""
         code, lanes = self.code, self.indices.lanes
         narrow = buffer.size < BOUND
-        index = self.indices.whole(place, narrow)
+        index = self.indices.whole(lane_offset, narrow)
         kind = "i32" if narrow else "i64"
         if guard is not None:
             index = arithmetic.select(code, guard, index, IRValue("0"), kind)

@@ -109,12 +109,12 @@ def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOf
 
 
 def _shifted(
-    code: IRBuilder, stream: list[IRValue], place: LaneOffset, lanes: int, kind: str
+    code: IRBuilder, stream: list[IRValue], lane_offset: LaneOffset, lanes: int, kind: str
 ) -> IRValue:
     """The blocks from that of the first lane on, and one more; words move to where lanes begin."""
     each = 128 // BITS[kind]
-    assert place.base is not None
-    start = binary(code, "add", place.base, IRValue(str(place.constant)), "i64")
+    assert lane_offset.base is not None
+    start = binary(code, "add", lane_offset.base, IRValue(str(lane_offset.constant)), "i64")
     base = binary(code, "lshr", start, IRValue(str(each.bit_length() - 1)), "i64")
     turn = binary(code, "and", start, IRValue(str(each - 1)), "i64")
     count = lanes // each

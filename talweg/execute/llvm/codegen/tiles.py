@@ -239,33 +239,33 @@ class TileRegisters:
         signed = is_signed(found.tile.dtype)
         return arithmetic.combine(self.code, found.op, x, y, kind, signed)
 
-    def close_sum(self, found: Sum) -> None:
+    def close_sum(self, sum_state: Sum) -> None:
         """Folds what was collected into the tile."""
-        tile, code, kind = found.tile, self.code, found.state.kind
+        tile, code, kind = sum_state.tile, self.code, sum_state.state.kind
         del self.sums[tile]
         state = self.states[tile]
-        for offset in range(len(found.state.pieces) // found.copies):
-            total = self._total(found, found.state, offset, self._combined)
-            if found.strays is not None:
-                stray = self._total(found, found.strays, offset, self._either_stray)
+        for offset in range(len(sum_state.state.pieces) // sum_state.copies):
+            total = self._total(sum_state, sum_state.state, offset, self._combined)
+            if sum_state.strays is not None:
+                stray = self._total(sum_state, sum_state.strays, offset, self._either_stray)
                 flag = arithmetic.binary(code, "fcmp uno", stray, stray, kind)
                 total = arithmetic.select(code, flag, NAN, total, kind)
             if tile.dtype.is_bool:
                 total = arithmetic.convert(code, "trunc", total, kind, "i1")
             old = state.element(code, offset)
             signed = is_signed(tile.dtype)
-            made = arithmetic.combine(code, found.op, old, total, state.kind, signed)
+            made = arithmetic.combine(code, sum_state.op, old, total, state.kind, signed)
             state.put(code, offset, made)
 
-    def _total(self, found: Sum, state: TileState, offset: int, combined: Callable) -> IRValue:
+    def _total(self, sum_state: Sum, state: TileState, offset: int, combined: Callable) -> IRValue:
         """All copies and lanes combined."""
-        first = offset * found.copies
-        parts = [state.pieces[first + copy] for copy in range(found.copies)]
+        first = offset * sum_state.copies
+        parts = [state.pieces[first + copy] for copy in range(sum_state.copies)]
         while len(parts) > 1:
             half = len(parts) // 2
             pairs = zip(parts[:half], parts[half:])
-            parts = [combined(found, x, y) for x, y in pairs] + parts[2 * half :]
-        value, kind, lanes = parts[0], found.state.kind, found.lanes
+            parts = [combined(sum_state, x, y) for x, y in pairs] + parts[2 * half :]
+        value, kind, lanes = parts[0], sum_state.state.kind, sum_state.lanes
         while lanes > 1:
             lanes //= 2
             low = self.code.shuffle(value, "poison", kind, list(range(lanes)))
@@ -273,7 +273,7 @@ class TileRegisters:
             if lanes == 1:
                 low = self.code.lane(value, 0, kind)
                 high = self.code.lane(value, 1, kind)
-            value = combined(found, low, high)
+            value = combined(sum_state, low, high)
         return value
 
 

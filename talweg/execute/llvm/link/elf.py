@@ -169,17 +169,19 @@ class Image:
             self.close()
 
 
-def _filled(found: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[str, int]]:
+def _filled(object_file: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[str, int]]:
     """The block of all sections, relocations done, and where in it the names are."""
-    sections = found.loaded()
+    sections = object_file.loaded()
     starts, end = _layout(sections)
-    filled = [(starts[number], *each) for number in sections for each in found.relocations(number)]
+    filled = [
+        (starts[number], *each) for number in sections for each in object_file.relocations(number)
+    ]
     away = dict.fromkeys([symbol.name for _, _, _, symbol, _ in filled if not symbol.section])
     table = -(-end // _STUB) * _STUB
     stubs = {name: table + _STUB * i for i, name in enumerate(away)}
     block = bytearray(table + _STUB * len(stubs))
     for number, section in sections.items():
-        part = found.content[section.start : section.start + section.size]
+        part = object_file.content[section.start : section.start + section.size]
         block[starts[number] : starts[number] + section.size] = part
     for name, at in stubs.items():
         address = symbols.get(name) or address_in_process(name)
@@ -189,7 +191,7 @@ def _filled(found: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[
         struct.pack_into("<i", block, at, _target(kind, symbol, starts, stubs) + addend - at)
     places = {
         symbol.name: starts[symbol.section] + symbol.value
-        for symbol in found.symbols
+        for symbol in object_file.symbols
         if symbol.name and symbol.section in starts
     }
     return bytes(block), places
