@@ -182,7 +182,7 @@ class ProgramText:
             if isinstance(node, (ast.If, ast.While)):
                 last = node.test.end_lineno or first
             elif hasattr(node, "body"):
-                last = node.body[0].lineno - 1  # type: ignore[attr-defined]
+                last = node.body[0].lineno - 1  # type: ignore
             if first <= line <= last and (statement is None or node.lineno >= statement.lineno):
                 statement = node
         if isinstance(statement, (ast.Expr, ast.Assert)):
@@ -353,7 +353,7 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
             )
             assignments.append(Assignment(node.lineno, end, plain))
         elif name in (_collector(node), isinstance(node, ast.NamedExpr) and node.target.id):
-            assignments.append(Assignment(node.lineno, end, node.value))  # type: ignore[attr-defined]
+            assignments.append(Assignment(node.lineno, end, node.value))  # type: ignore
         elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, name):
             line = node.target.lineno
             assignments.append(Assignment(line, line, node.iter))

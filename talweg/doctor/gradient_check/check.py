@@ -370,7 +370,7 @@ class _Check:
             )
         backward = max(c.error(c.reverse) for c in comparisons)
         onward = max(c.error(c.forward) for c in comparisons)
-        name, suspect_at = self._suspect()
+        name, line = self._suspect()
         if min(backward, onward) < self.tolerance:
             good = "forward" if onward < backward else "reverse"
             return GradientCheck(
@@ -379,7 +379,7 @@ class _Check:
                 comparisons,
                 self.dtype,
                 worst,
-                place=suspect_at,
+                place=line,
                 cause=f"{good} mode agrees with the differences, the other one does not",
                 cure="look at the custom gradient" if name else "please report it: a rule is wrong",
             )
@@ -396,14 +396,7 @@ class _Check:
             blamed = "the rules give another derivative than the values have"
             cure = "please report it: a rule is wrong"
         return GradientCheck(
-            "wrong",
-            error,
-            comparisons,
-            self.dtype,
-            worst,
-            place=suspect_at,
-            cause=blamed,
-            cure=cure,
+            "wrong", error, comparisons, self.dtype, worst, place=line, cause=blamed, cure=cure
         )
 
     def _suspect(self) -> tuple[str, Place | None]:
