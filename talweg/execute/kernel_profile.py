@@ -89,17 +89,18 @@ def profile(
         threads=1,
     )
     inputs, written = compiled.operands(arguments, state)
-    ticks, seconds = None, float("inf")
+    ticks, scale = None, 0.0
     for _ in range(repeats):
         states = [np.array(array) for array in written]
         with compiled.keeping(arguments, state):
             start = time.perf_counter()
             *_, counters = executable(inputs, states)
-            seconds = min(seconds, time.perf_counter() - start)
+            seconds = time.perf_counter() - start
         spent = np.diff(counters)
+        # of the same run: what others took of this core meanwhile is in both
+        scale = seconds / max(1, int(spent.sum()))
         ticks = spent if ticks is None else np.minimum(ticks, spent)
     assert ticks is not None
-    scale = seconds / max(1, int(ticks.sum()))
     return [
         _time_of(block, float(count) * scale) for block, count in zip(lowered.program.blocks, ticks)
     ]

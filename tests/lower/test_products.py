@@ -16,7 +16,7 @@ from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.build import build
 from talweg.lower.ir.loops import Kernel, Repeat
 from talweg.lower.ir.verifier import check
-from talweg.lower.matmul import products
+from talweg.lower.matmul import column_blocks, products, register_tiles
 from talweg.passes.functionalize import program_of
 from talweg.passes.specialize.program import StaticProgram, Value
 
@@ -80,6 +80,13 @@ class Case:
         """The loop program, one way or the other."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(products, "is_direct", lambda product: way == "direct")
+            if way == "columns":
+                patch.setattr(column_blocks, "LEAST_ROWS", 1)
+                patch.setattr(column_blocks, "GROUP_BYTES", {32: 4096, 64: 8192})
+                patch.setattr(register_tiles, "PART", 16)
+                patch.setattr(register_tiles, "FAR", 8)
+            else:
+                patch.setattr(products, "by_column_blocks", lambda *_: None)
             found = build(self.straight, threads=threads)
         check(found.program)
         return found
@@ -96,9 +103,9 @@ class Case:
         call = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads=threads)
         self.close(call(self.arrays)[0].reshape(self.wanted.shape))
 
-    def slowly(self) -> None:
+    def slowly(self, way: str = "direct") -> None:
         """NumPy, statement by statement, gives the same."""
-        lowered = self.lowered("direct")
+        lowered = self.lowered(way)
         given = {b.name: array for b, array in zip(lowered.inputs, self.arrays)}
         found = interpreter.run(lowered.program, given, True)
         self.close(found[lowered.outputs[0].name].reshape(self.wanted.shape))
@@ -123,6 +130,23 @@ def test_meaning(case):
 @given(cases(), st.sampled_from([1, 2]))
 def test_machine_code(case, threads):
     case.natively("direct", threads)
+
+
+@settings(max_examples=40, **QUIET)
+@given(cases(), st.sampled_from([1, 2]))
+def test_blocks_of_columns(case, threads):
+    case.natively("columns", threads)
+
+
+@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("seen", [("plain", "plain"), ("turned", "turned")], ids=str)
+@pytest.mark.parametrize("sizes", [(30, 83, 150), (13, 16, 400), (50, 33, 97)], ids=str)
+def test_many_blocks_of_columns(sizes, seen, finish):
+    case = Case(sizes, (), seen, "float32", finish)
+    case.slowly("columns")
+    case.natively("columns", 2)
+    made = [buffer for buffer in case.lowered("columns").program.buffers if "panels" in buffer.name]
+    assert "scratch" in {buffer.kind for buffer in made}  # of y, each thread has its own
 
 
 @settings(max_examples=10, **QUIET)

@@ -9,6 +9,7 @@ from talweg.lower.fusion.views import is_product, short_operands
 from talweg.lower.ir.index import Axis, Index, unflatten
 from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
 from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.matmul.column_blocks import by_column_blocks
 from talweg.lower.matmul.matrix_tiles import MatrixTileProduct
 from talweg.lower.matmul.operands import Product
 from talweg.lower.matmul.register_tiles import TiledProduct
@@ -32,6 +33,9 @@ def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     product = Product(builder, equation)
     if short_operands(equation) is not None:
         return MatrixTileProduct(builder, product).blocks_of(name)
+    blocked = by_column_blocks(builder, product)
+    if blocked is not None:
+        return blocked.blocks_of(name)
     if is_direct(product):
         return TiledProduct(builder, product).blocks_of(name)
     return [by_library(builder, product, name)]
@@ -107,7 +111,8 @@ def is_direct(product: Product) -> bool:
         128 x 256 x 10       33    44       2048 x 2048 x 2048     73    63
         128 x 64* x 128      71    90       8 x 2048 x 2048*       17    11
 
-    So BLAS has vectors, which it does not copy, and what is far bigger than the second cache.
+    So BLAS has vectors, which it does not copy, and what is far bigger than the second cache and
+    not for blocks of columns (`column_blocks.py`).
     """
     small = product.k * product.n * product.value.dtype.size <= LARGEST
     return small and product.rows > 1 and product.n >= 8

@@ -56,6 +56,15 @@ class OperandPanels(NamedTuple):
     used: int
 
 
+class Part(NamedTuple):
+    """`size` neighbouring numbers below k, from `first` on; of one product all are added up."""
+
+    first: Index
+    size: int
+    begins: bool
+    ends: bool
+
+
 class Copy(NamedTuple):
     """A copy of an operand; the present matrix is from `start` on."""
 
@@ -119,16 +128,31 @@ class TiledProduct:
         fitting = [d for d in divisors(product.rows) if least <= d <= 3 * least]
         return min(fitting, default=1)
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """(first, size) of the parts of k."""
-        sizes = shares(self.product.k, PART)
-        return [(sum(sizes[:number]), size) for number, size in enumerate(sizes)]
+    def _parts(self) -> list[Part]:
+        """The parts of k."""
+        sizes, last = shares(self.product.k, PART), -(-self.product.k // PART) - 1
+        firsts = [Index(sum(sizes[:number])) for number in range(len(sizes))]
+        return [
+            Part(first, size, number == 0, number == last)
+            for number, (first, size) in enumerate(zip(firsts, sizes))
+        ]
 
     # -- copies
 
     def blocks_of(self, name: str) -> list:
         """The kernel, after those that copy the operands if threads share the products."""
         names = [v.maker.prim.name for v in self.builder.current.members]
+        before = self._copies(name)
+        blocks: list[Any] = []
+        if self.shared and before:
+            blocks.append(Kernel(f"{name}panels", before, names[:1]))
+            before = []
+        kernel = Kernel(name, self._loops(before), names)
+        kernel.node = self.product.node
+        return [*blocks, kernel]
+
+    def _copies(self, name: str) -> list:
+        """What copies the operands."""
         before: list[Any] = []
         self.right = self._ahead(name)
         if self.right is None:
@@ -139,13 +163,7 @@ class TiledProduct:
             size = self.product.rows * self.product.k
             self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
             before += self.left.body
-        blocks: list[Any] = []
-        if self.shared and before:
-            blocks.append(Kernel(f"{name}panels", before, names[:1]))
-            before = []
-        kernel = Kernel(name, self._loops(before), names)
-        kernel.node = self.product.node
-        return [*blocks, kernel]
+        return before
 
     def _ahead(self, name: str) -> Copy | None:
         """The copy of y that is made before the loop around, if the loop does not change it."""
@@ -176,20 +194,12 @@ class TiledProduct:
 
     def _packing(self, copy: Copy) -> list:
         """The packing of y: (outer axes, what is done for each of their values)."""
-        product, loops = self.product, []
-        by_row, by_column = product.y.strides
-        start = product.y.start(product.batch)
+        loops: list[Any] = []
         for one in self.panels:
-            for chunk, rows, k in self._chunks(product.y.view.turned):
-                panel, lane = Axis("p", one.count), Axis("j", one.used)
-                column = Index.of(panel) * one.width + lane + one.first
-                value = load(product.y.buffer, start + k * by_row + column * by_column)
-                offset = self._place(copy, one, Index.of(panel), k)
-                body: list = [For(lane, [Store(copy.buffer, offset + lane, value)], "vector")]
-                if one.used < one.width:
-                    rest = Axis("z", one.width - one.used)
-                    store = Store(copy.buffer, offset + one.used + rest, const(0, self.dtype))
-                    body.append(For(rest, [store], "vector"))
+            for chunk, rows, k in self._chunks(self.product.k, self.product.y.view.turned):
+                panel = Axis("p", one.count)
+                place = self._place(copy, one, Index.of(panel), k)
+                body = self._packed_row(copy, one, Index.of(panel), k, place)
                 body = wrapped([rows], body, "serial")
                 if chunk is None:
                     loops.append(([panel], body))
@@ -197,9 +207,25 @@ class TiledProduct:
                     loops.append(([chunk], wrapped([panel], body, "serial")))
         return loops
 
-    def _chunks(self, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
+    def _packed_row(
+        self, copy: Copy, one: OperandPanels, panel: Index, k: Index, place: Index
+    ) -> list:
+        """The statements that copy a panel's row k of y to a place."""
+        y, lane = self.product.y, Axis("j", one.used)
+        by_row, by_column = y.strides
+        column = panel * one.width + lane + one.first
+        start = y.start(self.product.batch)
+        value = load(y.buffer, start + k * by_row + column * by_column)
+        body: list[Any] = [For(lane, [Store(copy.buffer, place + lane, value)], "vector")]
+        if one.used < one.width:
+            rest = Axis("z", one.width - one.used)
+            store = Store(copy.buffer, place + one.used + rest, const(0, self.dtype))
+            body.append(For(rest, [store], "vector"))
+        return body
+
+    @staticmethod
+    def _chunks(k: int, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
         """Some neighbouring numbers below k at a time, so that memory is read in its order."""
-        k = self.product.k
         if whole:
             row = Axis("l", k)
             return [(None, row, Index.of(row))]
@@ -219,7 +245,7 @@ class TiledProduct:
         product, loops = self.product, []
         by_row, by_column = product.x.strides
         start = product.x.start(product.batch)
-        for chunk, columns, k in self._chunks(False):
+        for chunk, columns, k in self._chunks(product.k, False):
             inner: list[Any] = []
             for run in self.heights:
                 block, tiles, lane = (
@@ -245,7 +271,7 @@ class TiledProduct:
         for one in self.panels:
             block, panel = Axis("b", self.blocks), Axis("p", one.count)
             body: list[Any] = []
-            for part in range(len(self.parts)):
+            for part in self.parts:
                 for run in self.heights:
                     tile = Axis("t", run.count)
                     row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
@@ -270,7 +296,7 @@ class TiledProduct:
             body: list[Any] = []
             for one in self.panels:
                 panel = Axis("p", one.count)
-                inner = self._tile(one, Index.of(panel), row, run.size, 0)
+                inner = self._tile(one, Index.of(panel), row, run.size, self.parts[0])
                 body += wrapped([panel], inner, "serial")
             axes = [*product.batch, block, tile] if self.shared else [block, tile]
             nests += wrapped(axes, body, "parallel" if self.shared else "serial")
@@ -278,13 +304,12 @@ class TiledProduct:
             return all_shared(nests)
         return wrapped(product.batch, [*before, *nests], "parallel")
 
-    def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: int) -> list:
+    def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: Part) -> list:
         """Products of a part of k, for `height` rows from `row` on."""
         m, n = Axis("m", height), Axis("n", one.width)
         tile = Tile("z", self.dtype, (height, one.width))
-        first, size = self.parts[part]
-        turn = Axis("l", size)
-        k = Index.of(turn) + first
+        turn = Axis("l", part.size)
+        k = Index.of(turn) + part.first
         x = self._element(row, m, k, height)
         y = load(self.right.buffer, self._place(self.right, one, panel, k) + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), x * y, "add")], "vector")], "unroll")]
@@ -300,18 +325,20 @@ class TiledProduct:
         start = product.x.start(product.batch)
         return load(product.x.buffer, start + (row + m) * by_row + k * by_column)
 
-    def _results(self, one: OperandPanels, panel: Index, row: Index, part: int, tile: Tile) -> list:
+    def _results(
+        self, one: OperandPanels, panel: Index, row: Index, part: Part, tile: Tile
+    ) -> list:
         """The epilogue of a tile: the statements that store its numbers."""
         product, builder = self.product, self.builder
 
         def results(m: Axis, n: Axis, total: Expr) -> list:
             column = panel * one.width + n + one.first
             index = product.number() * (product.rows * product.n) + (row + m) * product.n + column
-            if len(self.parts) > 1:
+            if not (part.begins and part.ends):
                 memory = builder.memory_of(self.value)
-                if part > 0:
+                if not part.begins:
                     total = load(memory, index) + total
-                if part < len(self.parts) - 1:
+                if not part.ends:
                     return [Store(memory, index, total)]
             return builder.results(self.value, unflatten(index, self.value.dims), total)
 
