@@ -8,6 +8,7 @@ On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 * filter gradients (`filter_gradients.py`): 88 to 96 GFLOP/s;
 * 3x3 filters with fewer products (`winograd.py`): 1.7 to 2.9 times as fast as
   the above, its filter gradients likewise, where `winograd_selection.py` expects a tenth at least;
+* bfloat16 where registers multiply matrices of it (`matrix_tiles.py`, `matrix_tiles_filters.py`);
 * groups of one or two channels (`depthwise.py`): memory is the limit.
 
 Fewer results than a vector has lanes waste the rest: 3 channels reach 24 GFLOP/s.  Integers, short
@@ -24,12 +25,15 @@ from talweg.lower.convolution.direct import DirectConvolution
 from talweg.lower.convolution.filter_gradients import FilterGradient
 from talweg.lower.convolution.filter_panels import panels_of
 from talweg.lower.convolution.geometry import Windows, geometry_of
+from talweg.lower.convolution.matrix_tiles import TileConvolution
+from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
 from talweg.lower.convolution.winograd_selection import choose, choose_filters
 from talweg.lower.fusion.loop_nests import guarded
+from talweg.lower.fusion.views import product_operands
 from talweg.lower.ir.index import Index, flat
-from talweg.lower.ir.loops import Expr, Repeat
+from talweg.lower.ir.loops import Buffer, Expr, Repeat
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
 
@@ -66,7 +70,7 @@ def lanes_of(value: Value) -> int:
 
 def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """z, tile by tile."""
-    x, w = equation.inputs
+    x, w = product_operands(equation)
     geometry = geometry_of(equation)
     windows = geometry.forward()
     filters = builder.buffer_of(w)
@@ -86,12 +90,12 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         return [
             Depthwise(builder, windows, builder.buffer_of(x), equation.output).kernel(tap, name)
         ]
-    return _products(builder, windows, x, equation.output, weight, name)
+    return _products(builder, windows, x, equation.output, weight, name, filters)
 
 
 def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """x̄: windows over g, with the filters turned round, for each residue of the strides."""
-    g, w = equation.inputs
+    g, w = product_operands(equation)
     geometry = geometry_of(equation)
     filters = builder.buffer_of(w)
     blocks, rank = [], len(w.dims) - 2
@@ -124,10 +128,22 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
 
 
 def _products(
-    builder: LoweringBuilder, windows: Windows, x: Value, value: Value, weight: Callable, name: str
+    builder: LoweringBuilder,
+    windows: Windows,
+    x: Value,
+    value: Value,
+    weight: Callable,
+    name: str,
+    filters: Buffer | None = None,
 ) -> list:
-    """Sums of products over all channels, by the way that is faster."""
+    """Sums of products over all channels, by the way that is faster.
+
+    filters: those that `weight` reads, if they lie in memory as the windows have them.
+    """
     source, dtype = builder.buffer_of(x), value.dtype
+    if source.dtype is not dtype and windows.reduced:
+        made = TileConvolution(builder, windows, source, value)
+        return made.kernels(weight, len(value.dims) - 2, filters, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)
@@ -138,8 +154,10 @@ def _products(
 
 def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """w̄: sums over places."""
-    x, g = [builder.buffer_of(value) for value in equation.inputs]
+    x, g = [builder.buffer_of(value) for value in product_operands(equation)]
     windows = geometry_of(equation).forward()
+    if x.dtype is not equation.output.dtype:
+        return TileFilterGradient(builder, windows, x, g, equation.output).kernels(name)
     if is_depthwise(windows, lanes_of(equation.output)):
         return DepthwiseFilters(builder, windows, x, g, equation.output).kernels(name)
     blocks = choose_filters(windows, equation.output.dtype.size)

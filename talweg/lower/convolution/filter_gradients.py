@@ -13,6 +13,7 @@ meet; a last pass adds those up.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.lower.convolution.direct import RUN
@@ -345,14 +346,24 @@ def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
     return count, enough(blocks, count)
 
 
-def total_of(builder: LoweringBuilder, value: Value, sums: Buffer, name: str) -> Kernel:
-    """The kernel that adds up the sums of all chunks."""
+def total_of(
+    builder: LoweringBuilder,
+    value: Value,
+    sums: Buffer,
+    name: str,
+    place_of: Callable[[tuple], Index] | None = None,
+    size: int | None = None,
+) -> Kernel:
+    """The kernel that adds up the sums of all chunks.
+
+    Where those of a chunk are not as the value is: `place_of` the index, in `size` numbers.
+    """
     axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
-    place = flat(index, value.dims)
+    place = flat(index, value.dims) if place_of is None else place_of(index)
     total: Expr | None = None
     for chunk in range(sums.shape[0]):
-        one = load(sums, place + chunk * value.size)
+        one = load(sums, place + chunk * (size or value.size))
         total = one if total is None else total + one
     assert total is not None
     body = wrapped(axes[-1:], builder.results(value, index, total), "vector")

@@ -24,14 +24,21 @@ class PaddedInput:
     """The padded copy that the windows of a block of rows read.
 
     parts: into how many other tasks the work on a block is cut; these share a copy of all of x.
+    most: rows of a block.
     """
 
     def __init__(
-        self, builder: Any, windows: Windows, source: Buffer, value: Value, parts: int = 1
+        self,
+        builder: Any,
+        windows: Windows,
+        source: Buffer,
+        value: Value,
+        parts: int = 1,
+        most: int | None = None,
     ):
         self.builder, self.windows, self.source, self.value = builder, windows, source, value
         self.whole = whole = parts > 1
-        self.rows = rows_of_block(windows, value.dtype.size, parts)
+        self.rows = rows_of_block(windows, source.dtype.size, parts, most)
         self.blocks = windows.lines[0].outs // self.rows
         self.block: Any = Axis("b", self.blocks)
         self.image: Any = Axis("n", windows.batch)
@@ -42,7 +49,7 @@ class PaddedInput:
             spans = [windows.lines[0].covered(rows), *[line.span for line in windows.lines[1:]]]
             shape = (windows.batch if whole else 1, *spans, windows.channels)
             self.copy = builder.new(
-                "padded", value.dtype, shape, "temporary" if whole else "scratch"
+                "padded", source.dtype, shape, "temporary" if whole else "scratch"
             )
 
     @property
@@ -95,7 +102,7 @@ class PaddedInput:
         return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
-def rows_of_block(windows: Windows, size: int, parts: int = 1) -> int:
+def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None = None) -> int:
     """The number of rows that a task computes: all, or few enough for a small copy and for many
     tasks."""
     first, *others = windows.lines
@@ -104,6 +111,8 @@ def rows_of_block(windows: Windows, size: int, parts: int = 1) -> int:
     for rows in divisors(first.outs):
         small = parts > 1 or not windows.padded or first.covered(rows) * row <= SCRATCH
         tasks = parts * windows.batch * (first.outs // rows)
+        if most is not None and rows > most:
+            break
         if small and (tasks >= TASKS or rows <= 4):
             best = rows
     return best

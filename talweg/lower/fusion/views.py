@@ -103,14 +103,32 @@ def is_product(equation: Equation) -> bool:
 
 
 def short_operands(equation: Equation) -> list[Value] | None:
-    """The bfloat16 matrices of which a product's operands are casts, if registers multiply them."""
-    if not registers().matrix_tiles or equation.output.dtype is not float32:
+    """The bfloat16 values of which the operands of a product or convolution are casts.
+
+    None for others, and where no matrix registers multiply these.
+    """
+    way = SHORT.get(equation.prim.lowering.get("call", ""))
+    if way is None or not registers().matrix_tiles or equation.output.dtype is not float32:
         return None
-    x, y = equation.inputs
-    if min(x.dims[-2], y.dims[-1]) < FEWEST or min(x.dims[-1], y.dims[-1]) < NARROWEST:
+    if not way(equation):
         return None
     found = [before_cast(value) for value in equation.inputs]
     return [value for value in found if value is not None] if all(found) else None
+
+
+def _product_fits(equation: Equation) -> bool:
+    x, y = equation.inputs
+    return min(x.dims[-2:]) >= FEWEST and min(x.dims[-1], y.dims[-1]) >= NARROWEST
+
+
+def _convolution_fits(equation: Equation) -> bool:
+    sizes = [value.size for value in (*equation.inputs, equation.output)]
+    if equation.params["groups"] != 1 or not all(sizes):
+        return False
+    return all(value.dims[-1] >= NARROWEST for value in (equation.output, equation.inputs[1]))
+
+
+SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
 
 
 def before_cast(value: Value) -> Value | None:
@@ -122,7 +140,7 @@ def before_cast(value: Value) -> Value | None:
 
 
 def product_operands(equation: Equation) -> list[Value]:
-    """The matrices that a product reads."""
+    """The values that a product or convolution reads."""
     return short_operands(equation) or list(equation.inputs)
 
 
@@ -130,4 +148,4 @@ def operands_of(equation: Equation) -> list[Value]:
     """The operands that a block reads from memory."""
     if is_product(equation):
         return [matrix_view(x).base for x in product_operands(equation)]
-    return list(equation.inputs)
+    return product_operands(equation)

@@ -48,6 +48,7 @@ class IRBuilder:
         self.count = 0
         self.floor = 0  # the innermost branch: nothing in it may move out
         self.versions: dict[Any, int] = {}  # of what a buffer holds
+        self.stored: dict[str, tuple[str, IRValue]] = {}  # see `casts.from_memory`
 
     def fresh(self) -> str:
         """A new number for a register or label."""

@@ -93,23 +93,31 @@ def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
 
 
 def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
-    """An element as loaded, as the value of an expression."""
+    """An element as loaded, as the value of an expression.
+
+    Of a short float it is known by which stored one it was made: that is what is stored again.
+    """
     name = dtype.name
     if name == "bool":
         return binary(code, "icmp ne", x, IRValue("0"), "i8")
     if name == "float16":
-        return convert(code, "fpext", x, "half", "float")
-    if name == "bfloat16":
+        made = convert(code, "fpext", x, "half", "float")
+    elif name == "bfloat16":
         wide = convert(code, "zext", x, "i16", "i32")
-        return convert(
-            code, "bitcast", binary(code, "shl", wide, IRValue("16"), "i32"), "i32", "float"
-        )
-    return x
+        bits = binary(code, "shl", wide, IRValue("16"), "i32")
+        made = convert(code, "bitcast", bits, "i32", "float")
+    else:
+        return x
+    code.stored[made.text] = name, x
+    return made
 
 
 def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     """The value of an expression as it is stored."""
     name = dtype.name
+    known = code.stored.get(x.text)
+    if known is not None and known[0] == name:
+        return known[1]
     if name == "bool":
         if x.text in ("true", "false"):
             return IRValue("1" if x.text == "true" else "0")
