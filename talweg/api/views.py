@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from talweg.api.export import implement_hook
 from talweg.core.dtypes import DType, of_numpy, stored
 from talweg.core.value import Tensor
+from talweg.doctor.picture import preformatted
 from talweg.eager.format import numpy_text
 from talweg.formats.images import png
 from talweg.graph import structure
@@ -31,6 +33,7 @@ SMALLEST = 4  # pixels of what may be an image
 BINS, WIDTH, HEIGHT = 40, 320, 90
 ROWS = 40  # of a table
 GREY = "color:#666"
+_SPEC = re.compile(r"TensorSpec\(shape=\(?([^()]*?),?\)?, dtype=tf\.(\w+), name=[^()]*\)")
 
 
 @implement_hook("html_view")
@@ -48,7 +51,7 @@ def html_view(value: Any) -> str:
     ):
         if fits(value):
             return f'<div style="font-family:sans-serif">{view(value)}</div>'
-    return f"<pre>{html.escape(repr(value))}</pre>"
+    return preformatted(html.escape(repr(value)))
 
 
 def of_tensor(tensor: TensorLike) -> str:
@@ -81,11 +84,11 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
     if facts:
         head += f' <span style="{GREY}">{facts}</span>'
     parts = [head, *pictures_of(plain)]
-    with np.printoptions(threshold=200, edgeitems=3):
+    with np.printoptions(threshold=200, edgeitems=3, linewidth=100):
         text = numpy_text(plain)
     label = "values" if len(parts) > 1 else ""
     look = "margin:4px 0;max-height:24em;overflow:auto"
-    values = f'<pre style="{look}">{html.escape(text)}</pre>'
+    values = preformatted(html.escape(text), look)
     parts.append(folded(label, values) if label else values)
     if plain.dtype.kind in "fiu" and plain.size > 1:
         parts.append(folded("histogram", histogram(plain)))
@@ -216,7 +219,7 @@ def of_function(function: Any) -> str:
     name = html.escape(function.name)
     count = function.experimental_get_tracing_count()
     text = f"<b>tf.function {name}</b>, traced {'once' if count == 1 else f'{count} times'}"
-    rows = [(trace.pretty_printed_signature(False), str(len(trace.variables))) for trace in traces]
+    rows = [(short_signature(trace), str(len(trace.variables))) for trace in traces]
     if rows:
         text += table(("trace", "variables"), rows)
     reasons = function.retracing_reasons()
@@ -226,12 +229,17 @@ def of_function(function: Any) -> str:
     return text
 
 
+def short_signature(trace: Any) -> str:
+    """What a trace takes and gives on one line, tensors as `float32[2, None]`."""
+    return _SPEC.sub(r"\2[\1]", trace.pretty_printed_signature(False))
+
+
 def of_trace(trace: Any) -> str:
     """A trace of a function: what it takes and gives, and its variables."""
     signature = html.escape(trace.pretty_printed_signature())
     rows = [(v.name.split(":")[0], str(v.shape), name_of(v.dtype)) for v in trace.variables]
     variables = table(("variable", "shape", "dtype"), rows) if rows else ""
-    return f"<b>a trace of a tf.function</b><pre>{signature}</pre>{variables}"
+    return f"<b>a trace of a tf.function</b>{preformatted(signature)}{variables}"
 
 
 def of_ragged(tensor: Any) -> str:

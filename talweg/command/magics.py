@@ -29,6 +29,7 @@ from talweg.command.profile import recording
 from talweg.command.stand_in import stand_in_for_good
 from talweg.core.dispatch import observed_by
 from talweg.doctor import examine, pages
+from talweg.doctor.picture import preformatted
 
 HEIGHT = 560  # of a picture in a notebook, in pixels
 
@@ -76,30 +77,38 @@ def pictures_of(value: Any) -> list[Any]:
     raise TypeError(f"{value!r} is no tf.function and no graph")
 
 
+def run_cell(shell: Any, cell: str) -> None:
+    """Run what stands below a magic, in the cell of the notebook that has it."""
+    counted, history = shell.execution_count, shell.history_manager
+    if history is not None:  # places are named by the number and lines that the cell shows
+        shell.execution_count = max(len(history.input_hist_parsed) - 1, 1)
+    try:
+        result = shell.run_cell(cell if cell.startswith("%%") else f"#\n{cell}")
+    finally:
+        shell.execution_count = counted
+    result.raise_error()
+
+
 def register(shell: Any) -> None:
     """Give an IPython shell the magics."""
-
-    def run(cell: str) -> None:
-        result = shell.run_cell(cell)
-        result.raise_error()
 
     def doctor(text: str, cell: str) -> Any:
         seen = examine(subject="cell")
         with seen:
-            run(cell)
+            run_cell(shell, cell)
         return Page(seen.report._repr_html_(), str(seen.report))
 
     def profile(text: str, cell: str) -> Any:
         with recording() as events:
-            run(cell)
+            run_cell(shell, cell)
         told = events.text(int(text or 12))
-        return Page(f"<pre>{html.escape(told)}</pre>", told)
+        return Page(preformatted(html.escape(told)), told)
 
     def graph(text: str, cell: str | None = None) -> Any:
         if cell is not None:
             keeper = Keeper()
             with observed_by(keeper):
-                run(cell)
+                run_cell(shell, cell)
             return framed(keeper.pictures())
         name = text.strip()
         value = shell.ev(name) if name else look_up("compat.v1.get_default_graph")()
@@ -127,7 +136,7 @@ def register(shell: Any) -> None:
         told = io.StringIO()
         with redirect_stdout(told):
             line.main([name, *text.split()])
-        return Page(f"<pre>{html.escape(told.getvalue())}</pre>", told.getvalue())
+        return Page(preformatted(html.escape(told.getvalue())), told.getvalue())
 
     display = getattr(shell, "display_formatter", None)
     if display is not None:

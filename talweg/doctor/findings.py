@@ -195,7 +195,8 @@ STYLE = """
   border: 1px solid #e7e5e4; font: 12.5px/1.4 ui-monospace, monospace }
 .talweg dl { display: grid; grid-template-columns: max-content 1fr; gap: .15em .8em;
   margin: .3em 0 }
-.talweg dt { color: #78716c } .talweg dd { margin: 0; white-space: pre-line }
+.talweg dl dt { color: #78716c; float: none; width: auto }
+.talweg dl dd { margin: 0; white-space: pre-line }
 .talweg .facts { color: #57534e }
 """
 

@@ -19,6 +19,15 @@ COLORS = {  # role -> border, fill
 }
 NARROW, WIDE = set("iljtfrI.,:;'|![]() "), set("mwMW@%")
 TEXT_WIDTH = 64  # characters of code shown in a box
+CODE_FONT = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+
+def preformatted(content: str, style: str = "") -> str:
+    """HTML that keeps its columns: JupyterLab gives a bare `<pre>` the font of running text.
+
+    content: HTML.  style: more CSS, without double quotes.
+    """
+    return f'<pre style="{CODE_FONT};white-space:pre-wrap;{style}">{content}</pre>'
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from talweg.core.errors import value_error
 from talweg.core.observer import Observer
 from talweg.core.value import IndexedSlices
 from talweg.doctor.findings import Finding
+from talweg.doctor.picture import preformatted
 from talweg.doctor.watch_picture import figure, picture
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import variable_of
@@ -204,7 +205,7 @@ class WatchReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre style='white-space:pre-wrap'>{html.escape(str(self))}</pre>{self.svg}"
+        return preformatted(html.escape(str(self))) + self.svg
 
 
 UNSEEN = (

@@ -19,6 +19,7 @@ class Shell:
 
     def __init__(self):
         self.names, self.magics = {"tf": tf}, {}
+        self.execution_count, self.history_manager = 1, None
 
     def register_magic_function(self, function, kind, name):
         self.magics[name] = function

@@ -112,3 +112,17 @@ def test_a_tape_does_not_notice():
         y = x * x
         y._repr_html_()
     assert float(tape.gradient(y, x)) == 4.0
+
+
+def test_columns_keep_their_font():
+    """JupyterLab gives `<pre>` the font of running text: each of ours names its own."""
+    w = tf.Variable([1.0, 2.0])
+    step = tf.function(lambda x, n: x * n)
+    step(tf.ones([2]), 3)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.round(w))
+    shown = [tf.ones([3]), w, step, *step.all_traces(), tape.explain(loss, w)]
+    shown.append(tf.check_gradients(tf.sin, [0.5]))
+    text = "".join(each._repr_html_() for each in shown)
+    assert text.count("<pre") == text.count('<pre style="font-family:ui-monospace') >= 4
+    assert "x: float32[2], n: Literal[3]) -&gt; float32[2]" in text

@@ -32,7 +32,8 @@ with tf.GradientTape() as tape:
 tape.explain(loss, w)
 ---
 %%talweg_doctor
-tf.clip_by_value(w, 0.0, 1.0)
+tf.square([1.0, 2.0])
+x = 1
 ---
 tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))
 """
@@ -60,6 +61,9 @@ def test_what_a_kernel_shows(tmp_path):
     shown = [cell["outputs"] for cell in notebooks.run(made, tmp_path)["cells"]]
     for output in shown[1:7]:
         assert any("text/html" in each.get("data", {}) for each in output), output
+    assert "Cell In[7], line 2" in "".join(
+        shown[6][-1]["data"]["text/plain"]
+    )  # the first is the magic's
     failed = shown[7][-1]
     assert failed["ename"] == "InvalidArgumentError" and "Cell In[8], line 1" in failed["evalue"]
     assert "talweg/" not in "".join(failed["traceback"])

@@ -15,7 +15,7 @@ from typing import Any
 
 from talweg.core.provenance import Origin, line_of, span_of
 from talweg.doctor.findings import Place
-from talweg.doctor.picture import PictureBox, drawn
+from talweg.doctor.picture import PictureBox, drawn, preformatted
 
 KINDS = {  # of gradients that are there
     "not finite": "a gradient that is not finite",
@@ -237,8 +237,7 @@ class Explanation:
             text = html.escape(f"{line.position}, in {line.function}")
             parts.append(
                 f'<div style="color:#666">{text}</div>'
-                '<pre style="margin:0 0 6px 12px">'
-                f"{_marked(line, self.breaking)}</pre>"
+                + preformatted(_marked(line, self.breaking), "margin:0 0 6px 12px")
             )
         if self.path or self.breaking:
             parts.append(self.svg(title=False))
@@ -309,7 +308,7 @@ class Explanations(tuple):
 
     def _repr_html_(self) -> str:
         norms = html.escape("\n".join(self.norms()))
-        parts = [f"<div>{html.escape(self._head())}</div>", f"<pre>{norms}</pre>"]
+        parts = [f"<div>{html.escape(self._head())}</div>", preformatted(norms)]
         for first, *others in self.grouped():
             same = f"the same for {_listed([each.source for each in others])}" if others else ""
             parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]

@@ -38,6 +38,7 @@ from talweg.doctor.gradient_check.kinks import (
 )
 from talweg.doctor.nonfinite.ledger import has_bad
 from talweg.doctor.nonfinite.report import wrapped
+from talweg.doctor.picture import preformatted
 from talweg.eager.custom import CustomRule
 from talweg.prims import arithmetic
 
@@ -190,11 +191,8 @@ class GradientCheck:
 
     def _repr_html_(self) -> str:
         color = "#15803d" if self else "#c2410c"
-        return (
-            f"<pre style='border-left:4px solid {color};padding-left:.8em;"
-            f"white-space:pre-wrap'>"
-            f"{html.escape(str(self))}</pre>"
-        )
+        border = f"border-left:4px solid {color};padding-left:.8em"
+        return preformatted(html.escape(str(self)), border)
 
 
 def check(
