@@ -85,7 +85,11 @@ def main(arguments: list[str] | None = None) -> int:
             parser().parse_args(given)
             return USAGE
         own = parser_of(given[0])
-        options = own.parse_args(given[1:])
+        options, unknown = own.parse_known_args(given[1:])
+        if unknown:
+            near = get_close_matches(unknown[0], own._option_string_actions, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            own.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         if given[0] != "run":
             note_late_options(own, options)
         return options.action(options)

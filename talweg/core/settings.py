@@ -31,8 +31,8 @@ class Setting:
     def get(self) -> Any:
         """The value in force: what was set, else the environment's, else the default."""
         if self.value is None:
-            text = os.environ.get(self.variable)
-            self.value = self.default if text is None else self.parse(text)
+            text = os.environ.get(self.variable)  # empty: as if it were not there
+            self.value = self.parse(text) if text else self.default
         return self.value
 
     def parse(self, text: str) -> Any:
@@ -115,14 +115,15 @@ def check_environment() -> None:
     for name in present:
         if name in known:
             try:
-                known[name].parse(os.environ[name])
+                if os.environ[name]:
+                    known[name].parse(os.environ[name])
             except ValueError as error:
-                warnings.warn(str(error), stacklevel=2)
+                warnings.warn(str(error), stacklevel=3)  # where talweg is imported
         elif not name.startswith(OTHERS):
             start = len("TALWEG_")  # which all have in common
             near = nearest(name[start:], [other[start:].lower() for other in known]).upper()
             meant = f": did you mean TALWEG_{near}?" if near else "; `talweg settings` lists them"
-            warnings.warn(f"{name} is no setting of talweg{meant}", stacklevel=2)
+            warnings.warn(f"{name} is no setting of talweg{meant}", stacklevel=3)
 
 
 OTHERS = ("TALWEG_PROGRAM", "TALWEG_BENCH_", "TALWEG_ALL_CASES", "TALWEG_RECORDED_")  # of tools

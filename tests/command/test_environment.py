@@ -37,7 +37,13 @@ def test_what_is_wrong_is_told(monkeypatch, name, value, told):
 
 
 def test_what_is_right_is_not(monkeypatch, recwarn):
-    for name, value in (("EXECUTOR", "LLVM"), ("THREADS", "2"), ("STRICT", "on"), ("CPU", "")):
+    for name, value in (
+        ("EXECUTOR", "LLVM"),
+        ("THREADS", "2"),
+        ("STRICT", "on"),
+        ("CPU", ""),
+        ("DEBUG", ""),
+    ):
         monkeypatch.setenv(f"TALWEG_{name}", value)
     monkeypatch.setenv("TALWEG_BENCH_JAX_PYTHON", "/nowhere")
     check_environment()

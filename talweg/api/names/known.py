@@ -288,6 +288,8 @@ def alike(name: str) -> str:
     else:
         names = [other for other in names if not other.startswith(V1)]
     own = {other.rpartition(".")[2]: other for other in names if other.rpartition(".")[0] == space}
-    near = [own[word] for word in difflib.get_close_matches(last, own, 2, 0.7)]
-    near = near or [other for other in names if other.rpartition(".")[2] == last][:2]
+    everywhere = {other.rpartition(".")[2]: other for other in reversed(names)}
+    near = [other for other in names if other.rpartition(".")[2] == last][:2]
+    for words, cutoff in ((own, 0.85), (everywhere, 0.9), (own, 0.7)):
+        near = near or [words[word] for word in difflib.get_close_matches(last, words, 2, cutoff)]
     return " or ".join(f"tf.{other}" for other in near)
