@@ -33,9 +33,11 @@ from talweg.core.errors import (
 from talweg.core.lazy import LazyModule
 from talweg.execute import interpret, stage_dump
 from talweg.execute.background import background
+from talweg.execute.donation import OwnedValues
 from talweg.execute.interpret import MISSING, onlooker
-from talweg.kernels.variants import kind_of
-from talweg.passes import faults
+from talweg.graph.node import Node
+from talweg.kernels.variants import is_opaque, kind_of
+from talweg.passes import faults, segments
 from talweg.passes.functionalize import Program, inlined_steps
 from talweg.passes.specialize.program import SpecializationError, demands
 
@@ -120,6 +122,7 @@ class Tier:
         "made",
         "queued",
         "refused",
+        "segments",
         "spent",
         "versions",
         "worth",
@@ -137,6 +140,7 @@ class Tier:
         self.aside = inlined >= ASIDE
         self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
+        self.segments: dict[tuple, Any] = {}  # opaque arguments -> how it is cut (or None)
         self.checked: Any = None  # how it is run while results must be finite
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
@@ -162,7 +166,9 @@ class Tier:
             if outputs is not None:
                 return outputs
         shapes = tuple([kind_of(x) for x in arguments])
-        if shapes in self.refused or None in shapes:
+        if None in shapes:
+            return self._run_opaque(program, fetched(arguments), state)
+        if shapes in self.refused:
             return interpret.run(program, fetched(arguments), state)
         key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
         version = self.versions.get(key)
@@ -176,7 +182,9 @@ class Tier:
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""
         shapes = tuple([kind_of(x) for x in arguments])
-        if shapes in self.refused or None in shapes:
+        if None in shapes:
+            return self._run_opaque(program, arguments, state)
+        if shapes in self.refused:
             return interpret.run(program, arguments, state)
         key = (*shapes, *_aliases(program, arguments, state))
         version = self.versions.get(key)
@@ -206,6 +214,18 @@ class Tier:
             if len(self.spent) >= SHAPES:
                 drop_oldest(self.spent)
             self.spent[key] = (calls + 1, seconds + time.perf_counter() - start)
+
+    def _run_opaque(self, program: Program, arguments: list, state: Any) -> list:
+        """The outputs, of arguments that have no shape: what does not take them is compiled."""
+        if not any(map(is_opaque, arguments)):
+            return interpret.run(program, arguments, state)
+        key = tuple([place for place, x in enumerate(arguments) if kind_of(x) is None])
+        cut = self.segments.get(key, self)
+        if cut is self:
+            cut = self.segments[key] = segments.segmented(program, key)
+        if cut is None:
+            return interpret.run(program, arguments, state)
+        return run_segments(cut, program, arguments, state)
 
     def _worth(self) -> float:
         """Seconds of the interpreter after which shapes are compiled."""
@@ -283,6 +303,43 @@ class Tier:
                 raise
             faults.report(program.name, error)
             return _refused(program, error)
+
+
+def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> list:
+    """The outputs of a program in segments; variables change when all have run, or one failed."""
+    if program.needs:
+        interpret.check_needs(program, state)
+    own: Any = state
+    if cut.updates > 1:
+        own = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
+    values = dict(zip(program.inputs, arguments))
+    values.update([(slot, state.get(variable, MISSING)) for variable, slot in cut.fetched])
+    arguments.clear()
+    try:
+        for part, last in zip(cut.parts, cut.last):
+            given = [values[slot] for slot in part.program.inputs]
+            for slot in last:
+                values.pop(slot, None)
+            ran = interpret.run if part.opaque else run
+            values.update(zip(part.program.outputs, ran(part.program, given, own)))
+    except ResourceExhaustedError:
+        raise  # and nothing has changed
+    except Exception:
+        _take_over(program, own, state)
+        raise
+    _take_over(program, own, state)
+    values.update(cut.constants)
+    return [values[slot] for slot in program.outputs]
+
+
+def _take_over(program: Program, own: dict, state: Any) -> None:
+    """Let `state` have the variables as they are in the state of segments."""
+    if own is state:
+        return
+    for variable in program.writes:
+        value = own[variable]
+        if value is not MISSING and not (type(variable) is Node and own.reserve is not None):
+            state[variable] = value
 
 
 def looked_at() -> bool:

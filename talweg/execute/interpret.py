@@ -105,7 +105,7 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         for variable, slot in program.starts.items():
             values[slot] = state.get(variable, MISSING)
         if program.needs:
-            _check_needs(program, state)
+            check_needs(program, state)
     try:
         _run_steps(program, values, state, watch)
         if watch is not None:
@@ -249,7 +249,8 @@ def _reserve(step: Step, values: list, params: dict, state: object) -> None:
     values[after] = stream.skip(params["blocks"])
 
 
-def _check_needs(program: Program, state: dict) -> None:
+def check_needs(program: Program, state: Any) -> None:
+    """Whether all variables have a value that a program needs, else the error of that."""
     absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
     if absent:
         raise uninitialized(absent, any(program.needs[variable] for variable in absent))

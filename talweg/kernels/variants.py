@@ -41,6 +41,12 @@ def kind_of(value: Any) -> Any:
     return getattr(value, "shape", None)
 
 
+def is_opaque(value: Any) -> bool:
+    """Whether a value has neither shape nor structure: an iterator, say, that calls take."""
+    plain = value is None or type(value) in (List, History, Rows)
+    return not plain and kind_of(value) is None
+
+
 class List:
     """`size` elements, some of them absent (None)."""
 
