@@ -15,6 +15,7 @@ from talweg.api.array.shapes import shape as shape_in_tensor
 from talweg.api.export import export, export_value
 from talweg.api.linalg.diagonals import band_part
 from talweg.api.math.exponential import exp, log
+from talweg.api.math.rounding import floor
 from talweg.api.tensors import cast
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
@@ -309,15 +310,22 @@ def linspace(
 ) -> Any:
     """`num` numbers at equal distances from `start` to `stop`, which `endpoint` includes.
 
-    With `retstep`, also the distance.
+    With `retstep`, also the distance.  They are computed in the floats or complex numbers of both
+    ends; integers of `dtype` are what is left when their digits behind the point are cut off below.
 
     >>> import talweg as tf
     >>> tf.experimental.numpy.linspace(0, 1, 3).numpy()
     array([0. , 0.5, 1. ])
     """
-    kind = None if dtype in (None, float) else to_dtype(dtype)
     first, last = inexact_pair(start, stop)
-    first, last = (cast(x, kind or default_float()) for x in (first, last))
+    if dtype not in (None, float):
+        kind = to_dtype(dtype)
+        if kind.is_integer:
+            found = linspace(first, last, num, endpoint, retstep, axis=axis)
+            numbers, *step = found if retstep else [found]
+            numbers = cast(floor(numbers), kind)
+            return (numbers, *step) if retstep else numbers
+        first, last = cast(first, kind), cast(last, kind)
     step = (last - first) / float(max(num - endpoint, 1))
     if endpoint:
         points = sequences.linspace(first, last, num, axis=axis)

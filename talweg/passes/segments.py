@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from typing import Any
 
 from talweg.core.dim_walks import atoms_of
 from talweg.graph.node import GRAPH, Node

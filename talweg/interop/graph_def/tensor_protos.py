@@ -158,9 +158,13 @@ def make_tensor_proto(
 ) -> Any:
     """A `TensorProto` of an array, number, list or eager tensor.
 
-    TypeError for values of another dtype, or if `verify_shape` and the shape is another one;
-    the last value is repeated where the values do not fill `shape`.  ValueError for more values
-    than that; TypeError for fewer with `allow_broadcast`, unless there is just one.
+    Several numbers are bytes (`tensor_content`).  A single one, booleans, complex numbers and strings
+    stand in the field of their dtype (`float_val`, ...), and so do values that do not fill `shape`:
+    the last one stands for the rest.
+
+    TypeError for values of another dtype, or if `verify_shape` and the shape is another one.
+    ValueError for more values than that; TypeError for fewer with `allow_broadcast`, unless there
+    is just one.
 
     >>> import talweg as tf
     >>> tf.make_tensor_proto([1.0, 2.0]).dtype == tf.float32.as_datatype_enum
@@ -174,51 +178,56 @@ def make_tensor_proto(
     elif given in QUANTIZED:
         array = np.array(values, given.numpy_dtype)  # where tuples may stand for elements
     else:
-        array = np.asarray(to_array(values, given))
-    message = array_to_proto(array, given)
+        try:
+            array = np.asarray(to_array(values, given))
+        except ValueError as error:
+            if values is None or "non-rectangular" in str(error):
+                raise
+            raise TypeError(*error.args) from None  # values of no dtype, as TensorFlow has it here
     if shape is None:
-        return message
+        return array_to_proto(array, given)
     wanted = as_shape(shape).as_tuple()
     if verify_shape and array.shape != wanted:
         raise type_error("TW205", f"Expected Tensor's shape: {wanted}, but got {array.shape}.")
-    if math.prod(wanted) != array.size:
-        if allow_broadcast and array.size != 1:
-            text = f"{array.size} values were given for a tensor of shape {list(wanted)}"
-            raise type_error("TW205", text, "as many, or one")
-        array = _repeated(array, wanted)
-    return array_to_proto(array.reshape(wanted), given)
-
-
-def _repeated(array: np.ndarray, dims: tuple) -> np.ndarray:
-    """The elements of an array in another shape, the last one again and again; 0 for none."""
-    count = math.prod(dims)
+    count = math.prod(wanted)
+    if count == array.size:
+        return array_to_proto(array.reshape(wanted), given)
+    if allow_broadcast and array.size != 1:
+        text = f"{array.size} values were given for a tensor of shape {list(wanted)}"
+        raise type_error("TW205", text, "as many, or one")
     if array.size > count > 0:
-        raise value_error(
-            "TW205", f"{array.size} values were given for a tensor of shape {list(dims)}"
-        )
-    flat = array.reshape(-1)
-    last = flat[-1:] if flat.size else np.array([b"" if array.dtype == object else 0], array.dtype)
-    more = np.broadcast_to(last, (max(count - flat.size, 0),))
-    return np.concatenate([flat[:count], more])
+        text = f"{array.size} values were given for a tensor of shape {list(wanted)}"
+        raise value_error("TW205", text)
+    return _message(array.reshape(-1)[:count], given, wanted, whole=False)
 
 
 def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
-    """An array as a message: one number as a value, more of them as bytes."""
+    """An array as a message: numbers of several elements as bytes, all else as values."""
+    return _message(array, dtype, array.shape, whole=True)
+
+
+def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -> Any:
+    """The message of a tensor of shape `dims`; its last value stands for the rest if not `whole`."""
     dtype = as_dtype(array.dtype) if dtype is None else dtype
     message = TensorProto()
     message.dtype = dtype.as_datatype_enum
-    message.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
+    message.tensor_shape.CopyFrom(TensorShape(dims).as_proto())
     if dtype.name == "string":
         message.string_val.extend(
             [x.encode() if isinstance(x, str) else bytes(x) for x in array.reshape(-1)]
         )
         return message
-    field = _FIELDS[dtype.name]
-    narrow = dtype.is_integer and dtype.name in NARROW
-    if narrow or array.size == 1 and field not in _BITS:
-        one = stored(array.reshape(-1))
-        values = one.view(one.real.dtype) if dtype.is_complex else one
-        getattr(message, field).extend(list(map(int, values)) if narrow else values.tolist())
-    elif array.size:
-        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    field, flat = _FIELDS[dtype.name], np.ascontiguousarray(array).reshape(-1)
+    if dtype.is_integer and dtype.name in NARROW:
+        getattr(message, field).extend(list(map(int, stored(flat))))
+    elif whole and array.size > 1 and not (dtype.is_bool or dtype.is_complex):
+        message.tensor_content = flat.tobytes()
+    elif field == "float8_val":
+        message.float8_val = flat.tobytes()
+    elif field == "half_val":
+        message.half_val.extend(flat.view(np.uint16).tolist())
+    else:
+        values = stored(flat)
+        values = values.view(values.real.dtype) if dtype.is_complex else values
+        getattr(message, field).extend(values.tolist())
     return message

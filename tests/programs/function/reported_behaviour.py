@@ -182,6 +182,51 @@ def repeated_values_of_protos(tf, np):
     return tf.make_ndarray(tf.make_tensor_proto([10.0], shape=[3, 4]))
 
 
+def fields_of_protos(tf, np):
+    """Which field holds the values: the bytes of all, or values of which the last one is repeated."""
+
+    def fields(*arguments, **options):
+        made = tf.make_tensor_proto(*arguments, **options)
+        found = {}
+        for field, value in made.ListFields():
+            if field.name == "tensor_shape":
+                value = [dim.size for dim in value.dim]
+            plain = isinstance(value, (int, bytes))
+            found[field.name] = value if plain else list(value)
+        return [found, tf.make_ndarray(made)]
+
+    float8 = tf.dtypes.experimental.float8_e4m3fn
+    calls = [
+        ([1.0, 2.0, 3.0],),
+        (1.0,),
+        (np.ones([2, 2], np.float32),),
+        (np.ones([0], np.float32),),
+        ([1, 2], tf.uint8),
+        ([1, 2], tf.uint32),
+        (np.full([2, 2], 7, np.int16),),
+        ([True, False],),
+        ("abc",),
+        ([b"a", b"bb"],),
+        ([1 + 2j], tf.complex64),
+        (np.array([1 + 2j, 3], np.complex64),),
+        ([1.0, 2.0], tf.float16),
+        (1.0, tf.float16),
+        (1.0, tf.bfloat16),
+    ]
+    short = [[10.0], [1.0, 2.0], ["a"], [True], [1j], [1]]
+    found = [fields(*call) for call in calls]
+    found += [fields(values, shape=[2, 2]) for values in short]
+    found += [fields([1.0], tf.float16, shape=[3]), fields([1], tf.int64, shape=[3])]
+    found += [fields(np.array([1.0, 2.0], np.float32), shape=[4]), fields([], tf.int32, shape=[2])]
+    for made in (tf.make_tensor_proto(1.0, float8), tf.make_tensor_proto([1.0], float8, shape=[3])):
+        found.append([made.float8_val, made.tensor_content])
+    wrong = [None, object(), [1, "a"], [1, None], [[1], [2, 3]]]
+    found += [raised(lambda v=v: tf.make_tensor_proto(v)) for v in wrong]
+    found.append(raised(lambda: tf.make_tensor_proto([1.0, 2.0, 3.0], shape=[2])))
+    found.append(raised(lambda: tf.make_tensor_proto([1.0], shape=[3], verify_shape=True)))
+    return found
+
+
 def dropout_of_several_rates(tf, np):
     x = tf.ones([2])
     return [
@@ -517,6 +562,7 @@ PROGRAMS = [
     checks_of_composites,
     printed_composites,
     repeated_values_of_protos,
+    fields_of_protos,
     dropout_of_several_rates,
     checks_of_ranks_and_shapes,
     loop_variables_that_change_their_form,
