@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
+import numpy as np
+
 from talweg.api.experimental.ragged_shape import DynamicRaggedShape
 from talweg.api.experimental.row_partition import RowPartition
 from talweg.api.export import export, look_up
 from talweg.core.dtypes import DType, as_dtype, int64, uint8
-from talweg.core.errors import value_error
+from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.eager.tensor import EagerTensor
 from talweg.pipeline.encoders import BatchableExtensionType
 
 Field = Any  # a tensor, a ragged one or a StructuredTensor
@@ -60,8 +63,11 @@ class StructuredTensor(BatchableExtensionType):
         """The tensor of this shape (of known rank) with these fields.
 
         nrows, row_partitions: the sizes, where no field tells them.  ValueError for fields whose
-        shapes do not begin with `shape`.
+        shapes do not begin with `shape`, or differ from each other or from `nrows` in its axes;
+        InvalidArgumentError when a graph runs, for sizes that are only known then.
         """
+        if not isinstance(fields, Mapping):
+            raise type_error("TW104", f"fields must be a dictionary, got {type(fields).__name__}")
         given = TensorShape(shape)
         rank = given.rank
         if rank is None:
@@ -74,6 +80,8 @@ class StructuredTensor(BatchableExtensionType):
         rows = _rows_of(made, rank, given)
         if rows is None:
             rows = _rows_from(given, nrows, row_partitions or ())
+        if made and nrows is not None:
+            _compare("nrows", [look_up("cast")(nrows, int64)], _lengths(rows, 1))
         for name, value in made.items():
             _check(name, value, given, rows)
         return cls(made, rows)
@@ -276,6 +284,8 @@ class StructuredTensor(BatchableExtensionType):
 
 
 def _field(value: Any) -> Field:
+    if value is None:
+        raise type_error("TW104", f"Unexpected type for value in `fields`: {value!r}")
     known = isinstance(value, (StructuredTensor, RaggedTensor))
     return value if known else convert_to_tensor(value)
 
@@ -294,6 +304,41 @@ def _check(name: str, value: Field, shape: TensorShape, rows: Field) -> None:
             begins.is_compatible_with(shape) and begins.is_compatible_with(rows.shape)
         ):
             raise value_error("TW204", f"Shapes {shape} and {begins} are not compatible: {name!r}")
+        if begins == rows.shape and begins.is_fully_defined():
+            return
+    if rank:
+        _compare(name, _lengths(value, rank), _lengths(rows, rank))
+
+
+def _lengths(x: Field, rank: int) -> list[Tensor]:
+    """The number of rows, and how long the rows of each further axis are."""
+    if isinstance(x, StructuredTensor):
+        x = x._rows
+    found = []
+    while isinstance(x, RaggedTensor) and len(found) < rank:
+        found += [x.nrows()] if not found else []
+        if len(found) < rank:
+            found.append(x.row_lengths())
+            x = x.values
+    if len(found) < rank:
+        sizes = look_up("shape")(x, int64)
+        done = max(len(found) - 1, 0)  # axes that stand in the first one of x
+        found += [sizes[0]] if not found else []
+        for axis in range(1, rank - done):
+            before = look_up("math.reduce_prod")(sizes[:axis], keepdims=True)
+            found.append(look_up("fill")(before, sizes[axis]))
+    return found
+
+
+def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:
+    """Whether a field has the sizes of the others; ValueError, or an assertion where it is new."""
+    for own, other in zip(lengths, others):
+        text = f"Error in shape of {name}"
+        if not (isinstance(own, EagerTensor) and isinstance(other, EagerTensor)):
+            look_up("debugging.assert_equal")(own, other, message=text)
+        elif not np.array_equal(own._array, other._array):
+            rows, expected = np.asarray(own._array).tolist(), np.asarray(other._array).tolist()
+            raise value_error("TW204", f"{text}: rows {rows}", f"rows {expected}, as others")
 
 
 def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Field | None:

@@ -158,9 +158,9 @@ def make_tensor_proto(
 ) -> Any:
     """A `TensorProto` of an array, number, list or eager tensor.
 
-    Several numbers are bytes (`tensor_content`).  A single one, booleans, complex numbers and strings
-    stand in the field of their dtype (`float_val`, ...), and so do values that do not fill `shape`:
-    the last one stands for the rest.
+    Several numbers are bytes (`tensor_content`).  A single one, booleans, complex numbers and
+    strings stand in the field of their dtype (`float_val`, ...), and so do values that do not fill
+    `shape`: the last one stands for the rest.
 
     TypeError for values of another dtype, or if `verify_shape` and the shape is another one.
     ValueError for more values than that; TypeError for fewer with `allow_broadcast`, unless there
@@ -207,7 +207,7 @@ def array_to_proto(array: np.ndarray, dtype: DType | None = None) -> Any:
 
 
 def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -> Any:
-    """The message of a tensor of shape `dims`; its last value stands for the rest if not `whole`."""
+    """The message of a tensor of shape `dims`; the last value stands for more if not `whole`."""
     dtype = as_dtype(array.dtype) if dtype is None else dtype
     message = TensorProto()
     message.dtype = dtype.as_datatype_enum

@@ -183,7 +183,7 @@ def repeated_values_of_protos(tf, np):
 
 
 def fields_of_protos(tf, np):
-    """Which field holds the values: the bytes of all, or values of which the last one is repeated."""
+    """Which field holds the values: the bytes of all, or some, of which the last is repeated."""
 
     def fields(*arguments, **options):
         made = tf.make_tensor_proto(*arguments, **options)
