@@ -10,12 +10,16 @@ import weakref
 import numpy as np
 import pytest
 
+from talweg.core import settings
 from talweg.core.dtypes import float32
+from talweg.execute import compilation
 from talweg.execute.donation import is_writable
+from talweg.execute.llvm.codegen import prefetch
 from talweg.execute.llvm.runtime import dispatch, result_memory
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.lower.ir.index import Axis
 from talweg.lower.ir.loops import For, Kernel, LoopProgram, Store, load
+from talweg.prims import arithmetic
 
 MEGABYTE = 1 << 20
 
@@ -171,3 +175,16 @@ def test_several_threads():
         thread.join()
     assert not wrong
     assert statistics()["kept"] <= result_memory.KEPT_BYTES
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 5), (3, 2), (12, 1), (6, 4)])
+def test_results_past_the_caches_in_vectors_of_any_width(shape, monkeypatch):
+    """Twelve floats are no power of two: LLVM refused that alignment."""
+    monkeypatch.setattr(prefetch, "STREAMED_BYTES", 1 << 10)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5000, *shape)).astype(np.float32)
+    y = rng.normal(size=shape).astype(np.float32)
+    with settings.cache("off"):
+        product = compilation.alone(arithmetic.mul, [x, y], {}, 1)
+    assert product is not False
+    np.testing.assert_array_equal(product([x, y], [])[0], x * y)

@@ -157,6 +157,8 @@ def alignment(dtype: DType, width: int) -> int:
     """Of which number of bytes the addresses of whole vectors of a large result are multiples.
 
     Of vectors that are written past the caches a core puts together what is in one line: two halves
-    take half as long as four quarters.
+    take half as long as four quarters.  Vectors of other widths (12 elements) begin at multiples of
+    the power of two in them.
     """
-    return min(ALIGNMENT, width * dtype.size)
+    size = width * dtype.size
+    return min(ALIGNMENT, size & -size)
