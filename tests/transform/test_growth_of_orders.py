@@ -1,8 +1,7 @@
-"""Derivatives of every order are made of as many operations as the function is long, times a factor.
+"""Derivatives of every order take operations in proportion to the length of the function.
 
-The factor, which the order decides, is that of reverse mode applied again and again (3.5 an order for
-the function here).  What grows faster is what sums of cotangents or histories that are taken twice
-would make.
+The factor is that of reverse mode applied again and again, 3.5 an order for the function here.  What
+grows faster is what sums of cotangents, or histories that are taken twice, would make.
 """
 
 import pytest
