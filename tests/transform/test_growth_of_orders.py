@@ -1,7 +1,7 @@
 """Derivatives of every order take operations in proportion to the length of the function.
 
-The factor is that of reverse mode applied again and again, 3.5 an order for the function here.  What
-grows faster is what sums of cotangents, or histories that are taken twice, would make.
+The factor is that of reverse mode applied again and again, 3.5 an order for the function here.
+What grows faster is what sums of cotangents, or histories taken twice, would make.
 """
 
 import pytest
