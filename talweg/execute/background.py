@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.core import forks
+from talweg.core.load import load
 
 NAME = "talweg compiles aside"
 SLICE = 5e-5  # seconds after which threads change places
@@ -58,6 +59,7 @@ class BackgroundCompiler:
         usual = sys.getswitchinterval()
         sys.setswitchinterval(SLICE)
         slice_in_force = sys.getswitchinterval()
+        load.beside = 1  # a core less for the threads of products
         try:
             while True:
                 with self.lock:
@@ -68,6 +70,7 @@ class BackgroundCompiler:
                 self._do(name, work)
                 del work
         finally:
+            load.beside = 0
             if sys.getswitchinterval() == slice_in_force:  # nobody else has set it
                 sys.setswitchinterval(usual)
 
@@ -110,6 +113,7 @@ class BackgroundCompiler:
         self.lock = threading.Lock()
         self.waiting.clear()
         self.thread = None
+        load.beside = 0
 
 
 background = BackgroundCompiler()

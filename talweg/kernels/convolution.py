@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from talweg.kernels import window as windows
+from talweg.kernels.numpy_blas import matmul
 
 # Columns shorter than this many elements copy slower than rows of positions (measured).
 SHORT_RUN = 12
@@ -52,7 +53,7 @@ def convolution(
         _depthwise(x, w, y, strides, dilation)
     else:
         for tile, columns in _column_tiles(x, kernel, strides, dilation, groups):
-            np.matmul(columns, _by_group(w, groups), out=_positions(y[tile], groups))
+            matmul(columns, _by_group(w, groups), _positions(y[tile], groups))
     return y.astype(dtype, copy=False)
 
 
@@ -79,7 +80,7 @@ def convolution_filter_gradient(
     by_group = _by_group(total, groups)
     part = np.empty(by_group.shape, total.dtype)
     for tile, columns in _column_tiles(x, kernel, strides, dilation, groups):
-        np.matmul(columns.swapaxes(1, 2), _positions(g[tile], groups), out=part)
+        matmul(columns.swapaxes(1, 2), _positions(g[tile], groups), part)
         np.add(by_group, part, out=by_group)
     return total.astype(dtype, copy=False)
 
@@ -107,7 +108,7 @@ def convolution_input_gradient(
         _depthwise_input_gradient(g, w, total, strides, padding, dilation)
     elif _is_pointwise(w.shape[:-2], strides, padding):
         product = _positions(total, groups)
-        np.matmul(_positions(g, groups), _by_group(w, groups).swapaxes(1, 2), out=product)
+        matmul(_positions(g, groups), _by_group(w, groups).swapaxes(1, 2), product)
     elif w.shape[-2] <= FEW_CHANNELS:
         _scatter_rows(g, w, total, strides, padding, dilation, groups)
     else:
@@ -216,7 +217,7 @@ def _scatter_planes(
         if buffer is None:
             buffer = np.empty(taps * positions * channels, g.dtype)
         planes = buffer[: taps * positions * channels].reshape(taps, positions, groups, depth)
-        np.matmul(_positions(rows, groups), matrices, out=planes.swapaxes(1, 2))
+        matmul(_positions(rows, groups), matrices, planes.swapaxes(1, 2))
         planes = planes.reshape(taps, *rows.shape[:-1], channels)
         target = total[tile[0]]
         for tap in _tap_rows(tile, total.shape[1:-1], outputs, kernel, strides, padding, dilation):
@@ -240,7 +241,7 @@ def _scatter_rows(
     front = np.zeros((groups, depth, g.shape[0], *sizes), g.dtype)
     for tile in windows.tiles(g.shape[0], outputs, taps * total.shape[-1] * g.itemsize):
         rows = g[tile]
-        planes = np.matmul(matrices, _positions(rows, groups).swapaxes(1, 2))
+        planes = matmul(matrices, _positions(rows, groups).swapaxes(1, 2))
         planes = planes.reshape(groups, taps, depth, *rows.shape[:-1])
         target = front[:, :, tile[0]]
         for tap in _tap_rows(tile, sizes, outputs, kernel, strides, padding, dilation):

@@ -1,21 +1,28 @@
-"""NumPy's products on one thread, where another team has work for the cores.
+"""NumPy's products, on as many of BLAS's threads as are worth it.
 
-OpenBLAS's threads look for more work for a while after a product (2^26 ticks of the clock), on the
-cores that compiled loops want for theirs.  Products this small lose less
-by having one thread.
+OpenBLAS's threads look for more work for a while after a product (2^26 ticks of the clock).  Beside
+compiled loops they do so on the cores that those want for theirs: products that are not large lose
+less by having one thread.  And where other processes want the cores, they wait for each other's
+time slices (`core/load.py`): each product takes its fair share, unless `TALWEG_THREADS` says how
+many.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FEWEST, MOST = 1 << 16, 1 << 25  # multiplications of a product for which this pays
+from talweg.core import settings
+from talweg.core.load import load
+
+FEWEST = 1 << 16  # multiplications of a product from which this pays
+MOST = 1 << 25  # and up to which one thread is best beside compiled loops
 THREADS = (  # names under which builds of OpenBLAS offer (set, get) of the number of threads
     ("scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"),
     ("scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"),
@@ -49,18 +56,40 @@ class Neighbours:
 
 
 neighbours = Neighbours()
+_changing = threading.Lock()  # by whom the number of threads is changed at present
 
 
 def dot(x: np.ndarray, y: np.ndarray) -> Any:
     """x.dot(y) of two matrices."""
-    if not neighbours.busy or not FEWEST <= x.size * y.shape[-1] <= MOST:
-        return x.dot(y)
-    functions = thread_functions()
+    return limited(x.size * y.shape[-1], x.dot, y)
+
+
+def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
+    """x y.   x [..., m, k], y [..., k, n] -> [..., m, n], into `out` if it is given."""
+    work = max(x.size * y.shape[-1], x.shape[-2] * y.size)
+    return limited(work, np.matmul, x, y, *(() if out is None else (out,)))
+
+
+def limited(work: int, product: Callable, *operands: object) -> Any:
+    """What a product of so many multiplications gives, on its share of BLAS's threads."""
+    functions = thread_functions() if work >= FEWEST else None
     before = functions[1]() if functions is not None else 1
     if functions is None or before == 1:
-        return x.dot(y)
-    functions[0](1)
+        return product(*operands)
+    count = worthwhile(work, before)
+    if count == before or not _changing.acquire(blocking=False):  # another thread puts it back
+        return product(*operands)
+    functions[0](count)
     try:
-        return x.dot(y)
+        return product(*operands)
     finally:
         functions[0](before)
+        _changing.release()
+
+
+def worthwhile(work: int, most: int) -> int:
+    """How many threads, of as many as there are, a product is worth now."""
+    if neighbours.busy and work <= MOST:
+        return 1
+    asked = settings.threads.get()
+    return min(asked, most) if asked else load.share(most)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.numpy_blas import dot
+from talweg.kernels.numpy_blas import dot, matmul
 
 EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
@@ -42,7 +42,7 @@ def _product(x: np.ndarray, y: np.ndarray) -> Any:
         if rows:
             found = dot(x.reshape(rows, x.shape[-1]), y)
             return found.reshape(*x.shape[:-1], y.shape[-1])
-    return np.matmul(_readable(x), _readable(y))
+    return matmul(_readable(x), _readable(y))
 
 
 def _in_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def _in_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _fill(z: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """z = x y with equal leading axes: by halves of z until they are short."""
     if z.size * x.shape[-1] * z.itemsize // 4 <= AT_ONCE or z.size == 1:
-        np.matmul(x, y, out=z)
+        matmul(x, y, z)
     elif z.ndim > 2 and len(z) == 1:
         _fill(z[0], x[0], y[0])
     elif z.ndim == 2 and z.shape[0] < z.shape[1]:

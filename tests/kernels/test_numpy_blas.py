@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from talweg.core import load, settings
 from talweg.kernels import numpy_blas, products
 
 
@@ -25,6 +26,16 @@ def threads():
     return numpy_blas.thread_functions()[1]()
 
 
+class Others:
+    """A load: so many threads of others on two cores."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def share(self, wanted):
+        return load.share(wanted, 2, self.count)
+
+
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     """NumPy's BLAS has two; where there is none of its own (NumPy of a system), one is played."""
@@ -36,6 +47,7 @@ def two_threads(monkeypatch):
     before = functions[1]()
     functions[0](2)
     monkeypatch.setattr(numpy_blas.neighbours, "busy", True)
+    monkeypatch.setattr(numpy_blas, "load", Others(0))
     monkeypatch.setattr(Matrix, "seen", [])
     yield
     functions[0](before)
@@ -62,3 +74,24 @@ def test_alone_it_has_all(monkeypatch):
     x = np.ones((64, 64), np.float32).view(Matrix)
     products.plain_product(x, x)
     assert Matrix.seen == [2]
+
+
+@pytest.mark.parametrize("asked, others, count", [(0, 0, 2), (0, 2, 1), (2, 2, 2), (1, 0, 1)])
+def test_its_share_of_the_cores(monkeypatch, asked, others, count):
+    """Where others have the cores, one thread; as many as were asked for, where somebody asked."""
+    monkeypatch.setattr(numpy_blas.neighbours, "busy", False)
+    monkeypatch.setattr(numpy_blas, "load", Others(others))
+    x = np.ones((64, 64), np.float32).view(Matrix)
+    with settings.threads(asked):
+        products.plain_product(x, x)
+        seen = []
+        numpy_blas.limited(1 << 20, lambda: seen.append(threads()))
+        numpy_blas.limited(1 << 10, lambda: seen.append(threads()))  # too small to ask
+    assert Matrix.seen == [count] and seen == [count, 2] and threads() == 2
+
+
+def test_one_changes_at_a_time(monkeypatch):
+    """A product within another one leaves the number of threads to that one."""
+    monkeypatch.setattr(numpy_blas, "load", Others(2))
+    assert numpy_blas.limited(1 << 20, numpy_blas.limited, 1 << 20, threads) == 1
+    assert threads() == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.core import settings
+from talweg.core import load, settings
 from talweg.execute import compiled
 from talweg.execute.llvm.runtime import sharing
 
@@ -16,15 +16,17 @@ def share(monkeypatch):
     """A share that looks at every call, two cores, and a file that says who could run."""
     made = sharing.FairShare()
     monkeypatch.setattr(compiled, "fair_share", made)
-    monkeypatch.setattr(sharing, "INTERVAL", -1.0)
-    monkeypatch.setattr(sharing, "NEW", 1.0)
-    monkeypatch.setattr(sharing, "available_cores", lambda: 2)
-    monkeypatch.setattr(sharing.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sharing, "load", load.Load())
+    monkeypatch.setattr(load, "INTERVAL", -1.0)
+    monkeypatch.setattr(load, "NEW", 1.0)
+    monkeypatch.setattr(load, "count_cores", lambda: 2)
+    monkeypatch.setattr(load, "own_runnable", lambda: 1)
+    monkeypatch.setattr(load.os, "cpu_count", lambda: 2)
     return made
 
 
 def running(monkeypatch, count):
-    monkeypatch.setattr(sharing, "runnable", lambda: count)
+    monkeypatch.setattr(load, "runnable", lambda: count)
 
 
 @pytest.mark.parametrize("asked", [0, 2])
@@ -43,12 +45,3 @@ def test_threads_by_load(share, monkeypatch, asked):
     assert used == ([2, 1, 1, 2, 2] if asked == 0 else [2] * 5)
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
-
-
-def test_what_the_system_says(monkeypatch, tmp_path):
-    monkeypatch.setattr(sharing, "LOAD", str(tmp_path / "loadavg"))
-    assert sharing.runnable() is None
-    (tmp_path / "loadavg").write_text("13.75 11.96 12.19 14/207 30545\n")
-    assert sharing.runnable() == 14
-    (tmp_path / "loadavg").write_text("something else")
-    assert sharing.runnable() is None
