@@ -183,6 +183,7 @@ _UNITS = {
     "seconds": ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (math.inf, 1.0, "s")),
     "bytes": ((1e3, 1.0, "B"), (1e6, 1e3, "kB"), (1e9, 1e6, "MB"), (math.inf, 1e9, "GB")),
     "operations": ((math.inf, 1.0, "ops"),),
+    "times": ((math.inf, 1.0, "times"),),
 }
 
 

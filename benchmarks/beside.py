@@ -1,0 +1,79 @@
+"""One contender in a process of its own, alone and then beside processes that only compute.
+
+    python -m benchmarks.beside "models.step[gpt]" "tensorflow xla" 2
+
+prints as JSON the median seconds of a call alone and beside two busy processes, which may use the
+same cores as this one; and the ratio of the two, by which contenders are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks import declare, worker
+
+SETTLED = 8.0  # seconds until compilers that work beside are done
+SECONDS = 3.0  # of each of the measurements, which take turns
+TURNS = 3
+LEAST = 4  # calls in each
+BUSY = "while True: pass"
+
+
+def observe(name, label, busy):
+    """Set a contender up; its calls alone and beside so many busy processes, by turns."""
+    declared = declare.load_topics()[name]
+    setup, peer = declared.contender(label).setup, label.partition(" ")[0]
+    call, _ = worker.opened(setup, peer, declared.parameters)
+    worker.warm_up(call, SETTLED)
+    alone, beside = [], []
+    for _ in range(TURNS):
+        alone += calls(call)
+        with Busy(busy):
+            beside += calls(call)
+    found = {"alone": statistics.median(alone), "beside": statistics.median(beside)}
+    return found | {"slowdown": found["beside"] / found["alone"]}
+
+
+def calls(call):
+    """Seconds of each of some calls, after one that is not counted."""
+    call()
+    times, end = [], time.perf_counter() + SECONDS
+    while len(times) < LEAST or time.perf_counter() < end:
+        started = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started)
+    return times
+
+
+class Busy:
+    """Processes that compute for as long as the block runs."""
+
+    def __init__(self, count):
+        self.count, self.processes = count, []
+
+    def __enter__(self):
+        self.processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(self.count)]
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+
+
+def observed(name, label, busy):
+    """What a new process sees."""
+    command = [sys.executable, "-m", "benchmarks.beside", name, label, str(busy)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["it died"])[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    print(json.dumps(observe(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

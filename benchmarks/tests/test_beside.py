@@ -1,0 +1,27 @@
+"""A step beside busy processes."""
+
+from __future__ import annotations
+
+from benchmarks import beside
+
+
+def test_busy_processes_end_with_the_block(monkeypatch):
+    with beside.Busy(2) as busy:
+        assert [process.poll() for process in busy.processes] == [None, None]
+    assert all(process.poll() is not None for process in busy.processes)
+
+
+def test_calls_alone_and_beside(monkeypatch):
+    for name, value in (("SETTLED", 0.0), ("SECONDS", 0.01), ("TURNS", 1)):
+        monkeypatch.setattr(beside, name, value)
+    found = beside.observe("eager.scalar", "numpy", 1)
+    assert found["slowdown"] == found["beside"] / found["alone"] > 0
+
+
+def test_a_process_says_what_it_saw(monkeypatch):
+    monkeypatch.setattr(beside.subprocess, "run", lambda *_, **__: Done())
+    assert beside.observed("a", "b", 2) == {"slowdown": 2.0}
+
+
+class Done:
+    returncode, stdout, stderr = 0, 'a warning\n{"slowdown": 2.0}\n', ""
