@@ -11,12 +11,15 @@ whose intervals meet never share memory.  Control flow makes lives longer:
 * flags and choices are read by every thread before the next barrier: they have memory of their own.
 
 A buffer that is part of another one uses that one.  Places are found largest first, each in the
-smallest gap that is free for its whole life.
+smallest gap that is free for its whole life; in programs of thousands of layers, where that would
+take most of the time of compiling, in the order in which lives begin, with a list of what is free.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +45,7 @@ from talweg.lower.ir.loops import (
 from talweg.lower.ir.visitors import bodies, root_of, roots
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+MANY = 2000  # buffers up to which all are looked at for each
 STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
 
 
@@ -89,7 +93,8 @@ def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
     live = [(size, buffer) for size, buffer in placed if buffer in lives]
     for _, buffer in placed:
         buffer.offset = 0
-    nbytes = _place([size for size, _ in live], [lives[b] for _, b in live], live)
+    place = _place if len(live) <= MANY else _place_in_time
+    nbytes = place([size for size, _ in live], [lives[b] for _, b in live], live)
     peak = _peak([size for size, _ in live], [lives[b] for _, b in live])
     return BufferAssignment(nbytes, peak, threads, {buffer: buffer.offset for _, buffer in placed})
 
@@ -111,14 +116,68 @@ def _place(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
 
 def _gap(size: int, low: np.ndarray, high: np.ndarray) -> int:
     """The start of the smallest gap between what is taken that `size` bytes fit in."""
-    best, least, end = -1, 0, 0
     order = np.argsort(low)
-    for start, stop in zip(low[order].tolist(), high[order].tolist()):
-        room = start - end
-        if room >= size and (best < 0 or room < least):
-            best, least = end, room
-        end = max(end, stop)
-    return end if best < 0 else best
+    ends = np.concatenate([[0], np.maximum.accumulate(high[order])])
+    rooms = low[order] - ends[:-1]
+    fitting = np.flatnonzero(rooms >= size)
+    if not len(fitting):
+        return int(ends[-1])
+    return int(ends[fitting[np.argmin(rooms[fitting])]])
+
+
+def _place_in_time(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
+    """Set offsets in the order in which lives begin, each in the smallest free gap; the bytes of
+    all."""
+    free = FreeList()
+    ends: list[tuple[int, int, int]] = []  # (last position, offset, size) of what lives
+    for i in sorted(range(len(sizes)), key=lambda i: (lives[i][0], -sizes[i])):
+        if not sizes[i]:
+            continue
+        while ends and ends[0][0] < lives[i][0]:
+            _, offset, size = heappop(ends)
+            free.give(offset, size)
+        offset = live[i][1].offset = free.take(sizes[i])
+        heappush(ends, (lives[i][1], offset, sizes[i]))
+    return free.top
+
+
+class FreeList:
+    """The gaps of an arena, which is as long as it has to be."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self.starts: list[int] = []  # of the gaps, in rising order
+        self.stops: list[int] = []
+
+    def take(self, size: int) -> int:
+        """The start of `size` bytes: of the smallest gap they fit in, or at the end."""
+        rooms = [stop - start for start, stop in zip(self.starts, self.stops)]
+        fitting = [(room, place) for place, room in enumerate(rooms) if room >= size]
+        if fitting:
+            room, place = min(fitting)
+            start = self.starts[place]
+            self.starts[place] += size
+            if room == size:
+                del self.starts[place], self.stops[place]
+            return start
+        start = self.top
+        if self.stops and self.stops[-1] == self.top:  # the last gap grows
+            start = self.starts.pop()
+            self.stops.pop()
+        self.top = start + size
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        """Make bytes free, joined with the gaps beside them."""
+        stop, place = start + size, bisect(self.starts, start)
+        if place < len(self.starts) and self.starts[place] == stop:
+            stop = self.stops[place]
+            del self.starts[place], self.stops[place]
+        if place and self.stops[place - 1] == start:
+            self.stops[place - 1] = stop
+        else:
+            self.starts.insert(place, start)
+            self.stops.insert(place, stop)
 
 
 def _peak(sizes: list[int], lives: list[tuple[int, int]]) -> int:

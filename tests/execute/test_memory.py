@@ -350,3 +350,38 @@ def test_random_cases(seed):
     found = interpreter.run(case.program, case.arrays)
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("way", ["_place", "_place_in_time"])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_lives_together_lies_apart(seed, way):
+    """Both orders: no two lives that meet share memory, and gaps are used again."""
+    rng = np.random.default_rng(seed)
+    count = 150
+    sizes = (64 * rng.integers(1, 9, count)).tolist()
+    first = rng.integers(0, 100, count)
+    lives = [(int(a), int(a + n)) for a, n in zip(first, rng.integers(0, 40, count))]
+    program = LoopProgram("random")
+    live = [(size, program.buffer("t", int32, (size // 4,))) for size in sizes]
+    nbytes = getattr(buffer_assignment, way)(sizes, lives, live)
+    for i, (size, x) in enumerate(live):
+        assert 0 <= x.offset <= nbytes - size
+        for j, (_, y) in enumerate(live[:i]):
+            if lives[i][0] <= lives[j][1] and lives[j][0] <= lives[i][1]:
+                assert not overlap(x, y)
+    assert nbytes <= 1.5 * buffer_assignment._peak(sizes, lives)
+
+
+def test_many_buffers_are_placed_in_time(monkeypatch):
+    """Activations that live until their gradients, as in deep networks: no more than lives."""
+    monkeypatch.setattr(buffer_assignment, "MANY", 10)
+    free = buffer_assignment.FreeList()
+    kept = [free.take(64 * (1 + i % 3)) for i in range(30)]
+    for i in reversed(range(30)):
+        free.give(kept[i], 64 * (1 + i % 3))
+    assert (free.starts, free.stops) == ([0], [free.top])
+    assert free.take(free.top + 64) == 0  # the last gap grows
+    program, buffers = chain([100] * 40)
+    plan = buffer_assignment.plan(program)
+    assert plan.nbytes == plan.peak == 2 * buffer_assignment.rounded(400)
+    assert not any(overlap(x, y) for x, y in zip(buffers, buffers[1:]))

@@ -68,13 +68,15 @@ def place_finals(
 def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
     """The nests, readers of a value before its writer; and those for which that fails."""
     after: dict[Nest, set] = {nest: set() for nest in finals}  # who must have run before
+    readers: dict[Value, set] = {}
+    for nest in finals:
+        for value in nest.loads:
+            readers.setdefault(value, set()).add(nest)
     for writer in finals:
         for _, target in writer.targets:
             values = {} if isinstance(target, Buffer) else lost[target]
             for value, own in values.items():
-                for nest in finals:
-                    if value in nest.loads and nest is not writer:
-                        after[writer].add(nest)
+                after[writer] |= readers.get(value, set()) - {writer}
                 if value in writer.loads and (not own or value in writer.elsewhere):
                     return [], [writer]
     for nest in finals:
@@ -83,11 +85,13 @@ def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
     ordered: list[Nest] = []
     left = list(finals)
     while left:
-        ready = [nest for nest in left if not after[nest] & set(left)]
+        waiting = set(left)
+        ready = [nest for nest in left if after[nest].isdisjoint(waiting)]
         if not ready:
             return [], left
         ordered += ready
-        left = [nest for nest in left if nest not in ready]
+        waiting.difference_update(ready)
+        left = [nest for nest in left if nest in waiting]
     return ordered, []
 
 
