@@ -29,14 +29,22 @@ def gpt(keras, np):
     """6 layers, width 256, 8 heads, 4x128 tokens, vocabulary 8192, Adam."""
     layers, width, length, vocabulary = keras.layers, 256, 128, 8192
     tokens = layers.Input((length,), dtype="int32")
-    x = layers.Embedding(vocabulary, width)(tokens) + layers.Embedding(length, width)(
-        keras.ops.arange(length)
-    )
+    x = layers.Embedding(vocabulary, width)(tokens)
+    x = x + layers.Embedding(length, width)(places(keras, tokens))
     for _ in range(6):
         x = transformer_block(layers, x, width, 8, causal=True)
     x = layers.Dense(vocabulary)(layers.LayerNormalization()(x))
     data = np.random.default_rng(1).integers(0, vocabulary, (4, length + 1)).astype("int32")
     return Work(keras.Model(tokens, x), data[:, :-1], data[:, 1:], crossed(keras), adam(keras))
+
+
+def places(keras, x):
+    """0, 1, 2, ... along the second axis.
+
+    From a symbolic tensor: a layer called with numbers is computed at once, and its weights are no
+    part of the model.
+    """
+    return keras.ops.cumsum(keras.ops.ones_like(x, dtype="int32"), axis=1) - 1
 
 
 def transformer_block(layers, x, width, heads, causal=False):
@@ -53,7 +61,7 @@ def vit(keras, np):
     layers, width = keras.layers, 192
     images = layers.Input((32, 32, 3))
     x = layers.Reshape((64, width))(layers.Conv2D(width, 4, strides=4)(images))
-    x = x + layers.Embedding(64, width)(keras.ops.arange(64))
+    x = x + layers.Embedding(64, width)(places(keras, x[:, :, 0]))
     for _ in range(6):
         x = transformer_block(layers, x, width, 6)
     x = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(x))
@@ -66,7 +74,7 @@ def bert(keras, np, batch):
     layers, width = keras.layers, 768
     tokens = layers.Input((128,), dtype="int32")
     x = layers.Embedding(30522, width)(tokens)
-    x = layers.LayerNormalization()(x + layers.Embedding(128, width)(keras.ops.arange(128)))
+    x = layers.LayerNormalization()(x + layers.Embedding(128, width)(places(keras, tokens)))
     for _ in range(12):
         x = transformer_block(layers, x, width, 12)
     model = keras.Model(tokens, layers.Dense(2)(x[:, 0]))
