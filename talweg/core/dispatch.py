@@ -37,6 +37,7 @@ class State:
         "evaluate",
         "in_graph",
         "lock",
+        "meshes",
         "observer",
         "plain",
         "structured",
@@ -47,6 +48,7 @@ class State:
     def __init__(self) -> None:
         self.busy = 0
         self.lock = threading.Lock()
+        self.meshes = False  # whether tensors may be shared out among devices
         self.evaluate: Any = None
         self.plain: Any = None
         self.variable: Any = None

@@ -40,6 +40,20 @@ def nearest(tensor: EagerTensor) -> Any:
         return tensor._array
 
 
+def is_spread(array: Any) -> bool:
+    """Whether an array lies on several devices."""
+    found = getattr(array, "sharding", None)
+    return found is not None and found.num_devices > 1
+
+
+def of_its_own(tensor: EagerTensor) -> EagerTensor:
+    """Another tensor with the same elements, where they are."""
+    try:
+        return resident(_resident_of(tensor))
+    except AttributeError:
+        return wrap(tensor._array)
+
+
 def _fetched(self: EagerTensor, name: str) -> Any:
     """The elements; of other attributes an AttributeError."""
     if name == "_array":

@@ -25,6 +25,7 @@ from talweg.core.value import Reference, Tensor
 from talweg.eager.convert import CONVERTERS, convert_to_tensor
 from talweg.eager.format import represent_variable
 from talweg.eager.library_attributes import LibraryTrackable
+from talweg.eager.resident import of_its_own
 from talweg.eager.scatter import ScatterUpdates
 from talweg.eager.taken import ReplaceableValue
 from talweg.eager.tensor import DEVICE, EagerTensor, wrap
@@ -113,7 +114,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
                 f"The initial value's shape ({tensor.shape}) is not compatible with the explicitly "
                 f"supplied `shape` argument ({self._shape}).",
             )
-        self._tensor: Any = wrap(tensor._array)  # a tensor of its own, so that tapes can tell it
+        self._tensor: Any = of_its_own(tensor)  # so that tapes can tell it
         self._dtype: DType = tensor.dtype
         self._trainable = (
             synchronization != VariableSynchronization.ON_READ if trainable is None else trainable
@@ -330,7 +331,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             if dispatch.context.base is not None:
                 return self._trace_update("assign", value, read_value)
             tensor = self._accept(value, "assign to")
-            made = wrap(tensor._array)
+            made = of_its_own(tensor)
             if dispatch.state.busy:
                 self._note_write(tensor)
             if self._held is None:

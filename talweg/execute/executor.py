@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core import forks, settings
+from talweg.core import dispatch, forks, settings
 from talweg.core.dropping import drop_oldest
 from talweg.core.errors import (
     FailedPreconditionError,
@@ -171,6 +171,8 @@ class Tier:
         if shapes in self.refused:
             return interpret.run(program, fetched(arguments), state)
         key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
+        if dispatch.state.meshes:
+            key = (*key, xla_program.placement(program, arguments, state))
         version = self.versions.get(key)
         if version is None:
             version = self._compile(key, program, arguments, state)

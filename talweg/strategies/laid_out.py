@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import export, look_up
+from talweg.core import dispatch
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.writer import write_bundle
+from talweg.prims import arithmetic
+from talweg.strategies import on_meshes
 from talweg.strategies.layouts import HOST, MATCH, UNSHARDED, Layout, Mesh
 
 if TYPE_CHECKING:
@@ -31,7 +34,9 @@ MESHES: list[Mesh] = []  # of `default_mesh` and `run_on`, inner last
 
 def _noted(x: Any, layout: Layout, what: str) -> Tensor:
     """A tensor with a layout; InvalidArgumentError if its shape cannot be shared out so."""
-    found = look_up("identity")(convert_to_tensor(x))
+    found = convert_to_tensor(x)
+    if on_meshes.sharding_of(layout) is None:
+        found = look_up("identity")(found)
     dims = found.shape.as_list() if found.shape.rank is not None else []
     if found.shape.rank is not None and len(dims) != layout.rank:
         raise invalid("TW203", f"{what}: a tensor of rank {len(dims)}, a layout of {layout.rank}")
@@ -42,12 +47,17 @@ def _noted(x: Any, layout: Layout, what: str) -> Tensor:
                 f"{what}: axis {axis} has size {size}",
                 f"a multiple of {layout.num_shards(axis)}, the devices that share it",
             )
+    there = on_meshes.lay_out(found, layout)
+    if there is not NotImplemented:
+        return there
     found.__dict__[NOTE] = layout
     return found
 
 
 def _layout_of(x: Any) -> Layout | None:
-    return x.layout if isinstance(x, DVariable) else getattr(x, "__dict__", {}).get(NOTE)
+    if isinstance(x, DVariable):
+        return x.layout
+    return on_meshes.layout_of(x) or getattr(x, "__dict__", {}).get(NOTE)
 
 
 @export("experimental.dtensor.is_dtensor")
@@ -124,8 +134,12 @@ def call_with_layout(
     >>> dtensor.is_dtensor(x)
     True
     """
-    found = fn(*args, **kwargs)
-    return found if layout is None else _noted(found, layout, "call_with_layout")
+    if layout is None:
+        return fn(*args, **kwargs)
+    found = on_meshes.made_there(fn, layout, args, kwargs)
+    if found is NotImplemented:
+        found = fn(*args, **kwargs)
+    return _noted(found, layout, "call_with_layout")
 
 
 def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
@@ -146,6 +160,8 @@ def unpack(tensor: Any) -> list[Tensor]:
     """The part of a tensor that each device has; InvalidArgumentError without a layout."""
     layout = fetch_layout(tensor)
     x = convert_to_tensor(tensor)
+    if on_meshes.layout_of(x) is not None:
+        return on_meshes.unpacked(x, layout)
     return [x[_place(part, layout, x.shape.as_list())] for part in _numbered(layout)]
 
 
@@ -238,13 +254,31 @@ class DVariable(Variable):
         layout = layout or _layout_of(found)
         if layout is None:
             raise invalid("TW104", "Neither layout nor DTensor initial value are provided.")
-        super().__init__(found, *args, dtype=dtype, **kwargs)
         self._own_layout, self.save_as_bf16 = layout, False
+        found = convert_to_tensor(found, dtype=dtype)
+        if _layout_of(found) != layout:
+            with dispatch.eagerly():
+                found = _noted(found, layout, "DVariable")
+        super().__init__(found, *args, dtype=dtype, **kwargs)
 
     @property
     def layout(self) -> Layout:
-        """How the variable would be shared out."""
+        """How the variable is shared out."""
         return self._own_layout
+
+    def _accept(self, value: object, what: str) -> Any:
+        """A value as a tensor of this variable's dtype and layout."""
+        tensor = super()._accept(value, what)
+        return on_meshes.lay_out_at_once(tensor, self._own_layout)
+
+    def _updated(self, present: Any, delta: Any, kernel: Any, what: str) -> Any:
+        if on_meshes.layout_of(present) is None or delta.dims != present.dims:
+            return super()._updated(present, delta, kernel, what)
+        with dispatch.only(()):
+            made = arithmetic.add(present, delta) if what == "add" else arithmetic.sub(present, delta)
+        if dispatch.state.busy:
+            self._note_write(delta)
+        return on_meshes.lay_out_at_once(made, self._own_layout)
 
 
 @export("experimental.dtensor.enable_save_as_bf16")

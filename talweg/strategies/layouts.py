@@ -37,6 +37,8 @@ class Mesh:
     (1, 1)
     """
 
+    devices: Any = None  # JAX's mesh of them, where programs run through XLA
+
     def __init__(
         self,
         dim_names: Any,

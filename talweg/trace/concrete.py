@@ -21,7 +21,7 @@ from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import PendingUpdate
-from talweg.eager.resident import nearest, resident
+from talweg.eager.resident import is_spread, nearest, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.execute import executor
@@ -335,6 +335,12 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
+        if executor.chosen.value == "xla" and context.device is None and not self._has_lists:
+            if not recorders:
+                del operands
+                return self._call_on_device(tensors, state)
+            if any([is_spread(nearest(x)) for x in operands]):
+                return self._call_on_mesh(operands, state, recorders)
         wrapped = _tensor_of if self._has_lists else EagerTensor
         arrays = [content(x) for x in operands] if self._has_lists else [x._array for x in operands]
         if not recorders:
@@ -355,6 +361,26 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         results = tuple([wrapped(value) for value in values[:count]])
         for recorder in context.recorders:
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
+        return self._pack(results)
+
+    def _call_on_mesh(self, operands: list, state: Any, recorders: tuple) -> Any:
+        """The result for tensors that devices share, shown to recorders.
+
+        What derivatives will need is fetched.
+        """
+        kept, everything = self._kept(recorders)
+        dispatch.context.recorders = ()
+        try:
+            arrays, program = [nearest(x) for x in operands], program_of(self.body, kept, everything)
+            found = executor.run_on_device(program, arrays, state)
+        finally:
+            dispatch.context.recorders = recorders
+        values, count = found if type(found) is list else found.arrays, len(self.body.outputs)
+        later = dict(zip(kept, executor.fetched(list(values[count:]))))
+        results = tuple(map(resident, values[:count]))
+        for recorder in recorders:
+            more = (*results, as_tensor(History(1, later)))
+            recorder.record(call, tuple(operands), more, {"body": self.body})
         return self._pack(results)
 
     def _kept(self, recorders: tuple) -> tuple[tuple, bool]:

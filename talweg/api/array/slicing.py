@@ -297,7 +297,7 @@ def getitem(x: Any, key: Any) -> Any:
     if type(key) is EagerTensor and key.dims == () and key.dtype in (int32, int64):
         key = int(key._array)
     simple = _simple(key) or (type(key) is tuple and all(map(_simple, key)))
-    if simple and not state.busy and type(x) is EagerTensor:
+    if simple and not (state.busy or state.meshes) and type(x) is EagerTensor:
         try:
             return _view(x._array, key)
         except (IndexError, ValueError):

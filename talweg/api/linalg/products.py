@@ -67,6 +67,7 @@ def matmul(
         type(a) is EagerTensor
         and type(b) is EagerTensor
         and not (adjoint_a or adjoint_b or output_type or a_is_sparse or b_is_sparse)
+        and not _STATE.meshes
     ):
         x, y = a._array, b._array
         if not (transpose_a or transpose_b):

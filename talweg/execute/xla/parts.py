@@ -121,6 +121,7 @@ class PartsExecutable:
     """The parts of a program, compiled when they first run, for so many rows of stacks."""
 
     shares = False  # XLA's own threads see to the cores
+    may_be_called = True  # by those who have arrays in order, without a look at where they are
 
     def __init__(self, straight: StaticProgram, stages: Stages):
         self.ending = Ending(straight)
@@ -159,7 +160,7 @@ class PartsExecutable:
             return None
         number = {value: position for position, value in enumerate(known)}
         written, taken = [number[x] for x in self.befores], [number[x] for x in self.rest]
-        if not self.hosts and self.exports is None:
+        if not self.hosts and self.exports is None and self.may_be_called:
             count = len(self.inputs)
             inputs = [position for position in taken if position < count]
             wide = any([self.inputs[position].dtype.size == 8 for position in inputs])

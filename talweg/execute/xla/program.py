@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.execute import compilation, interpret
 from talweg.execute.compiled import Compiled
 from talweg.execute.drawing import Drawing
 from talweg.execute.stage_dump import Stages
-from talweg.execute.xla import engine
+from talweg.execute.xla import engine, meshes
 from talweg.execute.xla.parts import PartsExecutable
+from talweg.execute.xla.spread import SpreadExecutable
 from talweg.graph.node import Node
 from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part
@@ -68,10 +70,23 @@ class XlaProgram(Compiled):
 
     def _executable_of(self, straight: StaticProgram, stages: Stages) -> PartsExecutable:
         """What runs a static program."""
-        return PartsExecutable(straight, stages)
+        if not dispatch.state.meshes:
+            return PartsExecutable(straight, stages)
+        given = [x for place, x in enumerate(self._first) if place not in self._same]
+        inputs = dict(zip(straight.inputs, given))
+        near = self._near.on_device([variable for variable, _, _ in straight.states])
+        inputs.update(zip([before for _, before, _ in straight.states], near))
+        mesh = meshes.mesh_of_program(straight.equations, list(inputs.values()))
+        if mesh is None:
+            return PartsExecutable(straight, stages)
+        return SpreadExecutable(straight, stages, mesh, inputs)
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
-        super().__init__(program, arguments, nearest(state), stages)
+        self._near, self._first, self._placement = nearest(state), list(arguments), None
+        if dispatch.state.meshes:
+            self._placement = placement(program, arguments, state)
+        super().__init__(program, arguments, self._near, stages)
+        del self._near, self._first
         self._variables = [variable for variable, _, _ in self.lowered.states]
         number = {variable: place for place, variable in enumerate(self._variables)}
         self._aliases = [
@@ -127,6 +142,8 @@ class XlaProgram(Compiled):
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
         near = nearest(state)
+        if dispatch.state.meshes and placement(program, arguments, state) != self._placement:
+            return None
         states = near.on_device(self._variables)
         if not near.has_all(states):
             return None
@@ -196,6 +213,13 @@ class DeviceOutputs:
     def fetched(self) -> list:
         """The results as arrays of NumPy."""
         return [np.asarray(x) for x in self.arrays]
+
+
+def placement(program: Program, arguments: list, state: Any) -> Any:
+    """How arguments and variables are shared out among devices; None if they are not."""
+    near = nearest(state)
+    starts = [variable for variable in program.starts if type(variable) is not Node]
+    return meshes.placement([*arguments, *near.on_device(starts)])
 
 
 def fetched(array: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.execute.xla import engine
+from talweg.execute.xla import engine, meshes
 from talweg.execute.xla.elements import ElementEvaluator, axes_of, leaf, operands_of
 from talweg.execute.xla.engine import jax, lax
 from talweg.execute.xla.engine import numpy as jnp
@@ -56,6 +56,11 @@ class JaxHandler:
     def all_reduce(self, x: Any, count: int) -> Any:
         """The sum over all replicas; of one program that stands for them, `count` times x."""
         return x * count if self._replicas is None else lax.psum(x, self._replicas)
+
+    def relayout(self, x: Any, layout: str | None) -> Any:
+        """x as a layout shares it out; x where nothing knows its mesh."""
+        sharding = meshes.SHARDINGS.get(layout)
+        return x if sharding is None else lax.with_sharding_constraint(x, sharding)
 
     def checked(self, function: Callable[..., Any], *operands: object) -> Any:
         """A function of linear algebra, which gives NaN where the kernel refuses its operands.

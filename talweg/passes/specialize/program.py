@@ -23,6 +23,7 @@ from talweg.passes.faults import fault
 from talweg.passes.reasons import Reason, SpecializationError
 from talweg.passes.specialize.stack_primitives import is_endless
 from talweg.prims import arithmetic, layout, state
+from talweg.prims.collective import relayout
 from talweg.prims.sequences import counting
 
 if TYPE_CHECKING:
@@ -387,7 +388,8 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     if any(x.content.shape != x.dims for x in inputs):
         return None
     arrays = [x.content for x in inputs]
-    if max([array.size for array in arrays]) > FOLDED or prim.memory == "host":
+    placed = prim.memory == "host" or prim is relayout
+    if placed or max([array.size for array in arrays]) > FOLDED:
         return None
     known = inferred(prim, inputs, params)
     sizes = known.dims
