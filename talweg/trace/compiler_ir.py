@@ -9,7 +9,9 @@ import numpy as np
 
 from talweg.core import settings
 from talweg.core.errors import value_error
+from talweg.eager.resident import nearest
 from talweg.eager.structured import STATE
+from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor
 from talweg.passes.functionalize import program_of
 from talweg.trace.concrete import ConcreteFunction
@@ -33,9 +35,10 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
                 f"{concrete.name}: the argument {spec.name!r} has shape {value.shape}",
                 "known sizes: code is compiled for them",
             )
-    arrays = [_array_like(value) for value in given]
-    outside = [value._array for value in concrete.captures_now()]
-    stages = XLA_STAGES if settings.executor.get() == "xla" else STAGES
+    through_xla = settings.executor.get() == "xla"
+    arrays = [_array_like(value, through_xla) for value in given]
+    outside = [_array_like(value, through_xla) for value in concrete.captures_now()]
+    stages = XLA_STAGES if through_xla else STAGES
     texts = executor.stages_of(program_of(concrete.body), [*arrays, *outside], STATE)
 
     def text_of(stage: str = "hlo") -> str:
@@ -49,9 +52,12 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
     return text_of
 
 
-def _array_like(value: object) -> Any:
-    """The tensor's array; for a spec, one of that shape that takes no memory."""
-    array = getattr(value, "_array", None)
+def _array_like(value: Any, through_xla: bool) -> Any:
+    """The tensor's array, that of a device where there is one; for a spec, one of that shape that
+    takes no memory.
+    """
+    near = through_xla and type(value) is EagerTensor
+    array = nearest(value) if near else getattr(value, "_array", None)
     if array is None:
         array = np.broadcast_to(np.zeros((), value.dtype.as_numpy_dtype), value.shape.as_list())
     return array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from talweg.api.array.operands import (
     sizes,
     unsized_vector,
 )
-from talweg.api.export import export
+from talweg.api.export import export, look_up
+from talweg.core import dispatch
 from talweg.core.dims import Dim, Size, below, differ, is_symbolic
 from talweg.core.dtypes import (
     DType,
@@ -34,7 +36,8 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
 from talweg.kernels.progression import allocated
-from talweg.prims import arithmetic, dynamic, layout, search, sequences, state
+from talweg.prims import arithmetic, dynamic, search, sequences, state
+from talweg.prims.layout import broadcast_to, reshape
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, ShapeLike, TensorLike
@@ -47,6 +50,19 @@ def _filled(dims: tuple, value: Any) -> Any:
     if is_symbolic(dims) or math.prod(dims) > FEW:
         return _broadcast(constant(value), shape=dims)
     return constant(np.full(dims, value, value.dtype))
+
+
+def _laid_out(function: Callable[..., Any], layout: object, *given: object) -> Any:
+    """What a function makes, with a layout."""
+    return look_up("experimental.dtensor.call_with_layout")(function, layout, *given)
+
+
+def _layout_like(x: Any) -> Any:
+    """The layout of a tensor; None if it has none."""
+    if not dispatch.state.meshes or in_graph():
+        return None
+    known = look_up("experimental.dtensor.is_dtensor")(x)
+    return look_up("experimental.dtensor.fetch_layout")(x) if known else None
 
 
 def zeros_of(dims: tuple, dtype: DType) -> Any:
@@ -100,6 +116,8 @@ def zeros(
     array([[0., 0.],
            [0., 0.]], dtype=float32)>
     """
+    if layout is not None:
+        return _laid_out(zeros, layout, shape, dtype)
     dtype, unsized = as_dtype(dtype), unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(zeros_of((), dtype), unsized, dims=None)
@@ -119,6 +137,8 @@ def ones(
     >>> tf.ones([2], tf.int32).numpy()
     array([1, 1], dtype=int32)
     """
+    if layout is not None:
+        return _laid_out(ones, layout, shape, dtype)
     dtype, unsized = as_dtype(dtype), unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(ones_of((), dtype, "ones"), unsized, dims=None)
@@ -140,6 +160,9 @@ def zeros_like(
     if isinstance(input, SparseTensor):
         return zeros(input.dense_shape, input.dtype if dtype is None else dtype)
     x = tensor(input)
+    layout = _layout_like(x) if layout is None else layout
+    if layout is not None:
+        return _laid_out(zeros, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
     if dims is not None:
@@ -168,6 +191,9 @@ def ones_like(
     if isinstance(input, SparseTensor):
         return ones(input.dense_shape, input.dtype if dtype is None else dtype)
     x = tensor(input)
+    layout = _layout_like(x) if layout is None else layout
+    if layout is not None:
+        return _laid_out(ones, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:
         raise invalid("TW102", "ones_like: there is no 1 among strings", "a number or bool")
@@ -194,6 +220,8 @@ def fill(
     array([[9, 9, 9],
            [9, 9, 9]], dtype=int32)
     """
+    if layout is not None:
+        return _laid_out(fill, layout, dims, value)
     x = tensor(value)
     if differ(math.prod(x.dims), 1):
         raise invalid("TW203", f"fill: value has shape {x.dims}", "a scalar")
@@ -204,7 +232,7 @@ def fill(
     return _broadcast(x, shape=sizes(dims, "fill", "dims"))
 
 
-_broadcast, _reshape = layout.broadcast_to, layout.reshape
+_broadcast, _reshape = broadcast_to, reshape
 
 
 @export("eye", "linalg.eye")
