@@ -415,6 +415,11 @@ class Hooks:
             """ImportError if an installed library cannot work on talweg.  `private.refused`"""
             ...
 
+        @staticmethod
+        def adapted_keras_spec(fullname: str, path: object) -> Any:
+            """How a module of Keras's backend is loaded.  `strategies.keras_backend`"""
+            ...
+
         # -- diagnosis -------------------------------------------------------------------
 
         @staticmethod

@@ -250,7 +250,10 @@ class DVariable(Variable):
 
     def __init__(self, initial_value: Any, *args: Any, dtype: Any = None, **kwargs: Any):
         layout = kwargs.pop("layout", None)
-        found = initial_value() if callable(initial_value) else initial_value
+        found = initial_value
+        if callable(initial_value):
+            with dispatch.eagerly():
+                found = initial_value()
         layout = layout or _layout_of(found)
         if layout is None:
             raise invalid("TW104", "Neither layout nor DTensor initial value are provided.")
@@ -260,6 +263,8 @@ class DVariable(Variable):
             with dispatch.eagerly():
                 found = _noted(found, layout, "DVariable")
         super().__init__(found, *args, dtype=dtype, **kwargs)
+        if on_meshes.layout_of(self._tensor) is None:  # it was computed for a graph
+            self._tensor = on_meshes.lay_out_at_once(self._tensor, layout)
 
     @property
     def layout(self) -> Layout:
