@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.locking import hold, let_go, let_go_one, runs
+from talweg.eager.resident import nearest
 from talweg.execute.donation import UNSHARED, is_writable, to_write
 from talweg.execute.interpret import MISSING
 from talweg.graph.node import Node
@@ -195,6 +196,61 @@ class LongRun:
     def variable(self, handle: Any) -> Any:
         """The variable of a handle."""
         return self._state.variable(handle)
+
+    # -- where values are on a device
+
+    def _of(self, handle: Any) -> tuple[Any, int]:
+        """The variable of a handle, and its key."""
+        owner = self._owners.get(handle)
+        if owner is None:
+            owner = self._state.owner(handle)
+        return owner, id(owner)
+
+    def on_device(self, handles: list) -> list:
+        """What a device has of variables' values; see `Variables`."""
+        found = []
+        for handle in handles:
+            _, key = self._of(handle)
+            tensor = self._taken.get(key)
+            tensor = self._bases.get(key) if tensor is None else tensor
+            found.append(self._state.on_device([handle])[0] if tensor is None else nearest(tensor))
+        return found
+
+    def give_away(self, handles: list) -> list[bool]:
+        """Which variables may be written where they are; see `Variables`."""
+        found = []
+        for handle in handles:
+            variable, key = self._of(handle)
+            alone = False
+            if key in self._held and variable._tensor is self._bases.get(key, MISSING):
+                del self._bases[key]
+                (alone,) = self._state.give_away([handle])
+                if alone:
+                    self._taken[key] = variable._taken
+                else:
+                    self._bases[key] = variable._tensor
+            found.append(alone)
+        return found
+
+    def keep(self, handle: Any, array: Any) -> None:
+        """Let a variable be what it was; see `Variables`."""
+        variable, key = self._of(handle)
+        self._taken.pop(key, None)
+        self._state.keep(handle, array)
+        self._bases[key] = variable._tensor
+
+    def replace(self, handles: list, arrays: list) -> None:
+        """Let variables have values that a device has; see `Variables`."""
+        for handle, array in zip(handles, arrays):
+            variable, key = self._of(handle)
+            taken = self._taken.get(key)
+            own = taken is not None and variable._taken is taken
+            if key in self._held and (own or variable._tensor is self._bases.get(key, MISSING)):
+                self._taken.pop(key, None)
+                self._state.replace([handle], [array])
+                self._bases[key] = variable._tensor
+            else:
+                self[handle] = np.asarray(array)
 
 
 def rules_of(program: Program, variable: object) -> set[str]:

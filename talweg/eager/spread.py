@@ -133,9 +133,11 @@ def begin() -> None:
     dispatch.state.meshes = True
     dispatch.state.evaluate = _evaluate
     for stem in (*OPERATORS, "lt", "gt", "le", "ge"):
-        _have_operator(f"__{stem}__", with_reflection(_hook(stem), stem) if stem in BINARY else None)
+        _have_operator(
+            f"__{stem}__", with_reflection(_hook(stem), stem) if stem in BINARY else None
+        )
     for stem in OPERATORS:
-        _have_operator(f"__r{stem}__", lambda x, y, name=_hook(stem): getattr(hooks, name)(y, x))
+        _have_operator(f"__r{stem}__", _reflected(_hook(stem)))
     for name in ("__repr__", "__str__"):
         _have_text(name)
     device: Any = EagerTensor.__dict__["device"]
@@ -149,6 +151,11 @@ CUSTOM = "/job:localhost/replica:0/task:0/device:CUSTOM:0"  # which stands for a
 
 def _hook(stem: str) -> str:
     return HOOKS.get(stem, stem)
+
+
+def _reflected(name: str) -> Any:
+    """The reflection of an operator."""
+    return lambda x, y: getattr(hooks, name)(y, x)
 
 
 def _have_operator(method: str, general: Any) -> None:
@@ -167,7 +174,9 @@ def _have_operator(method: str, general: Any) -> None:
 
 
 def _value(other: Any) -> Any:
-    return getattr(other, "__dict__", {}).get("_tensor") if type(other) is not EagerTensor else other
+    return (
+        getattr(other, "__dict__", {}).get("_tensor") if type(other) is not EagerTensor else other
+    )
 
 
 def _have_text(method: str) -> None:

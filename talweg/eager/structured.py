@@ -187,8 +187,12 @@ class Variables:
         if type(handle) is Node:
             self.streams[handle] = array
             return
-        if type(array) is np.ndarray and not array.flags.owndata:
-            array = np.array(array)
+        if type(array) is np.ndarray:
+            if not array.flags.owndata:
+                array = np.array(array)
+        elif hasattr(array, "devices"):
+            self.replace([handle], [array])
+            return
         variable = self.owner(handle)
         variable._replace(array)
         variable._taken = None

@@ -88,8 +88,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
     ):
         if initial_value is None:
             raise value_error(
-                "TW401",
-                "The `initial_value` argument of `tf.Variable` must be given.",
+                "TW401", "The `initial_value` argument of `tf.Variable` must be given."
             )
         if constraint is not None and not callable(constraint):
             raise value_error("TW401", "The `constraint` argument must be a callable.")

@@ -34,17 +34,23 @@ def to_write(array: Any, alone: bool) -> np.ndarray:
     return array if alone and is_writable(array) else np.array(array, order="C")
 
 
+# References to a device's array that only its variable has: the tensor, this dictionary, the list
+# of the program that asks, and the call of `getrefcount`
+ON_DEVICE = 4
+
+
 class OwnedValues(dict):
     """The variables that a body is given; `outer` is the state of the program that it is part of.
 
     A variable that nothing has changed so far is the outer one's, too, and it decides.
     """
 
-    __slots__ = ("outer", "reserve")
+    __slots__ = ("given", "outer", "reserve")
 
     def __init__(self, outer: Any, values: dict):
         super().__init__(values)
         self.outer = outer
+        self.given: set = set()  # variables whose memory a device writes into
         self.reserve = getattr(outer, "reserve", None)  # random streams are the outer one's alone
 
     def exclusive(self, variable: Any, known: int) -> np.ndarray:
@@ -57,6 +63,45 @@ class OwnedValues(dict):
         array = self[variable]
         alone = getrefcount(array) <= UNSHARED + known
         return to_write(array, alone)
+
+    # -- where values are on a device
+
+    def on_device(self, variables: list) -> list:
+        """What there is of variables' values: arrays of a device, or NumPy's."""
+        return [self[v] if v in self else _on_device(self.outer, v) for v in variables]
+
+    def give_away(self, variables: list) -> list[bool]:
+        """Which variables may be written where they are: those that are still the outer one's."""
+        found = []
+        for variable in variables:
+            there = hasattr(self.outer, "give_away")
+            alone = there and _on_device(self.outer, variable) is self.get(variable)
+            alone = alone and getrefcount(self[variable]) <= ON_DEVICE
+            alone = alone and self.outer.give_away([variable])[0]
+            if alone:
+                self.given.add(variable)
+            found.append(alone)
+        return found
+
+    def keep(self, variable: Any, array: Any) -> None:
+        """Let a variable be what it was, of which a device now has the elements elsewhere."""
+        self[variable] = array
+        self.given.discard(variable)
+        self.outer.keep(variable, array)
+
+    def replace(self, variables: list, arrays: list) -> None:
+        """Let variables have values that a device has."""
+        for variable, array in zip(variables, arrays):
+            self[variable] = array
+            if variable in self.given:
+                self.given.discard(variable)
+                self.outer.replace([variable], [array])
+
+
+def _on_device(state: Any, variable: Any) -> Any:
+    """A variable's array, where it is."""
+    own = getattr(state, "on_device", None)
+    return state.get(variable) if own is None else own([variable])[0]
 
 
 def exclusive(state: dict, variable: object, known: int) -> np.ndarray:

@@ -109,6 +109,15 @@ def fetched(arguments: list) -> list:
     return arguments
 
 
+def as_used(program: Program, arguments: list) -> list:
+    """Arguments as the interpreter takes them: what only calls use stays where it is."""
+    carried = interpret.carried_slots(program)
+    for place, (slot, array) in enumerate(zip(program.inputs, arguments)):
+        if slot not in carried and hasattr(array, "devices"):
+            arguments[place] = np.asarray(array)
+    return arguments
+
+
 class Tier:
     """The tier a program runs in, for each combination of shapes."""
 
@@ -167,9 +176,9 @@ class Tier:
                 return outputs
         shapes = tuple([kind_of(x) for x in arguments])
         if None in shapes:
-            return self._run_opaque(program, fetched(arguments), state)
+            return self._run_opaque(program, as_used(program, arguments), state)
         if shapes in self.refused:
-            return interpret.run(program, fetched(arguments), state)
+            return interpret.run(program, as_used(program, arguments), state)
         key = (*shapes, *_aliases(program, arguments, xla_program.nearest(state)))
         if dispatch.state.meshes:
             key = (*key, xla_program.placement(program, arguments, state))
@@ -179,7 +188,9 @@ class Tier:
         if version is not REFUSED:
             self.last = version
         outputs = None if version is REFUSED else version(program, arguments, state)
-        return interpret.run(program, fetched(arguments), state) if outputs is None else outputs
+        if outputs is None:
+            return interpret.run(program, as_used(program, arguments), state)
+        return outputs
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
         """The outputs, by the executor that is due."""

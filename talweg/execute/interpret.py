@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.core import settings
 from talweg.core.dim_walks import atoms_of, evaluate
 from talweg.core.dims import Atom, Dim
 from talweg.core.errors import (
@@ -102,8 +103,9 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
     array = None
     arguments.clear()  # so that a step that is the last to use a value has it to itself
     if program.starts:
+        near = _of_device(program, state)
         for variable, slot in program.starts.items():
-            values[slot] = state.get(variable, MISSING)
+            values[slot] = near.get(variable, MISSING) if near else state.get(variable, MISSING)
         if program.needs:
             check_needs(program, state)
     try:
@@ -123,6 +125,50 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
         _write(program, values, state)
         raise
     return [values[slot] for slot in program.outputs]
+
+
+class _DeviceReader:
+    """What variables have, on a device where only calls use it."""
+
+    def __init__(self, state: Any, carried: frozenset, starts: dict):
+        self._state, self._carried, self._starts = state, carried, starts
+
+    def get(self, variable: Any, default: Any) -> Any:
+        """The array of a device, or the variable's."""
+        if type(variable) is not Node and self._starts[variable] in self._carried:
+            return self._state.on_device([variable])[0]
+        return self._state.get(variable, default)
+
+
+def _of_device(program: Program, state: Any) -> _DeviceReader | None:
+    """What reads variables where calls go to a device; None elsewhere."""
+    if settings.executor.value != "xla" or not hasattr(state, "on_device"):
+        return None
+    carried = carried_slots(program)
+    return _DeviceReader(state, carried, program.starts) if carried else None
+
+
+def carried_slots(program: Program) -> frozenset:
+    """The slots of arguments and variables that only calls of functions use.
+
+    What is there may be an array of a device.
+    """
+    if program.carried is None:
+        used = set(program.outputs) | {slot for slot, _, _ in program.places.values()}
+        for step in program.steps:
+            if step.kind != "body" or step.prim.name != "call":
+                used.update(step.inputs)
+                used.update([before for _, before, _ in step.states])
+        found = set(program.inputs) - used
+        chains = {variable: [slot] for variable, slot in program.starts.items()}
+        for step in program.steps:
+            for variable, before, after in step.states:
+                chains.setdefault(variable, []).extend((before, after))
+        for variable, slot in program.starts.items():
+            if used.isdisjoint(chains[variable]):
+                found.add(slot)
+        program.carried = frozenset(found)
+    return program.carried
 
 
 def _write(program: Program, values: list, state: dict) -> None:

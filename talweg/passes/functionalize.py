@@ -71,6 +71,7 @@ class Program:
     __slots__ = (
         "calls",
         "calls_python",
+        "carried",
         "changes",
         "constants",
         "gives_way",
@@ -104,6 +105,7 @@ class Program:
         self.notes: list[str] = []  # what runs otherwise than it was written
         self.calls_python = False  # whether it may call functions of the user, or wait for threads
         self.gives_way = False  # whether others waited in vain for what it held while in Python
+        self.carried: Any = None  # slots that only calls use; `execute/interpret.py` knows
         self.changes: tuple = ()  # the variables among what it writes
         self.inlined: int | None = None  # how many steps it is with its calls put in place
 

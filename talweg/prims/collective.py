@@ -63,6 +63,9 @@ class relayout:
     def batch(size, batched, x, *, layout):
         return relayout(x, layout=None)
 
+    def loops(s, index, x, *, layout):
+        return x(*index)
+
     memory = "library"
 
     def xla(j, x, *, layout):

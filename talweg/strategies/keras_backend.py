@@ -83,7 +83,9 @@ def distribute_batch(batch: Any, current: Any) -> Any:
     return look_up("nest.map_structure")(distribute, batch)
 
 
-def initialize(job_addresses: Any = None, num_processes: Any = None, process_id: Any = None) -> None:
+def initialize(
+    job_addresses: Any = None, num_processes: Any = None, process_id: Any = None
+) -> None:
     """Nothing for one process; ValueError for more."""
     if num_processes not in (None, 1) or (job_addresses and "," in str(job_addresses)):
         raise value_error(

@@ -280,7 +280,9 @@ class DVariable(Variable):
         if on_meshes.layout_of(present) is None or delta.dims != present.dims:
             return super()._updated(present, delta, kernel, what)
         with dispatch.only(()):
-            made = arithmetic.add(present, delta) if what == "add" else arithmetic.sub(present, delta)
+            made = (
+                arithmetic.add(present, delta) if what == "add" else arithmetic.sub(present, delta)
+            )
         if dispatch.state.busy:
             self._note_write(delta)
         return on_meshes.lay_out_at_once(made, self._own_layout)

@@ -20,7 +20,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.long_runs import PendingUpdate
+from talweg.eager.long_runs import LongRun, PendingUpdate
 from talweg.eager.resident import is_spread, nearest, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
 from talweg.eager.tensor import EagerTensor, wrap
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from talweg.core.dims import Atom
-    from talweg.eager.long_runs import LongRun
     from talweg.eager.structured import Variables
     from talweg.graph.node import Node
     from talweg.trace.signature import Container
@@ -307,7 +306,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return self._pack(self._apply(tensors + self.captures_now(state)))
         arrays = [nearest(x) for x in tensors]
         taken = self._outside
-        if taken and all([type(value) is Handle for value in taken]) and state is STATE:
+        own = state is STATE or type(state) is LongRun
+        if taken and own and all([type(value) is Handle for value in taken]):
             arrays += state.on_device(taken)
         elif taken:
             operands = self.captures_now(state)
@@ -371,7 +371,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         kept, everything = self._kept(recorders)
         dispatch.context.recorders = ()
         try:
-            arrays, program = [nearest(x) for x in operands], program_of(self.body, kept, everything)
+            arrays, program = (
+                [nearest(x) for x in operands],
+                program_of(self.body, kept, everything),
+            )
             found = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders

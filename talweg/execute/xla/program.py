@@ -13,6 +13,7 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.execute import compilation, interpret
 from talweg.execute.compiled import Compiled
+from talweg.execute.donation import OwnedValues
 from talweg.execute.drawing import Drawing
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine, meshes
@@ -296,6 +297,22 @@ class DeviceState(NumpyState):
         self._state.replace(variables, arrays)
 
 
+class BodyState(DeviceState):
+    """The state of a function that another one calls, of variables that may have no value."""
+
+    __slots__ = ()
+
+    def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
+        """The device's copy of a variable's value, or the array it holds."""
+        if type(variable) is Node or variable not in self._state:
+            return self._state.get(variable, default)
+        return self._state.on_device([variable])[0]
+
+    has_all = NumpyState.has_all
+
+
 def nearest(state: Any) -> NumpyState:
     """A state as a program sees it: with arrays of a device where it has some."""
+    if type(state) is OwnedValues:
+        return BodyState(state)
     return DeviceState(state) if hasattr(state, "on_device") else NumpyState(state)

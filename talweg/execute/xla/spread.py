@@ -25,7 +25,9 @@ class SpreadExecutable(PartsExecutable):
     def __init__(self, straight: StaticProgram, stages: Stages, mesh: Any, arrays: dict):
         self.mesh = mesh
         self.shardings = {
-            value: array.sharding for value, array in arrays.items() if getattr(array, "sharding", None) is not None and array.sharding.num_devices > 1
+            value: array.sharding
+            for value, array in arrays.items()
+            if getattr(array, "sharding", None) is not None and array.sharding.num_devices > 1
         }
         self._everywhere = meshes.sharding(mesh, ())
         super().__init__(straight, stages)
