@@ -180,6 +180,9 @@ def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
     parts = [convert_to_tensor(part) for part in tensors]
     if len(parts) != layout.mesh.size:
         raise invalid("TW204", f"pack: {len(parts)} parts", f"{layout.mesh.size}, one for a device")
+    kinds = {(part.shape.as_tuple(), part.dtype.name) for part in parts}
+    if len(kinds) > 1:
+        raise invalid("TW204", f"pack: parts of {len(kinds)} shapes and dtypes", "the same for all")
     if any([part.shape.rank != layout.rank for part in parts]):
         raise invalid("TW203", f"pack: parts of rank {parts[0].shape.rank}", f"{layout.rank}")
     by_place = dict(reversed(list(zip(_numbered(layout), parts))))

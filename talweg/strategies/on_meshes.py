@@ -13,7 +13,6 @@ from talweg.core import dispatch
 from talweg.core.lazy import LazyModule
 from talweg.eager import spread
 from talweg.eager.resident import nearest, resident
-from talweg.eager.tensor import EagerTensor
 from talweg.execute import executor
 from talweg.passes.specialize.program import KINDS
 from talweg.prims.collective import relayout
@@ -100,7 +99,7 @@ def layout_of(tensor: Any) -> Layout | None:
     return Layout([UNSHARDED if axis is None else axis for axis in axes], mesh)
 
 
-def unpacked(tensor: EagerTensor, layout: Layout) -> list[EagerTensor]:
+def unpacked(tensor: Any, layout: Layout) -> list:
     """What each device has of a tensor."""
     found = [resident(part) for part in meshes.parts(spread.array_of(tensor))]
     for part, name in zip(found, layout.mesh.local_devices()):
