@@ -152,13 +152,13 @@ class FreeList:
     def take(self, size: int) -> int:
         """The start of `size` bytes: of the smallest gap they fit in, or at the end."""
         rooms = [stop - start for start, stop in zip(self.starts, self.stops)]
-        fitting = [(room, place) for place, room in enumerate(rooms) if room >= size]
+        fitting = [(room, gap) for gap, room in enumerate(rooms) if room >= size]
         if fitting:
-            room, place = min(fitting)
-            start = self.starts[place]
-            self.starts[place] += size
+            room, gap = min(fitting)
+            start = self.starts[gap]
+            self.starts[gap] += size
             if room == size:
-                del self.starts[place], self.stops[place]
+                del self.starts[gap], self.stops[gap]
             return start
         start = self.top
         if self.stops and self.stops[-1] == self.top:  # the last gap grows
@@ -169,15 +169,15 @@ class FreeList:
 
     def give(self, start: int, size: int) -> None:
         """Make bytes free, joined with the gaps beside them."""
-        stop, place = start + size, bisect(self.starts, start)
-        if place < len(self.starts) and self.starts[place] == stop:
-            stop = self.stops[place]
-            del self.starts[place], self.stops[place]
-        if place and self.stops[place - 1] == start:
-            self.stops[place - 1] = stop
+        stop, after = start + size, bisect(self.starts, start)  # the gap behind
+        if after < len(self.starts) and self.starts[after] == stop:
+            stop = self.stops[after]
+            del self.starts[after], self.stops[after]
+        if after and self.stops[after - 1] == start:
+            self.stops[after - 1] = stop
         else:
-            self.starts.insert(place, start)
-            self.stops.insert(place, stop)
+            self.starts.insert(after, start)
+            self.stops.insert(after, stop)
 
 
 def _peak(sizes: list[int], lives: list[tuple[int, int]]) -> int:

@@ -26,8 +26,8 @@ from talweg.lower.ir.registers import registers
 from talweg.lower.matmul.operands import Product
 from talweg.lower.matmul.register_tiles import (
     Copy,
+    DepthPart,
     OperandPanels,
-    Part,
     TiledProduct,
     TileRun,
     runs,
@@ -59,7 +59,7 @@ class ColumnBlocks(TiledProduct):
     def __init__(self, builder: Any, product: Product):
         super().__init__(builder, product)
         self.shared = True
-        self.present: Part = self.parts[0]  # that the panels are of
+        self.present: DepthPart = self.parts[0]  # that the panels are of
         self.first = ZERO  # the first of them
 
     def _blocks(self) -> int:
@@ -111,15 +111,15 @@ class ColumnBlocks(TiledProduct):
         body.append(For(turn, self._part(one, first, count, inner), "serial"))
         return body + self._part(one, first, count, parts[-1])
 
-    def _part(self, one: OperandPanels, first: Index, count: int, part: Part) -> list:
+    def _part(self, one: OperandPanels, first: Index, count: int, part: DepthPart) -> list:
         """The products of a part of k: the panels are made, then rows of x go by."""
         body: list[Any] = []
         self.present, self.first = part, first
         for chunk, rows, k in self._chunks(part.size, self.product.y.view.turned):
             panel = Axis("p", count)
             number = Index.of(panel) + first
-            place = self._place(self.right, one, number, k + part.first)
-            packed = self._packed_row(self.right, one, number, k + part.first, place)
+            target = self._place(self.right, one, number, k + part.first)
+            packed = self._packed_row(self.right, one, number, k + part.first, target)
             axes = [panel, rows] if chunk is None else [chunk, panel, rows]
             body += wrapped(axes, packed, "serial")
         for run in self.heights:

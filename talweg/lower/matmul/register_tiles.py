@@ -56,7 +56,7 @@ class OperandPanels(NamedTuple):
     used: int
 
 
-class Part(NamedTuple):
+class DepthPart(NamedTuple):
     """`size` neighbouring numbers below k, from `first` on; of one product all are added up."""
 
     first: Index
@@ -128,12 +128,12 @@ class TiledProduct:
         fitting = [d for d in divisors(product.rows) if least <= d <= 3 * least]
         return min(fitting, default=1)
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[DepthPart]:
         """The parts of k."""
         sizes, last = shares(self.product.k, PART), -(-self.product.k // PART) - 1
         firsts = [Index(sum(sizes[:number])) for number in range(len(sizes))]
         return [
-            Part(first, size, number == 0, number == last)
+            DepthPart(first, size, number == 0, number == last)
             for number, (first, size) in enumerate(zip(firsts, sizes))
         ]
 
@@ -304,7 +304,9 @@ class TiledProduct:
             return all_shared(nests)
         return wrapped(product.batch, [*before, *nests], "parallel")
 
-    def _tile(self, one: OperandPanels, panel: Index, row: Index, height: int, part: Part) -> list:
+    def _tile(
+        self, one: OperandPanels, panel: Index, row: Index, height: int, part: DepthPart
+    ) -> list:
         """Products of a part of k, for `height` rows from `row` on."""
         m, n = Axis("m", height), Axis("n", one.width)
         tile = Tile("z", self.dtype, (height, one.width))
@@ -326,7 +328,7 @@ class TiledProduct:
         return load(product.x.buffer, start + (row + m) * by_row + k * by_column)
 
     def _results(
-        self, one: OperandPanels, panel: Index, row: Index, part: Part, tile: Tile
+        self, one: OperandPanels, panel: Index, row: Index, part: DepthPart, tile: Tile
     ) -> list:
         """The epilogue of a tile: the statements that store its numbers."""
         product, builder = self.product, self.builder
