@@ -87,7 +87,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     return tier.run(program, arguments, state)
 
 
-def run_on_device(program: Program, arguments: list, state: dict, watch: Any = None) -> Any:
+def run_on_device(program: Program, arguments: list, state: Any, watch: Any = None) -> Any:
     """The outputs of a program run through XLA, as `run`: those of a device as `DeviceOutputs`.
 
     Arguments may be arrays of a device.  Where numbers are watched the interpreter runs the
@@ -168,7 +168,7 @@ class Tier:
             self.xla.xla = self.xla
         return self.xla
 
-    def run_on_device(self, program: Program, arguments: list, state: dict) -> Any:
+    def run_on_device(self, program: Program, arguments: list, state: Any) -> Any:
         """The outputs, by XLA or the interpreter."""
         if self.last is not None:
             outputs = self.last(program, arguments, state)

@@ -1,7 +1,8 @@
-"""tf.experimental.dtensor: tensors that know how they would be shared out among devices.
+"""tf.experimental.dtensor: tensors that are shared out among devices.
 
-A tensor with a layout is the whole tensor, with a note; its parts are taken when somebody asks for
-them.  The results of operations have no note: `relayout` gives them one.
+Where there are devices behind a mesh, each has its part (`on_meshes.py`).  Elsewhere a tensor with
+a layout is the whole tensor, with a note; its parts are taken when somebody asks for them, and the
+results of operations have no note: `relayout` gives them one.
 """
 
 from __future__ import annotations
