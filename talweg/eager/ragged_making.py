@@ -54,6 +54,7 @@ class RaggedFactories:
         if splits.size == 0:
             raise value_error("TW207", "row_splits tensor may not be empty.")
         if validate:
+            values = _of_count(values, int(splits[-1]))
             partition.check_splits(splits, _count(values), "from_row_splits", "row_splits")
         return cls._built(values, splits, splits.dtype)
 
@@ -67,6 +68,7 @@ class RaggedFactories:
         splits = partition.splits_of_lengths(lengths)
         if validate:
             partition.check_lengths(lengths, "from_row_lengths", "row_lengths")
+            values = _of_count(values, int(splits[-1]))
             partition.check_splits(splits, _count(values), "from_row_lengths", "row_lengths")
         return cls._built(values, splits, lengths.dtype)
 
@@ -112,6 +114,7 @@ class RaggedFactories:
         if not validate and nrows is not None and _unknown(value_rowids):
             return cls._of(values, _splits_in_graph(value_rowids, nrows))
         rows = _integers(value_rowids, "value_rowids")
+        values = _of_count(values, len(rows))
         if len(rows) != _count(values):
             raise value_error(
                 "TW204", f"from_value_rowids: {len(rows)} row ids for {_count(values)} values"
@@ -277,6 +280,13 @@ def _values(values: object) -> Any:
 
 def _count(values: Any) -> int:
     return values.shape[0]
+
+
+def _of_count(values: Any, count: int) -> Any:
+    """Values whose number the graph does not know: it has to be `count` when that runs."""
+    if type(values) is not Symbol or values.dims is None or type(values.dims[0]) is int:
+        return values
+    return layout.reshape(values, shape=(count, *values.dims[1:]))
 
 
 def _known_count(values: Any) -> int:

@@ -135,7 +135,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         symbols = []
         for number, spec in enumerate(self.specs):
             symbol = self.graph.add_input(_aval_of_spec(spec))
-            self.graph.label(symbol.node, names[number])
+            name = names[number]
+            self.graph.label(symbol.node, f"tensor_{name}" if name.startswith("_") else name)
             symbols.append(symbol)
         self._argument_names = names
         return symbols
