@@ -9,6 +9,7 @@ pytest.importorskip("jax", reason="the third executor is an extra")
 
 import talweg as tf
 from talweg.core import settings
+from talweg.eager.resident import nearest
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
@@ -127,3 +128,32 @@ def test_what_a_tensor_has_not_is_said_as_ever():
     with pytest.raises(AttributeError, match="undefined when eager"):
         _ = y.graph
     assert not hasattr(y, "no_such_thing")
+
+
+def test_a_step_that_takes_an_iterator_leaves_variables_on_the_device():
+    held = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def step(x):
+        held.assign_add(x)
+        return tf.reduce_sum(held)
+
+    @tf.function
+    def from_data(iterator):
+        before = held.read_value()
+        found = step(tf.fill([2], next(iterator))) + step(tf.fill([2], next(iterator)))
+        return found, before
+
+    iterator = iter(tf.data.Dataset.range(1, 9).map(lambda n: tf.cast(n, tf.float32)))
+    for value in (1.0, 4.0):
+        _, before = from_data(iterator)
+        assert before.numpy()[0] == value  # what was read keeps what it had
+    assert held.numpy().tolist() == [11.0, 12.0]
+
+    @tf.function
+    def one_step(iterator):
+        return step(tf.fill([2], next(iterator)))
+
+    one_step(iterator)
+    assert hasattr(nearest(held._tensor), "devices")
+    assert held.numpy().tolist() == [16.0, 17.0]
