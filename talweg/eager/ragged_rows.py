@@ -95,6 +95,9 @@ def get(x: RaggedTensor, keys: tuple) -> Any:
     if isinstance(first, slice):
         chosen = take(x, np.arange(rows)[_plain_slice(first)])
         return _inner(chosen, rest) if rest else chosen
+    if type(first) is Symbol:  # a row that only a run knows, of rows that are known
+        begin, end = x.row_splits[:-1][first], x.row_splits[1:][first]
+        return get(x.values[begin:end], rest)
     row = _plain_index(first)
     if not -rows <= row < rows:
         raise IndexError(f"Row key {row} out of bounds for {rows} rows  [TW206]")

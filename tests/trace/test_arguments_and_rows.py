@@ -1,4 +1,4 @@
-"""Arguments whose names no operation may have, and ragged tensors of values of unknown number."""
+"""Arguments named with an underscore; rows of ragged tensors that are known when a function runs."""
 
 import numpy as np
 import pytest
@@ -46,3 +46,28 @@ def test_rows_of_values_whose_number_is_not_known(make):
     np.testing.assert_allclose(gradient.numpy().ravel(), [6] * 3 + [50] * 5 + [76] * 4)
     with pytest.raises(tf.errors.InvalidArgumentError):
         sums(np.ones([4, 4], np.float32))
+
+
+@pytest.mark.parametrize("row", [0, 1, 3, -1, -4])
+def test_a_row_of_known_rows_that_only_a_run_knows(row):
+    """`map_fn` over a ragged tensor made inside a function raised TypeError."""
+    lengths = [3, 1, 5, 3]
+
+    @tf.function
+    def of(x, row):
+        rows = tf.RaggedTensor.from_row_lengths(x, lengths)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            made = tf.RaggedTensor.from_row_lengths(x, lengths)
+            cubes = tf.map_fn(lambda q: tf.reduce_sum(q**3), made, fn_output_signature=tf.float32)
+            total = tf.reduce_sum(cubes)
+        return rows[row], tape.gradient(total, x)
+
+    x = np.arange(12.0, dtype=np.float32)
+    chosen, gradient = of(tf.constant(x), tf.constant(row))
+    ends = np.cumsum(lengths)
+    end = ends[row]
+    np.testing.assert_array_equal(chosen, x[end - lengths[row] : end])
+    np.testing.assert_allclose(gradient, 3 * x**2)
+    with pytest.raises((tf.errors.InvalidArgumentError, IndexError)):
+        of(tf.constant(x), tf.constant(4))
