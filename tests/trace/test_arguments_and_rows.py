@@ -1,4 +1,4 @@
-"""Arguments named with an underscore; rows of ragged tensors that are known when a function runs."""
+"""Arguments named with an underscore; rows of ragged tensors known when a function runs."""
 
 import numpy as np
 import pytest
