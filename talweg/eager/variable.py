@@ -333,8 +333,8 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             made = of_its_own(tensor)
             if dispatch.state.busy:
                 self._note_write(tensor)
-            if self._held is None:
-                self._tensor = made
+            if self._held is None and self._group is None:
+                self.__dict__["_tensor"] = made
             else:
                 with locking.holding(self):
                     self._tensor = made
@@ -371,16 +371,16 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
                 "TW102", f"Cannot {what} variables of dtype {self._dtype.name}", "numbers"
             )
         present = self._tensor
-        if present is None or self._held is not None:
+        done = False
+        if present is not None and self._held is None:
+            made = self._updated(present, delta, kernel, what)
+            own = self.__dict__  # `_tensor` may be a property: no call between these lines
+            if self._held is None and self._group is None and own["_tensor"] is present:
+                own["_tensor"] = made
+                done = True
+        if not done:  # somebody holds it, or another thread was faster
             with locking.holding(self):
                 self._tensor = self._updated(self.present(), delta, kernel, what)
-        else:
-            made = self._updated(present, delta, kernel, what)
-            if self._tensor is present and self._held is None and self._group is None:
-                self._tensor = made
-            else:  # another thread was faster
-                with locking.holding(self):
-                    self._tensor = self._updated(self.present(), delta, kernel, what)
         if dispatch.state.observer is not None:
             dispatch.state.observer.variable_written(self, True)
 

@@ -6,14 +6,19 @@ A round or two of each kind here; `python -m tests.threads.storms` runs a thousa
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import talweg as tf
 from talweg.core import locking
 from tests.threads import storms, storms_of_programs
+
+ROOT = Path(__file__).resolve().parents[2]
 
 OTHERS = storms_of_programs  # which adds its own to those
 
@@ -120,3 +125,15 @@ def test_locks_that_other_threads_hold_are_free_in_a_forked_child():
     finally:
         stop.set()
         thread.join()
+
+
+def test_updates_of_variables_that_a_device_may_keep():
+    """Once a group of a device was there, `_tensor` was a property, and additions were lost."""
+    program = (
+        "from talweg.eager import device_group\n"
+        "device_group.let_groups_keep()\n"
+        "from tests.threads import storms\n"
+        "assert storms.rounds('eager_assign_add', 40)[0] == 0\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert found.returncode == 0
