@@ -266,9 +266,13 @@ def built(name, keras, np, jit_compile="auto"):
     return work
 
 
-def step_of(name, keras, np, jit_compile="auto"):
-    """A callable: one training step of a model, which gives the loss."""
-    work = built(name, keras, np, jit_compile)
+def step_of(name, keras, np, jit_compile="auto", policy="float32"):
+    """A callable: one training step of a model, which gives the loss; `policy`: of its dtypes."""
+    keras.mixed_precision.set_global_policy(policy)
+    try:
+        work = built(name, keras, np, jit_compile)
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
     if work.step is not None:
         return lambda: float(work.step())
     return lambda: float(work.model.train_on_batch(work.x, work.y))

@@ -49,9 +49,9 @@ def build(
 
     matrix_tiles: for a processor with registers that multiply matrices.
     """
-    builder = LoweringBuilder(straight, name)
-    builder.threads = threads
-    with lowering_for(vector_bytes, matrix_tiles):
+    with lowering_for(vector_bytes, matrix_tiles):  # what is stored depends on it, too
+        builder = LoweringBuilder(straight, name)
+        builder.threads = threads
         return builder.build()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
-from talweg.core.dtypes import bfloat16
+from talweg.core.dtypes import bfloat16, float32
 from talweg.core.primitive import later
 from talweg.execute.llvm.runtime.executable import Executable
 from talweg.execute.loop_interpreter import interpreter
@@ -40,8 +40,8 @@ def calls(lowered):
 class Case:
     """tanh(x y / sqrt(k) + b) of bfloat16 matrices, transposed or not."""
 
-    def __init__(self, x_dims, y_dims, turned=(False, False), finish=True):
-        self.straight, self.arrays = StaticProgram(), []
+    def __init__(self, x_dims, y_dims, turned=(False, False), finish=True, computed=False):
+        self.straight, self.arrays, self.computed = StaticProgram(), [], computed
         rng = np.random.default_rng(0)
         self.values = [self.given(rng, dims, flip) for dims, flip in zip((x_dims, y_dims), turned)]
         apply = self.straight.apply
@@ -60,9 +60,11 @@ class Case:
     def given(self, rng, dims, turned):
         held = (*dims[:-2], *dims[:-3:-1]) if turned else dims
         array = rng.normal(size=held).astype(bfloat16.numpy_dtype)
-        value = Value(array.shape, bfloat16)
+        value = Value(array.shape, float32 if self.computed else bfloat16)
         self.straight.inputs.append(value)
-        self.arrays.append(array)
+        self.arrays.append(array.astype(value.dtype.numpy_dtype))
+        if self.computed:
+            value = self.straight.apply(later("cast"), [value], {"dtype": bfloat16})
         if not turned:
             return value, array
         perm = (*range(len(dims) - 2), len(dims) - 1, len(dims) - 2)
@@ -100,6 +102,15 @@ def test_one_product(m, k, n, turned, threads):
 def test_batches(x, y, threads):
     case = Case((*x, 24, 40), (*y, 40, 17), finish=False)
     case.same(machine_code(case, threads))
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
+def test_operands_that_are_computed_are_stored_as_they_are_read(turned):
+    """As those of mixed precision are, which are casts of float32 weights."""
+    case = Case((40, 64), (64, 33), turned, computed=True)
+    case.same(machine_code(case, 2))
+    wide = [buffer for buffer in case.lowered().program.buffers if buffer.kind == "temporary"]
+    assert {buffer.dtype for buffer in wide if len(buffer.shape) == 2} == {bfloat16}
 
 
 def test_parts_and_groups_of_every_kind(monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import talweg as tf
+from talweg.core import settings
 from talweg.core.primitive import REGISTRY
 from talweg.execute import compilation
 from talweg.execute.llvm.runtime.executable import Executable
@@ -85,6 +86,39 @@ def test_groups_and_narrow_results_go_another_way():
     close("convolution", [short(2, 6, 6, 8), short(3, 3, 4, 16)], params)
     params["groups"] = 1
     close("convolution", [short(2, 6, 6, 8), short(3, 3, 8, 3)], params)
+
+
+def test_mixed_precision_trains_as_the_interpreter_does(monkeypatch):
+    """Images and weights are casts of float32 variables; results and gradients are cast back."""
+    images, labels = random.normal(size=(4, 12, 12, 8)).astype("f4"), random.integers(0, 10, 4)
+    starts = [(3, 3, 8, 32), (3, 3, 32, 32), (2, 2, 16, 32), (12 * 12 * 16, 10)]
+    starts = [random.normal(size=dims).astype("f4") * 0.1 for dims in starts]
+
+    def trained(how):
+        weights = [tf.Variable(start) for start in starts]
+
+        @tf.function
+        def step():
+            with tf.GradientTape() as tape:
+                first, second, back, dense = [tf.cast(w, "bfloat16") for w in weights]
+                x = tf.nn.relu(tf.nn.conv2d(tf.cast(images, "bfloat16"), first, 1, "SAME"))
+                x = tf.nn.relu(tf.nn.conv2d(x, second, 2, "SAME"))
+                x = tf.nn.conv2d_transpose(x, back, (4, 12, 12, 16), 2, "SAME")
+                logits = tf.matmul(tf.reshape(x, (4, -1)), dense)
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                    labels, tf.cast(logits, tf.float32)
+                )
+                loss = tf.reduce_mean(losses)
+            for weight, gradient in zip(weights, tape.gradient(loss, weights)):
+                weight.assign_sub(0.1 * gradient)
+            return loss
+
+        with settings.executor(how):
+            return [float(step()) for _ in range(6)]
+
+    found, wanted = trained("llvm"), trained("interpret")
+    assert wanted[-1] < 0.8 * wanted[0]
+    np.testing.assert_allclose(found, wanted, rtol=0.03, atol=0.02)
 
 
 def test_what_follows_is_computed_from_the_sums():

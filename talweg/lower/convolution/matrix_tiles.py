@@ -85,21 +85,23 @@ class TileConvolution(PaddedInput):
     def _filters(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
         """The kernels that put the filters into the order of the registers."""
         windows, found = self.windows, []
-        if direct is None:
+        matrix = direct
+        if matrix is None:
             shape = (windows.reduced, windows.width)
-            direct = self.builder.new("filters", bfloat16, shape, "temporary")
-            found.append(Kernel(f"{name}filters", self._matrix(direct, weight, rank), ("copy",)))
+            made: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
+            found.append(Kernel(f"{name}filters", self._matrix(made, weight, rank), ("copy",)))
+            matrix = made
         loops: list[Any] = []
         for run in spans(windows.width, SIDE):
             panel = Axis("p", run.count)
             number = Index.of(panel) + run.first // SIDE
             arguments = [
                 *map(Index, (0, windows.reduced, run.size)),
-                Pointer(direct, number * SIDE),
+                Pointer(matrix, number * SIDE),
                 Index(windows.width),
                 Pointer(self.filters, number * (self.row * SIDE)),
             ]
-            call = Call("tile_columns", arguments, (direct,), (self.filters,))
+            call = Call("tile_columns", arguments, (matrix,), (self.filters,))
             loops += wrapped([panel], [call], "parallel")
         return [*found, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
 
