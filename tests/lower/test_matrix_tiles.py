@@ -107,7 +107,7 @@ def test_batches(x, y, threads):
 @pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
 def test_operands_that_are_computed_are_stored_as_they_are_read(turned):
     """As those of mixed precision are, which are casts of float32 weights."""
-    case = Case((40, 64), (64, 33), turned, computed=True)
+    case = Case((40, 64), (64, 33), turned, finish=False, computed=True)
     case.same(machine_code(case, 2))
     wide = [buffer for buffer in case.lowered().program.buffers if buffer.kind == "temporary"]
     assert {buffer.dtype for buffer in wide if len(buffer.shape) == 2} == {bfloat16}
