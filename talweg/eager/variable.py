@@ -334,7 +334,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
             if dispatch.state.busy:
                 self._note_write(tensor)
             if self._held is None and self._group is None:
-                self.__dict__["_tensor"] = made
+                vars(self)["_tensor"] = made
             else:
                 with locking.holding(self):
                     self._tensor = made
@@ -374,7 +374,7 @@ class Variable(ReplaceableValue, ScatterUpdates, LibraryTrackable, metaclass=Thr
         done = False
         if present is not None and self._held is None:
             made = self._updated(present, delta, kernel, what)
-            own = self.__dict__  # `_tensor` may be a property: no call between these lines
+            own = vars(self)  # `_tensor` may be a property: no call between these lines
             if self._held is None and self._group is None and own["_tensor"] is present:
                 own["_tensor"] = made
                 done = True
