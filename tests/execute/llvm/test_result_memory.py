@@ -180,9 +180,9 @@ def test_several_threads():
 @pytest.mark.parametrize("shape", [(4, 3), (4, 5), (3, 2), (12, 1), (6, 4)])
 def test_results_past_the_caches_in_vectors_of_any_width(shape, monkeypatch):
     """Twelve floats are no power of two: LLVM refused that alignment."""
-    monkeypatch.setattr(prefetch, "STREAMED_BYTES", 1 << 10)
+    monkeypatch.setattr(prefetch, "STREAMED_BYTES", MEGABYTE)  # smaller results are not aligned
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(5000, *shape)).astype(np.float32)
+    x = rng.normal(size=(50_000, *shape)).astype(np.float32)
     y = rng.normal(size=shape).astype(np.float32)
     with settings.cache("off"):
         product = compilation.alone(arithmetic.mul, [x, y], {}, 1)
