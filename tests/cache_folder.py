@@ -31,7 +31,7 @@ def begin() -> str:
 
 def share_code(folder: str) -> None:
     """Let machine code be in the folder that sessions share, if `folder` is one of a session."""
-    if not os.path.basename(folder).startswith(PREFIX) or not cache._trusted(STORE):
+    if not os.path.basename(folder).startswith(PREFIX) or not cache._is_trusted(STORE):
         return
     own = cache.CompilationCache.path
 

@@ -120,7 +120,7 @@ def _program(prim: Primitive, arrays: list, params: dict, mesh: Any) -> Any:
         straight.inputs += [Value(x.shape, of_numpy(x.dtype)) for x in arrays]
         found = straight.apply(prim, straight.inputs, params)
         straight.outputs += found if prim.multiple else [found]
-        made = spread.compiled_once(straight, prim.name, mesh, arrays)
+        made = spread.compile_once(straight, prim.name, mesh, arrays)
     except SpecializationError:
         return REFUSED
     return REFUSED if made is None else made

@@ -48,7 +48,7 @@ class CompilationCache:
 
     def __init__(self, folder: str, limit: int):
         self.folder, self.limit = folder, limit
-        self.readable = _trusted(folder)
+        self.readable = _is_trusted(folder)
         self.writable = True  # until the first failure
         self.total = self.written = 0  # bytes of all entries, about; how many we wrote
         self.recount = os.getpid() % RECOUNT  # at so many written; not every process at its first
@@ -67,7 +67,7 @@ class CompilationCache:
                 found = file.read() if _is_ours(os.fstat(file.fileno())) else b""
         except OSError:
             return None
-        content = _checked(found, key)
+        content = _check_entry(found, key)
         if content is not None:
             with contextlib.suppress(OSError):
                 os.utime(path)
@@ -96,7 +96,7 @@ class CompilationCache:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
             except OSError:
                 return False
-        self.readable = _trusted(self.folder)
+        self.readable = _is_trusted(self.folder)
         return self.readable
 
     def _write(self, path: str, whole: bytes) -> None:
@@ -163,7 +163,7 @@ def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
 
 
-def _checked(found: bytes, key: bytes) -> bytes | None:
+def _check_entry(found: bytes, key: bytes) -> bytes | None:
     """The content of an entry's file, None if it is not what was written."""
     start = len(MAGIC) + _DIGEST
     if len(found) < start or not found.startswith(MAGIC):
@@ -172,7 +172,7 @@ def _checked(found: bytes, key: bytes) -> bytes | None:
     return content if found[len(MAGIC) : start] == _digest(key, content) else None
 
 
-def _trusted(folder: str) -> bool:
+def _is_trusted(folder: str) -> bool:
     """Whether only this user (or root) can have written what is in a folder."""
     folder = os.path.realpath(folder)
     try:
@@ -226,9 +226,9 @@ def put(key: bytes, content: bytes) -> bool:
     return cache is not None and cache.put(key, content)
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()  # whoever held it is not in the child
 
 
-forks.in_child(_forked)
+forks.in_child(_reset_after_fork)

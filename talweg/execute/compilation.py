@@ -19,7 +19,7 @@ from talweg.core.lazy import LazyModule
 from talweg.execute import interpret
 from talweg.execute.llvm.link.jit import matrix_tiles, vector_bytes
 from talweg.execute.llvm.runtime.executable import Executable
-from talweg.execute.llvm.runtime.thread_pool import wanted
+from talweg.execute.llvm.runtime.thread_pool import thread_count
 from talweg.execute.manifest import Manifest, executable_of
 from talweg.execute.stage_dump import Stages
 from talweg.graph.node import Node
@@ -44,14 +44,16 @@ else:
     generate = LazyModule("talweg.execute.llvm.link.generate")
 
 
-def made(program: Program, avals: list, state: dict, same: dict, stages: Stages) -> Manifest:
+def compile_program(
+    program: Program, avals: list, state: dict, same: dict, stages: Stages
+) -> Manifest:
     """Compile a program for arguments of these kinds; `same` of them are variables' values."""
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
-        straight = straightened(program, avals, state, same, stages)
+        straight = make_static_program(program, avals, state, same, stages)
         clock.append(time.perf_counter())
         with part("lower"):
-            lowered = build(straight, "program", wanted(), vector_bytes(), matrix_tiles())
+            lowered = build(straight, "program", thread_count(), vector_bytes(), matrix_tiles())
             straight.forget()
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
@@ -103,7 +105,9 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
         straight.outputs = list(result) if prim.multiple else [result]
     optimize(straight)
     with part("lower"):
-        lowered = build(straight, prim.name, threads or wanted(), vector_bytes(), matrix_tiles())
+        lowered = build(
+            straight, prim.name, threads or thread_count(), vector_bytes(), matrix_tiles()
+        )
         straight.forget()
     if any(isinstance(block, Host) for block in lowered.program.blocks):
         return False
@@ -132,7 +136,7 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
     stages.done(seconds, len(lowered.program.blocks))
 
 
-def straightened(
+def make_static_program(
     program: Program, avals: list, state: dict, same: dict, stages: Stages, without: tuple = ()
 ) -> StaticProgram:
     """The optimized static program, for what variables are now; `without` passes of these names."""

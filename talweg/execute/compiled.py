@@ -17,7 +17,7 @@ from talweg.core.dtypes import of_numpy
 from talweg.core.lazy import LazyModule
 from talweg.execute import heap, interpret, manifest
 from talweg.execute.donation import exclusive
-from talweg.execute.drawing import Drawing, reserved
+from talweg.execute.drawing import Drawing, reserve_states
 from talweg.execute.llvm.runtime.executable import MissingError
 from talweg.execute.llvm.runtime.sharing import fair_share
 from talweg.execute.stage_dump import Stages
@@ -27,7 +27,7 @@ from talweg.kernels.variants import kind_of
 from talweg.passes.faults import part, side_part
 from talweg.passes.functionalize import Program
 from talweg.passes.specialize.program import DeclinedError
-from talweg.passes.specialize.residuals import ResidualSpec, passed
+from talweg.passes.specialize.residuals import ResidualSpec, pass_arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ class Compiled:
         stages: Stages | None = None,
         anew: bool = True,
     ):
-        avals = [known_of(x) for x in arguments]
+        avals = [static_facts(x) for x in arguments]
         self._same = values_of_variables(program, arguments, state)
         made = self._made(program, avals, state, stages or Stages(program.name), anew)
         self.lowered, self.executable = made.lowered, made.executable
@@ -99,12 +99,12 @@ class Compiled:
                 key = manifest.key_of(program, avals, state, self._same)
         made = None
         with side_part("loading from disk", program.name):
-            made = manifest.found(key, program, avals, self._same)
+            made = manifest.load(key, program, avals, self._same)
         if made is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
         if made is None:
-            made = compilation.made(program, avals, state, self._same, stages)
+            made = compilation.compile_program(program, avals, state, self._same, stages)
             with side_part("keeping on disk", program.name):
                 manifest.keep(key, program, made)
         return made
@@ -278,7 +278,7 @@ class Compiled:
             if given is None:
                 found.append(arguments[place])
             else:
-                found += passed(given, place, arguments[place].handed.arrays, kept)
+                found += pass_arrays(given, place, arguments[place].handed.arrays, kept)
         return found
 
     def _is_for_others(self, arguments: list, state: dict) -> bool:
@@ -290,7 +290,7 @@ class Compiled:
 
     def operands(self, arguments: list, state: Any) -> tuple[list, list]:
         """The inputs of the machine code, and the variables it would write, as they are."""
-        drawn = reserved(self._streams, state)[0] if self._streams else []
+        drawn = reserve_states(self._streams, state)[0] if self._streams else []
         kept = [arguments[place] for place in self._kept]
         inputs = [*kept, *drawn, *[state[variable] for variable in self._read]]
         return inputs, [state[variable] for variable in self._written]
@@ -310,7 +310,7 @@ def values_of_variables(program: Program, arguments: list, state: dict) -> dict[
     }
 
 
-def known_of(argument: np.generic | np.ndarray) -> Any:
+def static_facts(argument: np.generic | np.ndarray) -> Any:
     """The static knowledge of an argument that a program is specialized to."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))

@@ -30,7 +30,7 @@ class Drawing:
     def begin(self) -> list:
         """The states that the random operations begin with."""
         if self._shared is None:
-            arrays, self._after = reserved(self._streams, self._state)
+            arrays, self._after = reserve_states(self._streams, self._state)
             return arrays
         for operation, seeds, blocks in self._streams:
             count = AHEAD if operation in self._drawn else blocks
@@ -61,7 +61,7 @@ def streams_of(state: object) -> Any:
     return None if getattr(state, "reserve", None) is None else state
 
 
-def reserved(streams: list, state: dict) -> tuple[list, dict]:
+def reserve_states(streams: list, state: dict) -> tuple[list, dict]:
     """The states that random operations begin with, and their streams after that."""
     arrays, after = [], {}
     for operation, seeds, blocks in streams:

@@ -97,11 +97,11 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
     if tier is None:
         tier = program.tier = Tier(len(program.steps), inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
-        return interpret.run(program, fetched(arguments), state, watch)
+        return interpret.run(program, fetch_arguments(arguments), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
 
 
-def fetched(arguments: list) -> list:
+def fetch_arguments(arguments: list) -> list:
     """Arguments as the interpreter takes them."""
     for place, array in enumerate(arguments):
         if hasattr(array, "devices"):
@@ -235,7 +235,7 @@ class Tier:
         key = tuple([place for place, x in enumerate(arguments) if kind_of(x) is None])
         cut = self.segments.get(key, self)
         if cut is self:
-            cut = self.segments[key] = segments.segmented(program, key)
+            cut = self.segments[key] = segments.split_segments(program, key)
         if cut is None:
             return interpret.run(program, arguments, state)
         return run_segments(cut, program, arguments, state)
@@ -254,7 +254,7 @@ class Tier:
             return False
         if key in self.queued:
             return not self.queued[key]
-        if looked_at():
+        if is_observed():
             return False
         if len(self.queued) >= SHAPES:
             drop_oldest(self.queued)
@@ -310,12 +310,12 @@ class Tier:
                 program, arguments, state, anew or settings.executor.get() == "llvm"
             )
         except (MemoryError, ResourceExhaustedError) as error:
-            return _refused(program, error)
+            return _refuse(program, error)
         except faults.CompilerFaultError as error:
             if faults.is_raised():
                 raise
             faults.report(program.name, error)
-            return _refused(program, error)
+            return _refuse(program, error)
 
 
 def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> list:
@@ -355,7 +355,7 @@ def _take_over(program: Program, own: dict, state: Any) -> None:
             state[variable] = value
 
 
-def looked_at() -> bool:
+def is_observed() -> bool:
     """Whether somebody looks at what programs become, or measures it."""
     return bool(settings.dump.get() or settings.profile.get() or settings.check.get())
 
@@ -383,12 +383,12 @@ def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]
 _aside: weakref.WeakSet[Tier] = weakref.WeakSet()  # what is, or was, compiled aside
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     for tier in list(_aside):
         tier.forget_aside()
 
 
-forks.in_child(_forked)
+forks.in_child(_reset_after_fork)
 
 
 def run_by(version: Any, program: Program, arguments: list, state: dict) -> list:
@@ -414,11 +414,11 @@ def compile_program(program: Program, arguments: list, state: dict, anew: bool =
     except ImportError as error:
         if not faults.is_missing_llvm(error) and not lacks_memory(error):
             raise
-        return _refused(program, error)
+        return _refuse(program, error)
     except compiled.MissingError:
         return None
     except SpecializationError as error:
-        return _refused(program, error)
+        return _refuse(program, error)
 
 
 def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
@@ -430,13 +430,13 @@ def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
         with faults.part("the program through XLA", *honest):
             return xla_program.XlaProgram(program, arguments, state)
     except SpecializationError as error:
-        return _refused(program, error)
+        return _refuse(program, error)
 
 
-def _refused(program: Program, why: Exception) -> Any:
+def _refuse(program: Program, why: Exception) -> Any:
     """Note why the interpreter runs a program."""
     program.notes.append(f"interpreted: {why}")
-    stage_dump.refused(program.name, why)
+    stage_dump.dump_refusal(program.name, why)
     return REFUSED
 
 

@@ -33,7 +33,7 @@ from talweg.kernels.random import streams
 from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
-from talweg.passes.functionalize import Program, Step, demanded, program_of
+from talweg.passes.functionalize import Program, Step, demanded_slots, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,7 +196,7 @@ def _run_steps(program: Program, values: list, state: object, watch: Any) -> Non
                 result = kernel(*[values[slot] for slot in inputs])
         except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
             arrays = [values[slot] for slot in inputs]
-            result = _failed(step, arrays, step.params, error)
+            result = _fail(step, arrays, step.params, error)
         values[step.out] = result
         for slot in step.free:
             values[slot] = None
@@ -214,7 +214,7 @@ def _run_step(
         try:
             params = fill_in(params, program, values)
         except OpError as error:
-            raise located(error, step.node) from None
+            raise locate_error(error, step.node) from None
         except AttributeError:
             if not _lacks_a_size(params, program, values):
                 raise
@@ -236,7 +236,7 @@ def _run_step(
         else:
             values[step.out] = step.prim.numpy(*arrays, **params)
     except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
-        values[step.out] = _failed(step, arrays, params, error)
+        values[step.out] = _fail(step, arrays, params, error)
     for slot in step.free:  # only now: were it to fail, the value before would still be there
         values[slot] = None
 
@@ -299,10 +299,10 @@ def check_needs(program: Program, state: Any) -> None:
     """Whether all variables have a value that a program needs, else the error of that."""
     absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
     if absent:
-        raise uninitialized(absent, any(program.needs[variable] for variable in absent))
+        raise uninitialized_error(absent, any(program.needs[variable] for variable in absent))
 
 
-def uninitialized(variables: list, read: bool) -> OpError:
+def uninitialized_error(variables: list, read: bool) -> OpError:
     """The error of reading variables that have no value, or of changing them (NotFoundError)."""
     names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
     names = names or "a variable that a branch reads"
@@ -324,7 +324,7 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
             return array.shape[place]
         return int(array.reshape(-1)[place]) if array.ndim else int(array)
 
-    return {key: _filled(value, value_of) for key, value in params.items()}
+    return {key: _fill_outputs(value, value_of) for key, value in params.items()}
 
 
 def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
@@ -334,16 +334,16 @@ def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
     )
 
 
-def _filled(value: Any, value_of: Callable) -> Any:
+def _fill_outputs(value: Any, value_of: Callable) -> Any:
     if type(value) is Dim:
         found = evaluate(value, value_of)
         return found if -_END <= found < _END else (found + _END) % (2 * _END) - _END
     if type(value) is tuple:
-        return tuple([_filled(item, value_of) for item in value])
+        return tuple([_fill_outputs(item, value_of) for item in value])
     return value
 
 
-def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
+def _fail(step: Step, arrays: list, params: dict, error: Exception) -> Any:
     """Say which operation failed, and where it was made; or the result after all."""
     try:
         if getattr(error, "talweg_located", False):
@@ -351,10 +351,10 @@ def _failed(step: Step, arrays: list, params: dict, error: Exception) -> Any:
         if step.prim.effect is None and any([array is None for array in arrays]):
             return _absent(step)
         if step.kind == "state" or (step.prim.effect == "host" and isinstance(error, OpError)):
-            raise located(error, step.node)
+            raise locate_error(error, step.node)
         return sort_out(step.prim, arrays, params, error)
     except OpError as found:
-        raise located(found, step.node) from found.__cause__
+        raise locate_error(found, step.node) from found.__cause__
     finally:
         del error  # its traceback holds this frame: no circle
 
@@ -368,7 +368,7 @@ def _absent(step: Step) -> Any:
     return (None,) * len(step.node.aval) if step.prim.multiple else None
 
 
-def located(error: Exception, node: Node) -> Exception:
+def locate_error(error: Exception, node: Node) -> Exception:
     """`error`, saying which operation failed and where it was made, if it is an operation's."""
     if isinstance(error, OpError) and not getattr(error, "talweg_located", False):
         error.talweg_located = True  # type: ignore[attr-defined]
@@ -436,14 +436,16 @@ class LenientRunner(BodyRunner):
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
         """The outputs of `body`, and the values of the inner nodes."""
         program = program_of(body, inner, self.everything)
-        used = demanded(program)
+        used = demanded_slots(program)
         absent = [
             operand.params.get("variable")
             for operand, array, slot in zip(self.operands, arrays, program.inputs)
             if array is MISSING and slot in used
         ]
         if absent:
-            raise uninitialized([variable for variable in absent if variable is not None], True)
+            raise uninitialized_error(
+                [variable for variable in absent if variable is not None], True
+            )
         values = _run(program, arrays, self.state)
         count = len(body.outputs)
         return values[:count], values[count:]

@@ -79,7 +79,7 @@ def profile(
     Variables are left as they are.
     """
     lowered = compiled.lowered
-    program, clock = timed(lowered.program)
+    program, clock = time_blocks(lowered.program)
     read = [buffer for _, buffer, written in lowered.states if not written]
     executable = Executable(
         program,
@@ -106,7 +106,7 @@ def profile(
     ]
 
 
-def timed(program: LoopProgram) -> tuple[LoopProgram, Any]:
+def time_blocks(program: LoopProgram) -> tuple[LoopProgram, Any]:
     """The program with the clock read before the first block and after each; and where to."""
     found = LoopProgram(program.name)
     found.buffers = list(program.buffers)

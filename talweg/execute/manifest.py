@@ -26,7 +26,7 @@ from talweg.execute import cache
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import execution_context
 from talweg.execute.llvm.runtime.executable import Executable, ProgramRecord
-from talweg.execute.llvm.runtime.thread_pool import wanted
+from talweg.execute.llvm.runtime.thread_pool import thread_count
 from talweg.graph.node import Node
 from talweg.lower.buffer_assignment import BufferAssignment
 from talweg.lower.ir.loops import Buffer, LoopProgram
@@ -66,7 +66,7 @@ def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | Non
     values = [None if type(x) is Node else _kind(state.get(x)) for x in starts]
     aliases = {place: starts.index(variable) for place, variable in same.items()}
     kinds = [(aval.dims, aval.dtype.name) for aval in avals]
-    chosen = (wanted(), settings.winograd.get(), demands.finite)
+    chosen = (thread_count(), settings.winograd.get(), demands.finite)
     return f"outline\n{_fingerprint()}\n{chosen}\n{kinds}\n{values}\n{aliases}\n{text}".encode()
 
 
@@ -163,7 +163,7 @@ DAMAGED = (
 )
 
 
-def found(key: bytes | None, program: Program, avals: list, same: dict) -> Manifest | None:
+def load(key: bytes | None, program: Program, avals: list, same: dict) -> Manifest | None:
     """Load the manifest that an earlier compilation made; None if that is not known, or its code
     is gone.
 
@@ -210,7 +210,7 @@ def _check(lowered: Lowered, known: ProgramRecord, taken: list) -> None:
     """
     buffers, plan = lowered.program.buffers, known.plan
     sound = len(lowered.inputs) >= len(taken) and plan.nbytes >= 0
-    sound &= known.threads in (1, wanted()) and known.threads <= plan.threads
+    sound &= known.threads in (1, thread_count()) and known.threads <= plan.threads
     for buffer, aval in zip(lowered.inputs, taken):
         sound &= buffer.shape == aval.dims and buffer.dtype is aval.dtype
     for buffer in buffers:

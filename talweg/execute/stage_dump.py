@@ -71,7 +71,7 @@ class Stages:
             write(Path(self.folder) / f"{next(_numbers):03d}-{self.name}", self.texts)
 
 
-def refused(name: str, reason: CompilerFaultError | SpecializationError | Exception) -> None:
+def dump_refusal(name: str, reason: CompilerFaultError | SpecializationError | Exception) -> None:
     """A program is left to the interpreter."""
     if settings.debug.get() >= 1:
         print(f"talweg: {name} is interpreted: {reason}", file=sys.stderr)

@@ -77,7 +77,7 @@ class BufferUse(NamedTuple):
     settled: bool
 
 
-def rounded(nbytes: int) -> int:
+def round_up(nbytes: int) -> int:
     """The bytes that a buffer takes in the arena."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
@@ -86,7 +86,7 @@ def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
     """Give every temporary and scratch buffer its offset in the arena."""
     lives = lifetimes(program)
     placed = [
-        (rounded(buffer.nbytes) * (threads if buffer.kind == "scratch" else 1), buffer)
+        (round_up(buffer.nbytes) * (threads if buffer.kind == "scratch" else 1), buffer)
         for buffer in program.buffers
         if buffer.part is None and buffer.kind in ("temporary", "scratch")
     ]

@@ -18,11 +18,11 @@ from talweg.core.dtypes import DType, bool_, int32
 from talweg.core.roles import Role
 from talweg.lower.blocks.registry import BLOCKS
 from talweg.lower.blocks.stacks import kind_of
-from talweg.lower.fusion.early_stores import copied_first, write_early
+from talweg.lower.fusion.early_stores import copy_if_lost, write_early
 from talweg.lower.fusion.final_writes import place_finals
 from talweg.lower.fusion.groups import Block, FusionPlan, Nest
 from talweg.lower.fusion.inline import Inliner, is_plain
-from talweg.lower.fusion.loop_nests import NestBuilder, general_loops, guarded, plain_loops
+from talweg.lower.fusion.loop_nests import NestBuilder, general_loops, guard_load, plain_loops
 from talweg.lower.fusion.materialize import Storage
 from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
@@ -127,7 +127,7 @@ class LoweringBuilder:
             equation = value.maker
             assert equation is not None
             before, *operands = equation.inputs
-            equation.inputs = (before, *[copied_first(self, x, lost) for x in operands])
+            equation.inputs = (before, *[copy_if_lost(self, x, lost) for x in operands])
 
     def result(self, value: Value, buffer: Buffer) -> None:
         """See to it that a value is put into a buffer."""
@@ -262,7 +262,7 @@ class LoweringBuilder:
     def stored_at(self, value: Value, index: tuple, guard: Expr | None) -> Any:
         """The element of a value that is made outside of the present unit and stored, or None."""
         buffer = self.elsewhere(base_of(value))
-        return None if buffer is None else guarded(buffer, flat(index, value.dims), guard)
+        return None if buffer is None else guard_load(buffer, flat(index, value.dims), guard)
 
     def _block(self, unit: Block) -> list:
         self.current = unit
@@ -328,17 +328,17 @@ class LoweringBuilder:
         pairs = list(zip(inputs, equation.inputs))
         shapes = [None if buffer.shape == x.dims else x.dims for buffer, x in pairs]
         if any(dims is not None for dims in shapes):
-            function = partial(_reshaped, function, shapes)
+            function = partial(_reshape, function, shapes)
         outputs = [self.buffer_of(x) for x in equation.outputs]
         if any(x.dims != buffer.shape for x, buffer in zip(equation.outputs, outputs)):
-            function = partial(_results_reshaped, function, [b.shape for b in outputs])
+            function = partial(_reshape_results, function, [b.shape for b in outputs])
         name = getattr(kernel, "name", equation.prim.name)  # a region says what is in it
         call = Host(name, function, inputs, outputs)
         call.node = equation.node
         return call
 
 
-def _results_reshaped(function: Callable, shapes: list, *arrays: object) -> Any:
+def _reshape_results(function: Callable, shapes: list, *arrays: object) -> Any:
     results = function(*arrays)
     if type(results) is tuple:
         return tuple([np.reshape(x, shape) for x, shape in zip(results, shapes)])
@@ -371,7 +371,7 @@ def is_load(expr: Expr, buffer: Buffer, place: Index) -> bool:
     return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 
 
-def _reshaped(function: Any, shapes: list, *arrays: object) -> Any:
+def _reshape(function: Any, shapes: list, *arrays: object) -> Any:
     pairs = zip(arrays, shapes)
     return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 

@@ -26,7 +26,7 @@ from talweg.graph.node import BODY, GRAPH, READ, WRITE, Node
 from talweg.graph.subgraph import Body
 from talweg.graph.walk import postorder, sources_of
 from talweg.kernels.variable_updates import FETCHING
-from talweg.passes.optimize.factor_products import Factored, factored
+from talweg.passes.optimize.factor_products import Factored, factor_additions
 from talweg.prims.random import streams
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class _ProgramBuilder:
                 and node.params["index"] == len(node.inputs[0].aval) - 1
             ):
                 self.remembered.add(node.inputs[0])
-        self.factored = factored(list(order), {*outputs, *effects, *self.slots})
+        self.factored = factor_additions(list(order), {*outputs, *effects, *self.slots})
         skipped = {part for match in self.factored.values() for part in match.total.operands}
         for node in order:
             if node not in self.slots and node not in skipped:
@@ -362,7 +362,7 @@ class _ProgramBuilder:
         A branch reads what its body uses, once it is known which body runs.
         """
         program = self.program
-        used = demanded(program) | effects
+        used = demanded_slots(program) | effects
         taken = {slot for step in program.steps for slot in step.inputs}
         for variable, start in self.read.items():
             if start in used or start not in taken:
@@ -417,7 +417,7 @@ class _ProgramBuilder:
         step.remembers = node in self.remembered
 
 
-def demanded(program: Program) -> set[int]:
+def demanded_slots(program: Program) -> set[int]:
     """The slots whose values a program uses whatever the branches in it do."""
     used = {*program.outputs, *[slot for slot, _, _ in program.places.values()]}
     for step in program.steps:
@@ -462,11 +462,11 @@ def _direct(step: Step) -> tuple[Any, tuple]:
     return _SIMPLE[rule], (step.inputs[1:] if rule == "assign" else step.inputs)
 
 
-def _taken(value: np.generic | np.ndarray) -> Any:
+def _take(value: np.generic | np.ndarray) -> Any:
     return value
 
 
-_SIMPLE = {"assign": _taken, "add": np.add, "sub": np.subtract}  # rules without a check left
+_SIMPLE = {"assign": _take, "add": np.add, "sub": np.subtract}  # rules without a check left
 
 
 def bodies_of(node: Node) -> list[Body]:

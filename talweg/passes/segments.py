@@ -49,7 +49,7 @@ class Segments:
         self.updates = len(writing)  # how many segments change variables
 
 
-def segmented(program: Program, positions: Iterable[int]) -> Segments | None:
+def split_segments(program: Program, positions: Iterable[int]) -> Segments | None:
     """The segments of a program whose inputs at `positions` are opaque.
 
     None where nothing is left beside what the interpreter has to run.
@@ -81,10 +81,10 @@ def _stretches(program: Program, opaque: set[int]) -> list[tuple[bool, list[Step
         place.update(dict.fromkeys(slots_made(step), number))
         if is_opaque and _is_opaque(step):
             opaque.add(step.out)
-    return _joined(found)
+    return _join_stretches(found)
 
 
-def _joined(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool, list[Step]]]:
+def _join_stretches(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool, list[Step]]]:
     """The stretches, short ones left to the interpreter."""
     found: list[tuple[bool, list[Step]]] = []
     for opaque, steps in stretches:

@@ -380,7 +380,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         finally:
             dispatch.context.recorders = recorders
         values, count = found if type(found) is list else found.arrays, len(self.body.outputs)
-        later = dict(zip(kept, executor.fetched(list(values[count:]))))
+        later = dict(zip(kept, executor.fetch_arguments(list(values[count:]))))
         results = tuple(map(resident, values[:count]))
         for recorder in recorders:
             more = (*results, as_tensor(History(1, later)))

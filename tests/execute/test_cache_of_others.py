@@ -52,7 +52,7 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path, monkeypatch):
     """Everything is compiled, into an empty cache, and noted."""
-    seen, made, get, put = Watched(), compilation.made, cache.get, cache.put
+    seen, made, get, put = Watched(), compilation.compile_program, cache.get, cache.put
 
     def noted(program, *rest):
         seen.lowered.append(program.name)
@@ -69,7 +69,7 @@ def watched(tmp_path, monkeypatch):
             seen.written[key] = content
         return put(key, content)
 
-    monkeypatch.setattr(compilation, "made", noted)
+    monkeypatch.setattr(compilation, "compile_program", noted)
     monkeypatch.setattr(cache, "get", read)
     monkeypatch.setattr(cache, "put", written)
     with settings.cache(str(tmp_path / "cache")), settings.executor("llvm"):
@@ -79,9 +79,9 @@ def watched(tmp_path, monkeypatch):
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A function that makes this machine another, of which Linux says something else."""
-    if processor.described() is None:
+    if processor.describe_processor() is None:
         pytest.skip("no /proc/cpuinfo: keys name what LLVM finds")
-    file, told = tmp_path / "cpuinfo", processor.described()
+    file, told = tmp_path / "cpuinfo", processor.describe_processor()
 
     def become(change) -> None:
         file.write_text(change(told) + "\n\n")
@@ -167,7 +167,7 @@ def test_levels_decide_features_and_vectors():
     flat = "+avx,+avx2,+fma"
     able = dict.fromkeys([*processor.LEVELS["x86-64-v3"].features, "avx512f"], True)
     triple = "x86_64-unknown-linux-gnu"
-    choose = lambda able, triple=triple: processor.chosen("znver4", triple, able, flat)  # noqa: E731
+    choose = lambda able, triple=triple: processor.choose_processor("znver4", triple, able, flat)  # noqa: E731
     assert set(settings.CPUS) == {"native", *processor.LEVELS}
     with settings.cpu("native"):
         assert choose(able) == ("znver4", flat, 32, True, False)
@@ -205,7 +205,7 @@ def test_code_keeps_to_its_level(level):
         assembly = jit.assembly(text)
         assert (
             jit.vector_bytes()
-            == processor.chosen(
+            == processor.choose_processor(
                 "", llvm.get_process_triple(), llvm.get_host_cpu_features(), ""
             ).vector_bytes
         )
@@ -305,7 +305,7 @@ OBJECTS = {
     "an archive": lambda content: b"!<arch>\n" + content[8:],
     "joined from nothing": lambda content: code._JOINED + bytes(8),
     "joined from too many": lambda content: code._JOINED + b"\xff" * 8,
-    "joined and cut short": lambda content: code.joined([content, content])[:-1],
+    "joined and cut short": lambda content: code.join_objects([content, content])[:-1],
     "without its functions": lambda content: content.replace(b"run\0", b"ran\0"),
 }
 

@@ -58,7 +58,7 @@ def overlap(x: Buffer, y: Buffer) -> bool:
 def test_a_chain_needs_two_buffers():
     program, buffers = chain([100] * 10)
     plan = buffer_assignment.plan(program)
-    assert plan.nbytes == plan.peak == 2 * buffer_assignment.rounded(400)
+    assert plan.nbytes == plan.peak == 2 * buffer_assignment.round_up(400)
     assert len({buffer.offset for buffer in buffers}) == 2
     assert not any(overlap(x, y) for x, y in zip(buffers, buffers[1:]))
 
@@ -334,7 +334,7 @@ def test_random_programs_mean_the_same_with_shared_memory(start):
         for name, array in wanted.items():
             np.testing.assert_array_equal(found[name], array, err_msg=f"seed {seed}")
         alone = [
-            buffer_assignment.rounded(b.nbytes)
+            buffer_assignment.round_up(b.nbytes)
             for b in buffer_assignment.lifetimes(maker.program)
             if b.kind == "temporary"
         ]
@@ -383,5 +383,5 @@ def test_many_buffers_are_placed_in_time(monkeypatch):
     assert free.take(free.top + 64) == 0  # the last gap grows
     program, buffers = chain([100] * 40)
     plan = buffer_assignment.plan(program)
-    assert plan.nbytes == plan.peak == 2 * buffer_assignment.rounded(400)
+    assert plan.nbytes == plan.peak == 2 * buffer_assignment.round_up(400)
     assert not any(overlap(x, y) for x, y in zip(buffers, buffers[1:]))

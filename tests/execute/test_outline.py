@@ -27,13 +27,13 @@ def compiled(tmp_path):
 @pytest.fixture
 def lowered(monkeypatch):
     """The names of the programs that were lowered."""
-    found, made = [], compilation.made
+    found, made = [], compilation.compile_program
 
     def noted(program, *rest):
         found.append(program.name)
         return made(program, *rest)
 
-    monkeypatch.setattr(compilation, "made", noted)
+    monkeypatch.setattr(compilation, "compile_program", noted)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.execute import interpret
-from talweg.passes.segments import segmented
+from talweg.passes.segments import split_segments
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=[20, 3]).astype(np.float32)
@@ -263,7 +263,7 @@ def test_parts_of_an_element_are_taken_at_once():
         return tf.reduce_mean((tf.tanh(tf.tanh(tf.tanh(x) + 1) * 2) - tf.exp(x) - y) ** 2)
 
     program = loss.get_concrete_function(iter(batches()))._only_program()
-    parts = segmented(program, (0,)).parts
+    parts = split_segments(program, (0,)).parts
     assert [part.opaque for part in parts] == [True, False]
     names = [step.prim.name for step in parts[0].program.steps]
     assert names == ["host_call", "item", "item"]
@@ -272,4 +272,4 @@ def test_parts_of_an_element_are_taken_at_once():
 def test_nothing_is_cut_where_nothing_is_left():
     take = tf.function(lambda iterator: next(iterator)[0] + 1)
     program = take.get_concrete_function(iter(batches()))._only_program()
-    assert segmented(program, (0,)) is None
+    assert split_segments(program, (0,)) is None

@@ -11,7 +11,7 @@ from talweg.core import settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.execute import interpret
-from talweg.execute.compiled import reserved
+from talweg.execute.compiled import reserve_states
 from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.buffer_assignment import plan
 from talweg.lower.build import Lowered, build
@@ -77,7 +77,7 @@ def agree(
     case = Case(function, *arguments)
     lowered = case.lowered()
     wanted, state = case.interpreted()
-    inputs = [*case.inputs, *reserved(case.streams, {})[0]]
+    inputs = [*case.inputs, *reserve_states(case.streams, {})[0]]
     run = _by_machine if machine else _by_numpy
     outputs, states = run(case, lowered, inputs)
     if lowered.guard:

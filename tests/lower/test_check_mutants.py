@@ -27,7 +27,7 @@ from talweg.lower.ir.loops import (
 )
 from talweg.lower.ir.scalars import SCALARS
 from talweg.lower.ir.verifier import check
-from talweg.lower.ir.visitors import all_statements, bodies, roots, written
+from talweg.lower.ir.visitors import all_statements, bodies, buffers_written, roots
 from tests.lower.programs import random_case
 
 
@@ -162,7 +162,7 @@ def writer_gone(program, choices):
 
     for kernel in kernels_of(program.blocks):
         for statement in all_statements(kernel.body):
-            assert buffer not in written(statement) or type(statement) is Store
+            assert buffer not in buffers_written(statement) or type(statement) is Store
             if type(statement) in (For, When):
                 statement.body = without(statement.body)
             if type(statement) is When:

@@ -15,7 +15,7 @@ from talweg.lower.ir.loops import Call, Host, If, Kernel, Repeat
 from talweg.lower.ir.visitors import all_statements
 from talweg.passes.specialize import specializer
 from talweg.passes.specialize.program import SpecializationError, StaticProgram, Value, constant
-from talweg.passes.specialize.trip_counts import counted
+from talweg.passes.specialize.trip_counts import count_trips
 from tests.lower.controlled import Case, agree, blocks_of, gradient
 
 R = np.random.default_rng(1)
@@ -561,7 +561,7 @@ def count(start, step, test, limit):
     before = Value((), int32)
     after = straight.apply(later("add"), [before, constant(np.int32(step))], {})
     going = straight.apply(later(test), [before, constant(np.int32(limit))], {})
-    found = counted(going, {before: after}, {before: np.int32(start)})
+    found = count_trips(going, {before: after}, {before: np.int32(start)})
     return None if found is None else (found.trips, found.exact)
 
 
@@ -593,7 +593,7 @@ def test_trips_bounded_by_one_of_two_conditions():
     small = straight.apply(later("less"), [other, constant(np.float32(1))], {})
     few = straight.apply(later("less"), [before, constant(np.int32(8))], {})
     going = straight.apply(later("logical_and"), [small, few], {})
-    found = counted(going, {before: after}, {before: np.int32(0)})
+    found = count_trips(going, {before: after}, {before: np.int32(0)})
     assert found is not None and (found.trips, found.exact) == (8, False)
 
 

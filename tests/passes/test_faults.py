@@ -138,7 +138,7 @@ def program():
 def nothing_kept(monkeypatch):
     """Nothing comes from the disk: it would be as it was made before; nothing is checked."""
     monkeypatch.setattr(settings.check, "value", False)
-    monkeypatch.setattr(manifest, "found", lambda *given: None)
+    monkeypatch.setattr(manifest, "load", lambda *given: None)
     monkeypatch.setattr(manifest, "keep", lambda key, program, made: None)
     monkeypatch.setattr(faults, "_reported", set())
 

@@ -20,7 +20,7 @@ from talweg.core.provenance import ROOT
 from talweg.core.roles import Role
 from talweg.doctor.waste.sites import InnerFiles, Spot, span_at, together, user_frames, within
 from talweg.graph.walk import postorder
-from talweg.passes.optimize.factor_products import factored
+from talweg.passes.optimize.factor_products import factor_additions
 
 if TYPE_CHECKING:
     from talweg.graph.node import NodeTable
@@ -263,7 +263,7 @@ class GraphWatch:
         """A function was traced: what of it runs otherwise than it is written."""
         order: dict[Any, None] = {}
         postorder((*body.outputs, *body.effects), order, lambda node: node.inputs)
-        for match in factored(list(order), set(body.outputs)).values():
+        for match in factor_additions(list(order), set(body.outputs)).values():
             self.notes[str(match)] = self.notes.get(str(match), 0) + 1
 
     def session_made(self, session: object, spot: Spot | None) -> None:

@@ -14,7 +14,7 @@ from talweg.doctor.waste.sites import Spot, places_of
 from talweg.graph.node import BODY, Node
 from talweg.graph.walk import postorder
 from talweg.passes.functionalize import bodies_of
-from talweg.passes.optimize.factor_products import factored
+from talweg.passes.optimize.factor_products import factor_additions
 from talweg.prims import arithmetic, state
 from talweg.trace.gradients import GraphSweep
 
@@ -205,7 +205,7 @@ def _redundant(nodes: list[Node]) -> Iterator[Finding]:
     """TW608."""
     order: dict[Node, None] = {}
     postorder(nodes, order, lambda node: node.inputs)
-    for match in factored(list(order), set()).values():
+    for match in factor_additions(list(order), set()).values():
         yield shared_work(str(match))
 
 

@@ -59,7 +59,7 @@ def name() -> str:
     return settings.cpu.get()
 
 
-def chosen(host: str, triple: str, able: dict[str, bool], flat: str) -> Processor:
+def choose_processor(host: str, triple: str, able: dict[str, bool], flat: str) -> Processor:
     """The processor that code is made for, on this one: `host`, which is `able` to do something.
 
     flat: its features as LLVM writes them.  ValueError where a level asks for more than it has.
@@ -95,21 +95,21 @@ def width(able: dict[str, bool]) -> int:
 
 def has_matrix_tiles() -> bool:
     """Whether code may be made for matrix registers, as far as Linux tells: LLVM is not asked."""
-    flags = (described() or "").split()
+    flags = (describe_processor() or "").split()
     return name() == NATIVE and all(word.replace("-", "_") in flags for word in MATRIX_TILES)
 
 
-def described() -> str | None:
+def describe_processor() -> str | None:
     """The description of the first processor by Linux; None where that is not known."""
     if not elf.works():
         return None
     try:
         with open(INFO) as file:
-            return _told(file.read(16384).split("\n\n")[0].splitlines())
+            return _told_processor(file.read(16384).split("\n\n")[0].splitlines())
     except OSError:
         return None
 
 
-def _told(lines: Iterable[str]) -> str | None:
+def _told_processor(lines: Iterable[str]) -> str | None:
     told = [line for line in lines if line.split("\t")[0].strip() in _DESCRIBED]
     return "\n".join(told) if any(line.startswith("flags") for line in told) else None

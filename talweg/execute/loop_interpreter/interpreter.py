@@ -21,7 +21,13 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import InternalError
 from talweg.execute.loop_interpreter.memory import BufferMemory
 from talweg.execute.loop_interpreter.routines import ROUTINES
-from talweg.execute.loop_interpreter.values import COMBINE, cast, compute_dtype, rounded, value_of
+from talweg.execute.loop_interpreter.values import (
+    COMBINE,
+    cast,
+    compute_dtype,
+    round_to_stored,
+    value_of,
+)
 from talweg.lower.ir.index import Axis, Index, Quotient, Remainder
 from talweg.lower.ir.loops import (
     Call,
@@ -312,7 +318,7 @@ class _Machine:
         if op == "cast":
             return cast(args[0], expr.args[0].dtype, expr.dtype)
         if op == "bits":
-            source = rounded(args[0], expr.args[0].dtype)
+            source = round_to_stored(args[0], expr.args[0].dtype)
             return source.view(expr.dtype.numpy_dtype).astype(compute_dtype(expr.dtype))
         return value_of(op, args, expr.dtype)
 

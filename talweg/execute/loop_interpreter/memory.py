@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from talweg.core.dtypes import bool_
 from talweg.core.errors import InternalError
-from talweg.execute.loop_interpreter.values import COMBINE, compute_dtype, rounded
+from talweg.execute.loop_interpreter.values import COMBINE, compute_dtype, round_to_stored
 from talweg.lower.ir.loops import Buffer, LoopProgram
 
 _POISON = 0xFFF5  # the 16 bits: NaN in every float, -11 in int16
@@ -38,7 +38,7 @@ class BufferMemory:
             elif buffer.kind in ("input", "state", "constant"):
                 self.bytes[buffer] = _given(buffer, given)
             else:
-                self.bytes[buffer] = _poisoned(0 if buffer.kind == "stack" else buffer.nbytes)
+                self.bytes[buffer] = _fill_poison(0 if buffer.kind == "stack" else buffer.nbytes)
             if buffer.kind == "scratch":
                 self.scratch.append(self.bytes[buffer])
         for buffer in self.parts:
@@ -65,7 +65,7 @@ class BufferMemory:
         """Have memory for so many rows of a stack."""
         more = rows * (buffer.nbytes // buffer.shape[0]) - len(self.bytes[buffer])
         if more > 0:
-            new = np.zeros(more, np.uint8) if buffer in self.cleared else _poisoned(more)
+            new = np.zeros(more, np.uint8) if buffer in self.cleared else _fill_poison(more)
             self.bytes[buffer] = np.concatenate([self.bytes[buffer], new])
             for part in self.parts:
                 if part.kind == "stack":
@@ -90,7 +90,7 @@ class BufferMemory:
 
     def elements(self, buffer: Buffer) -> NDArray:
         """A buffer's elements as they are stored; bool as bytes."""
-        return self.bytes[buffer].view(np.uint8 if buffer.dtype is bool_ else _stored(buffer))
+        return self.bytes[buffer].view(np.uint8 if buffer.dtype is bool_ else _store(buffer))
 
     def read(self, buffer: Buffer, places: NDArray) -> NDArray:
         """Elements, as numbers to compute with."""
@@ -103,7 +103,7 @@ class BufferMemory:
         self._require_inside(buffer, places)
         held = self.elements(buffer)
         if op is None:
-            held[places] = rounded(values, buffer.dtype)
+            held[places] = round_to_stored(values, buffer.dtype)
         elif compute_dtype(buffer.dtype) == buffer.dtype.numpy_dtype:
             COMBINE[op].at(held, places, values.astype(held.dtype))
         else:
@@ -118,7 +118,7 @@ class BufferMemory:
             raise InternalError(None, None, message)
 
 
-def _stored(buffer: Buffer) -> Any:
+def _store(buffer: Buffer) -> Any:
     return buffer.dtype.numpy_dtype
 
 
@@ -126,7 +126,7 @@ def _arena(roots: list[Buffer]) -> NDArray | None:
     temporaries = [buffer for buffer in roots if buffer.kind == "temporary"]
     if not any(buffer.offset for buffer in temporaries):
         return None
-    return _poisoned(max(buffer.offset + buffer.nbytes for buffer in temporaries))
+    return _fill_poison(max(buffer.offset + buffer.nbytes for buffer in temporaries))
 
 
 def _given(buffer: Buffer, given: np.ndarray) -> NDArray:
@@ -139,7 +139,7 @@ def _given(buffer: Buffer, given: np.ndarray) -> NDArray:
     return array.flatten().view(np.uint8)
 
 
-def _poisoned(count: int) -> NDArray:
+def _fill_poison(count: int) -> NDArray:
     made = np.empty(count, np.uint8)
     _poison(made)
     return made

@@ -31,7 +31,7 @@ def compute_dtype(dtype: DType) -> np.dtype:
     return np.dtype(np.float32) if small else dtype.numpy_dtype
 
 
-def rounded(values: NDArray, dtype: DType) -> NDArray:
+def round_to_stored(values: NDArray, dtype: DType) -> NDArray:
     """Computed values as they are stored."""
     return values.astype(dtype.numpy_dtype)
 
@@ -41,13 +41,13 @@ def cast(values: NDArray, source: DType, dtype: DType) -> NDArray:
     if dtype is bool_:
         return values != 0
     if source.is_floating and dtype.is_integer:
-        return _saturated(values, dtype.numpy_dtype)
+        return _saturate(values, dtype.numpy_dtype)
     if dtype.is_floating:
-        return rounded(values, dtype).astype(compute_dtype(dtype))
+        return round_to_stored(values, dtype).astype(compute_dtype(dtype))
     return values.astype(dtype.numpy_dtype)
 
 
-def _saturated(values: NDArray, dtype: np.dtype) -> NDArray:
+def _saturate(values: NDArray, dtype: np.dtype) -> NDArray:
     limits = np.iinfo(dtype)
     bottom, top = float(limits.min), float(limits.max + 1)  # powers of two: exact in any float
     inside = (values > bottom) & (values < top)

@@ -13,7 +13,7 @@ from typing import Any
 from talweg.core.dtypes import DType
 from talweg.execute.xla.engine import lax
 from talweg.execute.xla.engine import numpy as jnp
-from talweg.execute.xla.scalars import SCALARS, cast, computed, exact
+from talweg.execute.xla.scalars import SCALARS, cast, compute_dtype, exact
 from talweg.lower.fusion.inline import InlineOperand, Inliner
 from talweg.lower.ir.index import Axis, Index, Quotient, Remainder
 from talweg.lower.ir.loops import Expr
@@ -82,23 +82,23 @@ class ElementEvaluator:
         if expr.op == "leaf":
             return self._read(expr)
         if expr.op == "const":
-            return jnp.asarray(expr.data, computed(expr.dtype))
+            return jnp.asarray(expr.data, compute_dtype(expr.dtype))
         if expr.op == "index":
-            return self.index(expr.data).astype(computed(expr.dtype))
+            return self.index(expr.data).astype(compute_dtype(expr.dtype))
         parts = [self.of(part) for part in expr.args]
         if expr.op == "cast":
             return cast(parts[0], expr.args[0].dtype, expr.dtype)
         if expr.op == "bits":
             same = parts[0].astype(expr.args[0].dtype.numpy_dtype)
             converted = lax.bitcast_convert_type(same, expr.dtype.numpy_dtype)
-            return converted.astype(computed(expr.dtype))
+            return converted.astype(compute_dtype(expr.dtype))
         if expr.op == "sub" and _rounds(expr.args[1]):
             parts[0] = exact(parts[0])
         return SCALARS[expr.op](*parts)
 
     def _read(self, expr: Expr) -> Any:
         array, index = expr.data
-        array = array.astype(computed(expr.dtype))
+        array = array.astype(compute_dtype(expr.dtype))
         if not index:
             return array
         if not array.size:  # nothing is read there, in the end

@@ -38,14 +38,14 @@ def check_version(version: str) -> None:
         raise missing(f"jax {version} is installed")
 
 
-def _imported(name: str) -> Any:
+def _import_jax(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
         raise missing(f"none can be imported ({error})") from None
 
 
-jax = _imported("jax")
+jax = _import_jax("jax")
 check_version(jax.__version__)
 
 
@@ -57,11 +57,11 @@ def ask_for_devices() -> None:
 
 
 ask_for_devices()
-lax, numpy = _imported("jax.lax"), _imported("jax.numpy")
-io_callback = _imported("jax.experimental").io_callback
-serialize_executable = _imported("jax.experimental.serialize_executable")
+lax, numpy = _import_jax("jax.lax"), _import_jax("jax.numpy")
+io_callback = _import_jax("jax.experimental").io_callback
+serialize_executable = _import_jax("jax.experimental.serialize_executable")
 for _name in ("jax.scipy.special", "jax.scipy.linalg"):
-    _imported(_name)
+    _import_jax(_name)
 
 
 def wide() -> AbstractContextManager:
@@ -73,7 +73,7 @@ def wide() -> AbstractContextManager:
     return jax.enable_x64(True)
 
 
-def named(path: str) -> Callable[..., Any]:
+def jax_function(path: str) -> Callable[..., Any]:
     """A function of JAX by its dotted name below `jax`: "lax.lgamma"."""
     found = jax
     for part in path.split("."):
@@ -82,11 +82,11 @@ def named(path: str) -> Callable[..., Any]:
 
 
 def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> Any:
-    """A function traced and lowered for arguments of these kinds, for `compiled`."""
+    """A function traced and lowered for arguments of these kinds, for `compile_module`."""
     return jax.jit(function, donate_argnums=donated).lower(*arguments)
 
 
-def compiled(lowered: Any) -> Any:
+def compile_module(lowered: Any) -> Any:
     """Compile a lowered module to an executable; from the disk if it is there."""
     key = None if cache.current() is None else _key(lowered)
     kept = None if key is None else cache.get(key)
@@ -203,7 +203,7 @@ class ReplicaMesh:
         )
 
 
-def jitted(function: Callable[..., Any], arguments: tuple) -> tuple[Callable[..., Any], Any]:
+def jit_sharded(function: Callable[..., Any], arguments: tuple) -> tuple[Callable[..., Any], Any]:
     """A function of several devices, and the same lowered.
 
     The memory of its first argument is given away.  (What JAX compiles ahead of time does not bring

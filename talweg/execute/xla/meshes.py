@@ -91,7 +91,7 @@ def lay_out(array: Any, where: Any) -> Any:
         return jax.device_put(array, where)
 
 
-def brought(array: Any, mesh: Any) -> Any:
+def bring_to_mesh(array: Any, mesh: Any) -> Any:
     """An array for a program on a mesh: one of another device is copied to all of them."""
     if not hasattr(array, "sharding") or array.sharding.num_devices > 1:
         return array

@@ -256,7 +256,7 @@ class PartsExecutable:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
             lowered = engine.text_of(function, arguments, (0,))
             self._show("hlo", lowered.as_text)
-            found = self.compiled[key] = engine.compiled(lowered)
+            found = self.compiled[key] = engine.compile_module(lowered)
             if self.direct is not None:
                 self.direct.let_call(found)
             self._show("optimized_hlo", found.as_text)

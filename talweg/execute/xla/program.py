@@ -52,7 +52,7 @@ class XlaProgram(Compiled):
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
-            straight = compilation.straightened(
+            straight = compilation.make_static_program(
                 program, avals, state, self._same, stages, without=("split",)
             )
             with part("XLA"):
@@ -130,7 +130,7 @@ class XlaProgram(Compiled):
             return self._call(program, arguments, state)
         if self.hosted is not None:
             for position, _ in self.hosted.arguments:
-                arguments[position] = fetched(arguments[position])
+                arguments[position] = fetch_array(arguments[position])
         with self.keeping(arguments, state):
             try:
                 return self._call(program, arguments, state)
@@ -139,7 +139,7 @@ class XlaProgram(Compiled):
             except Exception as error:
                 if getattr(error, "talweg_exact", True):
                     raise
-        return interpret.run(program, [fetched(x) for x in arguments], state)
+        return interpret.run(program, [fetch_array(x) for x in arguments], state)
 
     def _call(self, program: Program, arguments: list, state: Any) -> Any:
         near = nearest(state)
@@ -178,10 +178,10 @@ class XlaProgram(Compiled):
             present = near.on_device(self._variables)
             for position, number in self._aliases:
                 arguments[position] = present[number]  # its memory was given away
-            return interpret.run(program, [fetched(x) for x in arguments], state)
+            return interpret.run(program, [fetch_array(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self._drawn]
         if self._exports is not None:
-            outputs = self._exports.joined([fetched(x) for x in outputs])
+            outputs = self._exports.joined([fetch_array(x) for x in outputs])
         near.replace(self._written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
@@ -223,7 +223,7 @@ def placement(program: Program, arguments: list, state: Any) -> Any:
     return meshes.placement([*arguments, *near.on_device(starts)])
 
 
-def fetched(array: Any) -> Any:
+def fetch_array(array: Any) -> Any:
     """An array of a device as one of NumPy; others as they are."""
     return np.asarray(array) if hasattr(array, "devices") else array
 

@@ -65,7 +65,7 @@ class ReplicatedExecutable(PartsExecutable):
         found = self.compiled.get((number, self.capacity))
         if found is None:
             arguments = (self._kinds(self.befores), self._kinds(self.rest))
-            found, lowered = engine.jitted(self._everywhere(), arguments)
+            found, lowered = engine.jit_sharded(self._everywhere(), arguments)
             self._show("hlo", lowered.as_text)
             self._show("optimized_hlo", lambda: lowered.compile().as_text())
             self.compiled[number, self.capacity] = found

@@ -17,7 +17,7 @@ from talweg.execute.xla import engine, meshes
 from talweg.execute.xla.elements import ElementEvaluator, axes_of, leaf, operands_of
 from talweg.execute.xla.engine import jax, lax
 from talweg.execute.xla.engine import numpy as jnp
-from talweg.execute.xla.scalars import SCALARS, computed
+from talweg.execute.xla.scalars import SCALARS, compute_dtype
 from talweg.execute.xla.ways import WAYS
 from talweg.lower.fusion.inline import UnloweredError, scalar_of
 from talweg.lower.handler import s
@@ -89,7 +89,7 @@ def rule_of(equation: Equation) -> Rule | None:
     lowering = equation.prim.lowering
     direct = lowering.get("xla")
     if direct is not None:
-        return _served(equation, _direct)
+        return _rule_for_dtypes(equation, _direct)
     if "fold" in lowering:
         return _fold
     for name, rule in (("scatter", _scatter), ("scan", _scan), ("redraw", _redraw)):
@@ -97,7 +97,7 @@ def rule_of(equation: Equation) -> Rule | None:
             return rule
     scalar = lowering.get("scalar")
     if callable(scalar) or scalar in SCALARS:
-        return _served(equation, _scalar)
+        return _rule_for_dtypes(equation, _scalar)
     if callable(lowering.get("loops")):
         cost = lowering.get("cost")
         if cost is None or cost(*equation.inputs, **equation.params) is not None:
@@ -105,20 +105,20 @@ def rule_of(equation: Equation) -> Rule | None:
     return None
 
 
-def _served(equation: Equation, rule: Rule) -> Rule | None:
+def _rule_for_dtypes(equation: Equation, rule: Rule) -> Rule | None:
     """A rule, if it serves these dtypes."""
     values = (*equation.inputs, *equation.outputs)
     if rule is _scalar and not any([x.dtype.is_complex for x in values]):
         return rule
     kinds = [jax.ShapeDtypeStruct(x.dims, x.dtype.numpy_dtype) for x in equation.inputs]
     try:
-        found = jax.eval_shape(lambda *arrays: _tried(rule, equation, [*arrays]), *kinds)
+        found = jax.eval_shape(lambda *arrays: _try(rule, equation, [*arrays]), *kinds)
     except (NotImplementedError, TypeError, UnloweredError, ValueError):
         return None
     return None if found is None else rule
 
 
-def _tried(rule: Rule, equation: Equation, arrays: list) -> Any:
+def _try(rule: Rule, equation: Equation, arrays: list) -> Any:
     found = rule(NoEmitter(), equation, arrays)
     return None if found is NotImplemented else found
 
@@ -127,7 +127,7 @@ def _direct(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     rule, params = equation.prim.lowering["xla"], equation.params
     if callable(rule):
         return rule(JaxHandler(emitter.require, emitter.replicas), *arrays, **params)
-    found = WAYS.get(rule) or engine.named(rule)
+    found = WAYS.get(rule) or engine.jax_function(rule)
     return found(*arrays, **params)
 
 
@@ -139,7 +139,7 @@ def _fold(emitter: Emitter, equation: Equation, arrays: list) -> Any:
         floating = jnp.issubdtype(x.dtype, jnp.floating)
         limits = (-np.inf, np.inf) if floating else _limits(x.dtype)
         more["initial"] = limits[op == "minimum"]
-    wide = x.astype(computed(equation.inputs[0].dtype))
+    wide = x.astype(compute_dtype(equation.inputs[0].dtype))
     return FOLDS[op](wide, axis=params["axes"], keepdims=params["keepdims"], **more)
 
 
@@ -171,7 +171,7 @@ def _scatter(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     index, counted = axes_of(plan.over)
     at, update, condition = plan.at(index)
     elements = ElementEvaluator({**emitter.axes, **counted})
-    output, dtype = equation.output, computed(equation.output.dtype)
+    output, dtype = equation.output, compute_dtype(equation.output.dtype)
     start = _start(emitter, plan.start, output.dims, dtype)
     updates = jnp.broadcast_to(elements.of(update), plan.over).astype(dtype)
     places = [jnp.broadcast_to(elements.index(i), plan.over) for i in at]
@@ -205,7 +205,7 @@ def _scan(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     """A scan along an axis: the carried value, one element after the other."""
     plan = _plan("scan", equation, arrays)
     dtype, count = equation.output.dtype, arrays[0].shape[plan.axis]
-    rows = [jnp.moveaxis(x, plan.axis, 0).astype(computed(dtype)) for x in arrays]
+    rows = [jnp.moveaxis(x, plan.axis, 0).astype(compute_dtype(dtype)) for x in arrays]
     along = Axis("t", max(count, 2))
 
     def step(carried: Any, row: tuple) -> tuple:
@@ -218,7 +218,7 @@ def _scan(emitter: Emitter, equation: Equation, arrays: list) -> Any:
 
     numbers = jnp.arange(count)
     numbers = numbers[::-1] if plan.reverse else numbers
-    start = jnp.full(rows[0].shape[1:], plan.start, computed(dtype))
+    start = jnp.full(rows[0].shape[1:], plan.start, compute_dtype(dtype))
     _, element = lax.scan(step, start, (numbers, *rows), reverse=plan.reverse)
     return jnp.moveaxis(element, 0, plan.axis)
 
@@ -235,7 +235,7 @@ def _redraw(emitter: Emitter, equation: Equation, arrays: list) -> Any:
     output, size = equation.output, plan.group
     groups = -(-output.size // size)
     group, block = Axis("g", max(groups, 2)), Axis("b", max(plan.blocks, 2))
-    kind = computed(plan.dtype)
+    kind = compute_dtype(plan.dtype)
 
     def draw(state: tuple) -> tuple:
         number, taken, accepted = state

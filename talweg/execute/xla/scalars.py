@@ -18,7 +18,7 @@ from talweg.execute.xla.engine import numpy as jnp
 from talweg.kernels.random.philox import KEY_STEPS, MULTIPLIERS, ROUNDS
 
 
-def computed(dtype: DType) -> np.dtype:
+def compute_dtype(dtype: DType) -> np.dtype:
     """The dtype that numbers of a dtype are computed in: 16-bit floats in 32 bits, rounded once."""
     if dtype.is_floating and dtype.size < 4:
         return np.dtype(np.float32)
@@ -42,7 +42,7 @@ def _shift_right(x: Any, places: Any) -> Any:
     return shift(x, places)
 
 
-def _divided(divide: Callable[..., Any], x: Any, y: Any) -> Any:
+def _divide_integers(divide: Callable[..., Any], x: Any, y: Any) -> Any:
     """A division of integers, 0 by zero."""
     none = y == 0
     return jnp.where(none, jnp.zeros_like(x), divide(x, jnp.where(none, jnp.ones_like(y), y)))
@@ -87,8 +87,8 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "sub": _sub,
     "mul": jnp.multiply,
     "div": jnp.true_divide,
-    "floor_div": partial(_divided, jnp.floor_divide),
-    "remainder": partial(_divided, jnp.remainder),
+    "floor_div": partial(_divide_integers, jnp.floor_divide),
+    "remainder": partial(_divide_integers, jnp.remainder),
     "fmod": _together(lax.rem),
     "fma": lambda x, y, z: x * y + z,
     "neg": jnp.negative,
@@ -156,7 +156,7 @@ def cast(x: Any, source: DType, target: DType) -> Any:
         x = jnp.real(x)
     kind = target.numpy_dtype
     if not (source.is_floating and target.is_integer):
-        return x.astype(computed(target))
+        return x.astype(compute_dtype(target))
     limits = np.iinfo(kind)
     bottom, top = float(limits.min), float(int(limits.max) + 1)
     inside = (x > bottom) & (x < top)

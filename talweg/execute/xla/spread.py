@@ -58,8 +58,8 @@ class SpreadExecutable(PartsExecutable):
         return found
 
     def _run(self, number: int, donated: tuple, given: list) -> Any:
-        donated = tuple([meshes.brought(x, self.mesh) for x in donated])
-        return super()._run(number, donated, [meshes.brought(x, self.mesh) for x in given])
+        donated = tuple([meshes.bring_to_mesh(x, self.mesh) for x in donated])
+        return super()._run(number, donated, [meshes.bring_to_mesh(x, self.mesh) for x in given])
 
     def _called(self, equation: Equation, arrays: list) -> Any:
         if equation.prim.effect is not None:  # no order of effects for several devices
@@ -67,7 +67,7 @@ class SpreadExecutable(PartsExecutable):
         return super()._called(equation, arrays)
 
 
-def compiled_once(straight: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:
+def compile_once(straight: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:
     """A program of one primitive on a mesh; None where it needs Python."""
     with engine.wide():
         found = SpreadExecutable(straight, Stages(name), mesh, dict(zip(straight.inputs, arrays)))

@@ -64,7 +64,7 @@ def convolution(x: Any, w: Any, *, strides: Any, padding: Any, dilation: Any, gr
     return convolved.astype(x.dtype)
 
 
-def _transposed(linear: Callable[..., Any], shape: tuple, g: Any) -> Any:
+def _transpose_linear(linear: Callable[..., Any], shape: tuple, g: Any) -> Any:
     """The transpose of a linear function of an array of this shape, applied to a cotangent.
 
     16-bit floats are computed in 32 bits.
@@ -74,25 +74,25 @@ def _transposed(linear: Callable[..., Any], shape: tuple, g: Any) -> Any:
     return jax.linear_transpose(linear, like)(g.astype(dtype))[0].astype(g.dtype)
 
 
-def _widened(x: Any) -> Any:
+def _widen(x: Any) -> Any:
     return x.astype(jnp.float32) if _small(x.dtype) else x
 
 
 def convolution_input_gradient(g: Any, w: Any, *, sizes: tuple, **params: Any) -> Any:
     """The transpose of `convolution` in x."""
     shape = (g.shape[0], *sizes, w.shape[-2] * params["groups"])
-    w = _widened(w)
-    return _transposed(lambda x: convolution(x, w, **params), shape, g)
+    w = _widen(w)
+    return _transpose_linear(lambda x: convolution(x, w, **params), shape, g)
 
 
 def convolution_filter_gradient(x: Any, g: Any, *, kernel: tuple, **params: Any) -> Any:
     """The transpose of `convolution` in w."""
     shape = (*kernel, x.shape[-1] // params["groups"], g.shape[-1])
-    x = _widened(x)
-    return _transposed(lambda w: convolution(x, w, **params), shape, g)
+    x = _widen(x)
+    return _transpose_linear(lambda w: convolution(x, w, **params), shape, g)
 
 
-def _reduced(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> Any:
+def _reduce_windows(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> Any:
     """The reduction of windows."""
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(x.shape[1:-1], window, strides, params["padding"], dilation)
@@ -105,20 +105,20 @@ def _reduced(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> An
 def max_pool(x: Any, **params: object) -> Any:
     """The largest number of each window."""
     low = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else np.iinfo(x.dtype).min
-    return _reduced(x, low, lax.max, **params)
+    return _reduce_windows(x, low, lax.max, **params)
 
 
 def avg_pool(x: Any, **params: object) -> Any:
     """The mean of each window, in which padding does not count."""
-    wide = _widened(x)
-    count = _reduced(jnp.ones((1, *x.shape[1:-1], 1), wide.dtype), 0, lax.add, **params)
-    return (_reduced(wide, 0, lax.add, **params) / count).astype(x.dtype)
+    wide = _widen(x)
+    count = _reduce_windows(jnp.ones((1, *x.shape[1:-1], 1), wide.dtype), 0, lax.add, **params)
+    return (_reduce_windows(wide, 0, lax.add, **params) / count).astype(x.dtype)
 
 
 def avg_pool_transpose(g: Any, *, sizes: tuple, **params: object) -> Any:
     """The transpose of `avg_pool`."""
     shape = (g.shape[0], *sizes, g.shape[-1])
-    return _transposed(lambda x: avg_pool(x, **params), shape, g)
+    return _transpose_linear(lambda x: avg_pool(x, **params), shape, g)
 
 
 def _first_maxima(x: Any, y: Any, *, window: tuple, **params: Any) -> tuple[Any, Any]:
@@ -165,7 +165,7 @@ def max_pool_scatter(g: Any, x: Any, y: Any, **params: Any) -> Any:
     places, size = _first_maxima(x, y, **params)
     count, depth = x.shape[0], x.shape[-1]
     at = jnp.where(places < 0, size, places).reshape(count, -1, depth)
-    wide = _widened(g).reshape(count, -1, depth)
+    wide = _widen(g).reshape(count, -1, depth)
     rows = jnp.arange(count).reshape(-1, 1, 1)
     columns = jnp.arange(depth).reshape(1, 1, -1)
     found = jnp.zeros((count, size, depth), wide.dtype).at[rows, at, columns].add(wide, mode="drop")
@@ -177,13 +177,13 @@ def patches_transpose(g: Any, *, sizes: tuple, window: tuple, **params: Any) -> 
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
     depth = g.shape[-1] // int(np.prod(window))
-    found = jnp.zeros((g.shape[0], *sizes, depth), _widened(g).dtype)
+    found = jnp.zeros((g.shape[0], *sizes, depth), _widen(g).dtype)
     for number, tap in enumerate(np.ndindex(*window)):
         at = []
         for axis, (size, count) in enumerate(zip(sizes, g.shape[1:-1])):
             line = np.arange(count) * strides[axis] + tap[axis] * dilation[axis] - pairs[axis][0]
             at.append(np.where((line >= 0) & (line < size), line, size))
-        part = _widened(g[..., number * depth : (number + 1) * depth])
+        part = _widen(g[..., number * depth : (number + 1) * depth])
         found = found.at[(slice(None), *np.ix_(*at), slice(None))].add(part, mode="drop")
     return found.astype(g.dtype)
 
@@ -223,7 +223,7 @@ def gather(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
 
 def _running(sum_up: Callable[..., Any], start: int, x: Any, **params: Any) -> Any:
     axis = params["axis"]
-    wide = _widened(x)
+    wide = _widen(x)
     wide = jnp.flip(wide, axis) if params["reverse"] else wide
     found = sum_up(wide, axis=axis, dtype=wide.dtype)
     if params["exclusive"] and x.shape[axis]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
-from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, started, written_last
+from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, start_stack, write_last
 from talweg.lower.fusion.inline import Inliner, UnloweredError, can_pull, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
 from talweg.lower.fusion.views import base_of
@@ -19,10 +19,10 @@ from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, If, Kernel, Repeat, Store, load
 from talweg.lower.ir.visitors import refuse
-from talweg.lower.ir.windows import BufferWindow, copied, resolved
+from talweg.lower.ir.windows import BufferWindow, copy_buffer, resolve_windows
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 from talweg.passes.specialize.stack_primitives import is_endless, row, with_row
-from talweg.passes.specialize.stacks import is_appended, passed_on
+from talweg.passes.specialize.stacks import is_appended, pass_on
 from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ class _LoopBuilder:
         pairs = zip(self.body.carried, self.starts)
         for carried, start in pairs:
             if not carried.blank and is_endless(start):
-                before += started(self.builder, start, self.inner_buffers[carried.before])
+                before += start_stack(self.builder, start, self.inner_buffers[carried.before])
             elif not carried.blank:
-                before += filled(self.builder, start, self.inner_buffers[carried.before])
+                before += fill_buffer(self.builder, start, self.inner_buffers[carried.before])
         inner = self._inner()
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         blocks = inner.blocks()
-        made = resolved([*self.growth.blocks, *blocks, *self.last], self.builder.new)
+        made = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         before += [kernel for _, kernel in inner.ahead.values()]
         return [*before, Repeat(self.axis, made, buffer)]
 
@@ -121,7 +121,7 @@ class _LoopBuilder:
                 outputs.append((after, self.inner_buffers[before]))
             elif is_endless(before) and self._is_passed_on(before, after, used):
                 straight.states.append((carried, before, before))
-                changed = passed_on(before, after) or []
+                changed = pass_on(before, after) or []
                 outputs += [(x, self.inner_buffers[before]) for x in changed]
             elif is_endless(before) and writes is None:
                 straight.states.append((carried, before, before))
@@ -178,11 +178,11 @@ class _LoopBuilder:
             outputs += [(self._own(x), buffer) for x, buffer in zip(parts, kept)]
             rows.append(kept)
         for place, value in reversed(rows):
-            self.last += written_last(self.builder, self.inner_buffers[stack], place, value)
+            self.last += write_last(self.builder, self.inner_buffers[stack], place, value)
 
     def _is_passed_on(self, before: Value, after: Value, used: dict) -> bool:
         """Whether a stack is changed by loops inside, and nothing else is done with it."""
-        found = passed_on(before, after)
+        found = pass_on(before, after)
         if not found or any(stack is before for stack, _ in self.rows.values()):
             return False
         return all(used.get(x, 0) == 1 for x in (before, *found))
@@ -291,10 +291,10 @@ def _all_apart(writes: list) -> bool:
     return all(_apart(i, j) for n, i in enumerate(places) for j in places[:n])
 
 
-def filled(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
+def fill_buffer(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
     """The blocks that put a stored value, or a constant, into a buffer."""
     if not is_plain(value.dtype):
-        return copied(builder.buffer_of(value), buffer, builder.new)
+        return copy_buffer(builder.buffer_of(value), buffer, builder.new)
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
     expr = Inliner(builder.stored_at).at(value, index)
@@ -324,7 +324,7 @@ def choose(builder: Any, equation: Equation, name: str) -> list:
         made.buffers.update(buffers)
         for value, buffer in results:
             made.result(value, buffer)
-        copies = [block for pair in given for block in started(made, *pair)]
+        copies = [block for pair in given for block in start_stack(made, *pair)]
         bodies.append([*made.blocks(), *copies])
     choice, before = _choice(builder, index, len(bodies))
     return [*before, If(choice, bodies)]

@@ -13,13 +13,13 @@ from talweg.lower.blocks.rejection import redraw
 from talweg.lower.blocks.scan import scan
 from talweg.lower.blocks.scatter import scatter
 from talweg.lower.blocks.stacks import (
-    appended,
+    append_rows,
     beginning,
-    exported,
-    fetched,
+    export_rows,
+    fetch_rows,
+    stack_of_array,
     stack_put,
     stack_row,
-    widened,
 )
 from talweg.lower.convolution.convolution import convolution
 from talweg.lower.matmul.products import matmul
@@ -33,11 +33,11 @@ BLOCKS: dict[str, Callable[..., list | None]] = {
     "redraw": redraw,
     "scatter": scatter,
     "stack_row": stack_row,
-    "append": appended,
-    "export": exported,
-    "fetch": fetched,
+    "append": append_rows,
+    "export": export_rows,
+    "fetch": fetch_rows,
     "stack_put": stack_put,
-    "widen": widened,
+    "widen": stack_of_array,
     "head": beginning,
     "convolution": convolution,
     "pooling": pooling,

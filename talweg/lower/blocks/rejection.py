@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.fusion.inline import InlineOperand, Inliner
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import RejectionRule, s
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, const, load
@@ -74,7 +74,7 @@ class _RejectionLoops:
         return [
             For(lane, draws, "vector"),
             For(lane, [copied], "vector"),
-            *wrapped([group], mended, "serial"),
+            *wrap_in_loops([group], mended, "serial"),
         ]
 
     def stored(self, place: Index, number: Expr) -> Store:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.lower.fusion.inline import InlineOperand, Inliner, is_plain
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import ScanRule, s
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import For, Kernel, Tile, Update
@@ -78,4 +78,6 @@ class _ScanLoops:
         body = stores + body if plan.exclusive else body + stores
         if width > 1:
             body = [For(lane, body, "vector")]
-        return wrapped([*self.rows, block], [tile, *wrapped([step], body, "serial")], "parallel")
+        return wrap_in_loops(
+            [*self.rows, block], [tile, *wrap_in_loops([step], body, "serial")], "parallel"
+        )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core.dtypes import bool_
 from talweg.lower.buffer_assignment import STREAMED_BYTES
 from talweg.lower.fusion.inline import InlineOperand, Inliner, is_plain
-from talweg.lower.fusion.loop_nests import nested, wrapped
+from talweg.lower.fusion.loop_nests import nested, wrap_in_loops
 from talweg.lower.handler import ScatterRule, s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Store, When, binary, const, load
@@ -91,8 +91,8 @@ class _ScatterLoops:
             inside = nested(columns, substitute(part, values), "vector")
             if self.condition is not None:
                 inside = [When(self.condition, inside)]
-            made += wrapped(self.rows, inside, "serial")
-        return wrapped([*self.outer, *blocks], made, "parallel")
+            made += wrap_in_loops(self.rows, inside, "serial")
+        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
 
     def _first(self) -> list:
         """A place of the result, with axes of its own where data says which."""
@@ -145,10 +145,10 @@ class _ScatterLoops:
         there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
         offset = Axis("n", left.size)
         made = nested([offset], [Store(left, offset, const(True, bool_))], "vector")
-        made += wrapped(self.rows, inside, "serial")
+        made += wrap_in_loops(self.rows, inside, "serial")
         other = nested(columns, substitute([begun], values), "vector")
-        made += wrapped(rows, [When(load(left, there), other)], "serial")
-        return wrapped([*self.outer, *blocks], made, "parallel")
+        made += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
+        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
 
     def _update(self) -> list[Store]:
         place, op = flat(self.place, self.value.dims), self.plan.op

@@ -66,7 +66,7 @@ def is_blank(value: Value) -> bool:
     return maker.params["body"].carried[maker.outputs.index(value)].blank
 
 
-def appended(builder: LoweringBuilder, equation: Equation, name: str) -> list:
+def append_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that put rows into a stack: the first ones of another one, from a place on."""
     _, start, rows, count = equation.inputs
     target, source = builder.buffer_of(equation.output), builder.buffer_of(rows)
@@ -90,25 +90,26 @@ def stack_put(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     row = builder.buffer_of(value) if value.content is None else builder.constant(value)
     if isinstance(target, BufferWindow):
         raise refuse(name, "a stack within a stack")
-    before = [*started(builder, stack, target), Kernel(name, [Store(held, 0, index)], ("place",))]
-    return [*before, *written_last(builder, target, held, row)]
+    before = [
+        *start_stack(builder, stack, target),
+        Kernel(name, [Store(held, 0, index)], ("place",)),
+    ]
+    return [*before, *write_last(builder, target, held, row)]
 
 
-def exported(builder: LoweringBuilder, equation: Equation, name: str) -> list:
+def export_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The call that hands the rows of a stack over."""
     function = partial(equation.params["exports"].hand_over, equation.params["place"])
     return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
 
 
-def fetched(builder: LoweringBuilder, equation: Equation, name: str) -> list:
+def fetch_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The call that fills a stack with the rows that the program is given."""
     function = partial(equation.params["exports"].fetch, equation.params["place"])
     return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
 
 
-def written_last(
-    builder: LoweringBuilder, stack: Buffer, row_number: Buffer, value: Buffer
-) -> list:
+def write_last(builder: LoweringBuilder, stack: Buffer, row_number: Buffer, value: Buffer) -> list:
     """The blocks that copy a row to the place in a stack that a buffer holds.
 
     Where the place is below zero no row is changed: the first one becomes what it is.
@@ -127,7 +128,7 @@ def written_last(
     return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
 
 
-def widened(builder: LoweringBuilder, equation: Equation, name: str) -> list:
+def stack_of_array(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks that make a stack of an array."""
     (x,) = equation.inputs
     target = builder.buffer_of(equation.output)
@@ -152,7 +153,7 @@ def beginning(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     return [Grow(source, result.dims[0] - 1), Kernel(name, body, ("head",))]
 
 
-def started(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
+def start_stack(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
     """The blocks that put the start of a carried stack into its buffer."""
     if buffer.kind != "stack":  # there is nothing in its rows
         return []

@@ -30,7 +30,7 @@ from talweg.lower.convolution.matrix_tiles_filters import TileFilterGradient
 from talweg.lower.convolution.winograd import Winograd
 from talweg.lower.convolution.winograd_filter_gradients import WinogradFilters
 from talweg.lower.convolution.winograd_selection import choose, choose_filters
-from talweg.lower.fusion.loop_nests import guarded
+from talweg.lower.fusion.loop_nests import guard_load
 from talweg.lower.fusion.views import product_operands
 from talweg.lower.ir.index import Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Repeat
@@ -79,7 +79,7 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
     ) -> Expr:
         offset = flat((*taps, channel, group * geometry.width + result), w.dims)
-        return guarded(filters, offset, guard)
+        return guard_load(filters, offset, guard)
 
     if is_depthwise(windows, lanes_of(w)):
         rank = len(w.dims) - 2
@@ -104,7 +104,7 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
         taps: tuple, channel: Index, group: Index, result: Index, guard: Expr | None
     ) -> Expr:
         offset = flat((*taps, result, group * geometry.width + channel), w.dims)
-        return guarded(filters, offset, guard)
+        return guard_load(filters, offset, guard)
 
     for number, windows in enumerate(geometry.backward()):
         own = name if number == 0 else f"{name}_{number}"

@@ -13,7 +13,7 @@ from typing import Any
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, zeros
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Kernel, Store, Tile, Update, load
 from talweg.lower.ir.registers import registers
@@ -46,9 +46,11 @@ class Depthwise(PaddedInput):
             own: list[Any] = []
             for result in range(self.windows.width):
                 own += self._row(list(map(Index.of, rows)), group, width, result, weight)
-            body += wrapped([block, *rows], own, "serial")
+            body += wrap_in_loops([block, *rows], own, "serial")
         return Kernel(
-            name, wrapped([self.image, self.block], body, "parallel"), (self.value.maker.prim.name,)
+            name,
+            wrap_in_loops([self.image, self.block], body, "parallel"),
+            (self.value.maker.prim.name,),
         )
 
     def _row(self, at: list, group: Index, width: int, result: int, weight: Callable) -> list:
@@ -60,7 +62,7 @@ class Depthwise(PaddedInput):
             part = Axis("t", count)
             first = Index.of(part) * height + start
             body = self._tile(at, first, height, group, width, result, weight)
-            found += wrapped([part], body, "serial")
+            found += wrap_in_loops([part], body, "serial")
             start += count * height
         return found
 
@@ -87,7 +89,7 @@ class Depthwise(PaddedInput):
                 product = load(self.read, offset + channel)
                 product = product * weight(numbers, Index(channel), group + n, Index(result))
                 inner.append(For(n, [Update(tile, (m, n), product, "add")], "vector"))
-            body += wrapped(
+            body += wrap_in_loops(
                 taps,
                 [For(m, inner, "unroll")],
                 "unroll" if windows.reduced <= 2 * TAPS else "serial",
@@ -134,11 +136,11 @@ class DepthwiseFilters(PaddedInput):
             for channel in range(windows.depth):
                 for result in range(windows.width):
                     own += self._taps(group, width, channel, result)
-            body += wrapped([block], own, "serial")
-        body = wrapped([self.number, self.step], body, "serial")
+            body += wrap_in_loops([block], own, "serial")
+        body = wrap_in_loops([self.number, self.step], body, "serial")
         body = zeros(self.sums, self.own_sums, value.size) + body
         names = (value.maker.prim.name,)  # type: ignore[union-attr]
-        summing = Kernel(name, wrapped([self.chunk, self.part], body, "parallel"), names)
+        summing = Kernel(name, wrap_in_loops([self.chunk, self.part], body, "parallel"), names)
         return [summing, total_of(self.builder, value, self.sums, f"{name}total")]
 
     def _taps(self, group: Index, width: int, channel: int, result: int) -> list:
@@ -157,7 +159,7 @@ class DepthwiseFilters(PaddedInput):
         for count in shares(together, TAPS):
             loops += self._tile(outer, sizes, start, count, group, width, channel, result)
             start += count
-        return wrapped(outer, loops, "serial")
+        return wrap_in_loops(outer, loops, "serial")
 
     def _tile(
         self,
@@ -191,7 +193,7 @@ class DepthwiseFilters(PaddedInput):
         filters = (group + n) * windows.width + result
         product = x * load(self.g, there * value.dims[-1] + filters)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
-        body = wrapped(rows, body, "serial")
+        body = wrap_in_loops(rows, body, "serial")
         offset = flat((*taps, Index(channel)), (*sizes, windows.depth)) * value.dims[-1] + filters
         store = Store(self.sums, self.own_sums + offset, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]

@@ -13,7 +13,7 @@ from typing import Any
 from talweg.lower.convolution.filter_panels import FilterPanels, widths
 from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import TASKS, PaddedInput, rows_of_block
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared, tile_results
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
@@ -47,16 +47,16 @@ class DirectConvolution(PaddedInput):
             for one in panels:
                 panel = Axis("p", one.count)
                 inner = self._panel(one, Index.of(group), Index.of(panel))
-                body += wrapped([group, panel], inner, "serial")
-            return [Kernel(name, wrapped([self.image, self.block], body, "parallel"), names)]
+                body += wrap_in_loops([group, panel], inner, "serial")
+            return [Kernel(name, wrap_in_loops([self.image, self.block], body, "parallel"), names)]
         loops: list[Any] = []
         for one in panels:
             panel = Axis("p", one.count)
             inner = self._panel(one, Index.of(group), Index.of(panel))
-            loops += wrapped([group, panel, self.image, self.block], inner, "parallel")
+            loops += wrap_in_loops([group, panel, self.image, self.block], inner, "parallel")
         kernels = [Kernel(name, all_shared(loops), names)]
         if self.copy is not None:
-            copying = wrapped([self.image], self.copying(), "parallel")
+            copying = wrap_in_loops([self.image], self.copying(), "parallel")
             kernels.insert(0, Kernel(f"{name}padded", copying, names))
         return kernels
 
@@ -76,8 +76,8 @@ class DirectConvolution(PaddedInput):
             part = Axis("r", count)
             at = [*map(Index.of, outer), Index.of(part) * rows + first]
             body = self._row(panels, group, panel, at, rows, tallest)
-            loops += wrapped([part], body, "serial")
-        return wrapped(outer, loops, "serial")
+            loops += wrap_in_loops([part], body, "serial")
+        return wrap_in_loops(outer, loops, "serial")
 
     def _tallest(self, width: int) -> int:
         """The height of the tallest tile for a panel of that width."""
@@ -140,7 +140,7 @@ class DirectConvolution(PaddedInput):
             part = Axis("t", count)
             first = Index.of(part) * height + start
             body = self._tile(panels, group, panel, at, first, height, guarded)
-            tiles += wrapped([part], body, "serial")
+            tiles += wrap_in_loops([part], body, "serial")
             start += count * height
         return tiles
 
@@ -195,10 +195,12 @@ class DirectConvolution(PaddedInput):
         product = load(self.read, offset) * load(panels.buffer, own + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         if windows.interleaved and not guarded:
-            body = wrapped(taps[:apart], body, "unroll")
-            body = wrapped([channel], body, "unroll" if windows.reduced <= UNROLLED else "serial")
+            body = wrap_in_loops(taps[:apart], body, "unroll")
+            body = wrap_in_loops(
+                [channel], body, "unroll" if windows.reduced <= UNROLLED else "serial"
+            )
         else:
-            body = wrapped([channel], body, "unroll" if run <= RUN else "serial")
+            body = wrap_in_loops([channel], body, "unroll" if run <= RUN else "serial")
             rows = self._first_rows(at) if guarded else []
             for number in reversed(range(apart)):
                 line = windows.lines[number]
@@ -206,7 +208,7 @@ class DirectConvolution(PaddedInput):
                     row = rows[number] + Index.of(taps[number]) * line.step
                     inside = within(row, 0, line.size)
                     body = body if inside is None else [When(inside, body)]
-                body = wrapped([taps[number]], body, "serial")
+                body = wrap_in_loops([taps[number]], body, "serial")
         return [tile, *body, *self._results(panels, group, panel, at, first, tile)]
 
     def _split(self, at: list, column: Index) -> tuple[list, Index]:

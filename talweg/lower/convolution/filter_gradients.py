@@ -20,7 +20,7 @@ from talweg.lower.convolution.direct import RUN
 from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, divisors, shares
 from talweg.lower.convolution.padding import TASKS, padded_copy, zeros
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
@@ -161,14 +161,17 @@ class FilterGradient:
                 before = zeros(self.sums, self.own_sums * self.value.size, self.value.size)
                 inner: list[Any] = self._copies_of_g(gradient_panels)
                 for panel, body in zip(gradient_panels, tiles):
-                    inner += wrapped([panel.axis], body, "serial")
-                outer, body = [self.chunk, self.part], copied + wrapped([group], inner, "serial")
+                    inner += wrap_in_loops([panel.axis], body, "serial")
+                outer, body = (
+                    [self.chunk, self.part],
+                    copied + wrap_in_loops([group], inner, "serial"),
+                )
             else:
                 before = self._cleared(gradient_panels[0])
                 outer = [self.chunk, self.part, group, gradient_panels[0].axis]
                 body = copied + self._copies_of_g(gradient_panels, alone=True) + tiles[0]
-            blocks = wrapped([self.group_of_images, self.step], body, "serial")
-            loops.append(wrapped(outer, before + blocks, "parallel"))
+            blocks = wrap_in_loops([self.group_of_images, self.step], body, "serial")
+            loops.append(wrap_in_loops(outer, before + blocks, "parallel"))
         return loops
 
     def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> GradientPanel:
@@ -203,7 +206,7 @@ class FilterGradient:
             Index.of(image),
             zero_rows=self.run[1] > 1,
         )
-        return wrapped([image], copied, "serial")
+        return wrap_in_loops([image], copied, "serial")
 
     def _copies_of_g(self, panels: list, alone: bool = False) -> list:
         """Panels of g, the places of the block one after the other; row by row, as g is.
@@ -224,9 +227,9 @@ class FilterGradient:
             lane = Axis("l", panel.width)
             one = load(self.g, there * filters + panel.channel + lane)
             target = (Index.of(panel.axis) * self.places + here) * panel.width + lane
-            stores = wrapped([lane], [Store(panel.copy, target, one)], "vector")
-            body += stores if alone else wrapped([panel.axis], stores, "serial")
-        return wrapped([image, axis], body, "serial") if body else []
+            stores = wrap_in_loops([lane], [Store(panel.copy, target, one)], "vector")
+            body += stores if alone else wrap_in_loops([panel.axis], stores, "serial")
+        return wrap_in_loops([image, axis], body, "serial") if body else []
 
     # -- tiles
 
@@ -246,9 +249,9 @@ class FilterGradient:
             part = Axis("t", count)
             first = Index.of(part) * height + start
             body = self._tile(panel, Index.of(layers), outer, first, height)
-            inner += wrapped([part], body, "serial")
+            inner += wrap_in_loops([part], body, "serial")
             start += count * height
-        return wrapped([layers, *outer], inner, "serial")
+        return wrap_in_loops([layers, *outer], inner, "serial")
 
     def _tile(
         self, panel: GradientPanel, layer: Index, outer: list, first: Index, height: int
@@ -278,7 +281,7 @@ class FilterGradient:
         inside = self._rows_inside(at[1:-1], outer)
         if inside is not None:
             body = [When(inside, body)]
-        body = wrapped(places[:-1], body, "serial")
+        body = wrap_in_loops(places[:-1], body, "serial")
         row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
         store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
@@ -316,11 +319,11 @@ def _some_at_once(axis: Axis, body: list) -> list:
     found: list[Any] = []
     if whole:
         inner = substitute(body, {axis: Index.of(turn) * many + one})
-        found = wrapped([turn], wrapped([one], inner, "unroll"), "serial")
+        found = wrap_in_loops([turn], wrap_in_loops([one], inner, "unroll"), "serial")
     if rest:
         one = Axis(axis.name, rest)
         inner = substitute(body, {axis: Index.of(one) + whole * many})
-        found += wrapped([one], inner, "unroll")
+        found += wrap_in_loops([one], inner, "unroll")
     return found
 
 
@@ -366,6 +369,6 @@ def total_of(
         one = load(sums, place + chunk * (size or value.size))
         total = one if total is None else total + one
     assert total is not None
-    body = wrapped(axes[-1:], builder.results(value, index, total), "vector")
+    body = wrap_in_loops(axes[-1:], builder.results(value, index, total), "vector")
     names = (value.maker.prim.name,)  # type: ignore[union-attr]
-    return Kernel(name, wrapped(axes[:-1], body, "parallel"), names)
+    return Kernel(name, wrap_in_loops(axes[:-1], body, "parallel"), names)

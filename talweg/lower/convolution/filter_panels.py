@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from talweg.lower.convolution.geometry import Windows
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Kernel, Store, within
 from talweg.lower.ir.registers import registers
@@ -88,7 +88,11 @@ def _copying(panels: FilterPanels, windows: Windows, rank: int, weight: Callable
     outer = flat(numbers[:apart], tuple([line.taps for line in windows.lines[:apart]]))
     k = k * (windows.reduced // run) + outer if windows.interleaved else outer * run + k
     offset = flat((Index.of(group), Index.of(panel), k, Index.of(lane)), panels.buffer.shape)
-    body = wrapped([lane], [Store(panels.buffer, offset, value)], "vector")
+    body = wrap_in_loops([lane], [Store(panels.buffer, offset, value)], "vector")
     if value.data[1].coefficient(lane) == 1:
-        return wrapped([group, *taps, channel], wrapped([panel], body, "serial"), "parallel")
-    return wrapped([group, panel, *taps], wrapped([channel], body, "serial"), "parallel")
+        return wrap_in_loops(
+            [group, *taps, channel], wrap_in_loops([panel], body, "serial"), "parallel"
+        )
+    return wrap_in_loops(
+        [group, panel, *taps], wrap_in_loops([channel], body, "serial"), "parallel"
+    )

@@ -16,7 +16,7 @@ from typing import Any
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.padding import PaddedInput, zeros
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, Store, load
@@ -66,17 +66,17 @@ class TileConvolution(PaddedInput):
             group = Axis("g", columns.count)
             inner = self._groups(columns, Index.of(group))
             if self.whole:
-                loops += wrapped([group, self.image, self.block], inner, "parallel")
+                loops += wrap_in_loops([group, self.image, self.block], inner, "parallel")
             else:
-                loops += wrapped([group], inner, "serial")
+                loops += wrap_in_loops([group], inner, "serial")
         if not self.whole:
             body = [*self.copying(), *loops]
             return [
                 *found,
-                Kernel(name, wrapped([self.image, self.block], body, "parallel"), names),
+                Kernel(name, wrap_in_loops([self.image, self.block], body, "parallel"), names),
             ]
         if self.copy is not None:
-            copying = wrapped([self.image], self.copying(), "parallel")
+            copying = wrap_in_loops([self.image], self.copying(), "parallel")
             found.append(Kernel(f"{name}padded", copying, names))
         return [*found, Kernel(name, all_shared(loops), names)]
 
@@ -102,7 +102,7 @@ class TileConvolution(PaddedInput):
                 Pointer(self.filters, number * (self.row * SIDE)),
             ]
             call = Call("tile_columns", arguments, (matrix,), (self.filters,))
-            loops += wrapped([panel], [call], "parallel")
+            loops += wrap_in_loops([panel], [call], "parallel")
         return [*found, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
 
     def _matrix(self, target: Buffer, weight: Callable, rank: int) -> list:
@@ -117,7 +117,9 @@ class TileConvolution(PaddedInput):
         sizes = tuple([line.taps for line in windows.lines])
         row = flat(numbers, sizes) * windows.depth + channel
         store = Store(target, row * windows.width + result, value)
-        return wrapped([*taps, channel], wrapped([result], [store], "vector"), "parallel")
+        return wrap_in_loops(
+            [*taps, channel], wrap_in_loops([result], [store], "vector"), "parallel"
+        )
 
     # -- blocks
 
@@ -127,7 +129,7 @@ class TileConvolution(PaddedInput):
         for run in self.runs:
             part = Axis("r", run.count)
             first = Index.of(part) * run.size + run.first
-            found += wrapped([part], self._results(run, first, columns, group), "serial")
+            found += wrap_in_loops([part], self._results(run, first, columns, group), "serial")
         return found
 
     def gathering(self, size: int, first: Index) -> list:
@@ -140,9 +142,11 @@ class TileConvolution(PaddedInput):
         row = Index.of(m) * self.row
         k = flat(numbers[:apart], tuple([axis.extent for axis in taps])) * run + lane
         value = load(self.read, self.place(*self._split(first + m), numbers) + lane)
-        body = wrapped([lane], [Store(self.gathered, row + k, value)], "vector")
-        body = wrapped(taps, body, "serial")
-        return wrapped([m], body + zeros(self.gathered, row + windows.reduced, self.rest), "serial")
+        body = wrap_in_loops([lane], [Store(self.gathered, row + k, value)], "vector")
+        body = wrap_in_loops(taps, body, "serial")
+        return wrap_in_loops(
+            [m], body + zeros(self.gathered, row + windows.reduced, self.rest), "serial"
+        )
 
     @property
     def rest(self) -> int:

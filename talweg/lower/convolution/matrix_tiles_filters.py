@@ -14,7 +14,7 @@ from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.convolution.matrix_tiles import GATHERED_BYTES, whole
 from talweg.lower.convolution.padding import PaddedInput
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
 from talweg.lower.matmul.matrix_tiles import SIDE
@@ -66,13 +66,13 @@ class TileFilterGradient(PaddedInput):
         step, inside = Axis("b", self.blocks), Axis("i", self.images)
         first = (Index.of(chunk) * own.extent + own) * self.images
         self.image, self.block = first + inside, Index.of(step)
-        body = wrapped([inside], [*self.copying(), *self._gathering(inside)], "serial")
+        body = wrap_in_loops([inside], [*self.copying(), *self._gathering(inside)], "serial")
         place = (first * self.blocks + step) * self.own * self.windows.width
         number = flat(tuple(map(Index.of, split)), tuple([axis.extent for axis in split]))
         target = Index.of(chunk) * self.size + number * (self.size // self._count)
         body += self._products(place, target, Index.of(own) * self.blocks + step)
-        loops = wrapped([own, step], body, "serial")
-        found = Kernel(name, wrapped([chunk, *split], loops, "parallel"), names)
+        loops = wrap_in_loops([own, step], body, "serial")
+        found = Kernel(name, wrap_in_loops([chunk, *split], loops, "parallel"), names)
         return [found, *self._totals(name)]
 
     @property
@@ -93,8 +93,8 @@ class TileFilterGradient(PaddedInput):
         tap = ZERO if self.split else flat(numbers[: len(self.taps)], sizes)
         row = (Index.of(inside) * self.own + m) * self.k + tap * lane.extent + lane
         value = load(self.read, self.place([rest, *rows], column, numbers) + lane)
-        body = wrapped([lane], [Store(self.gathered, row, value)], "vector")
-        return wrapped([m, *([] if self.split else self.taps)], body, "serial")
+        body = wrap_in_loops([lane], [Store(self.gathered, row, value)], "vector")
+        return wrap_in_loops([m, *([] if self.split else self.taps)], body, "serial")
 
     def _products(self, place: Index, target: Index, step: Index) -> list:
         """One block's part of the sums from `target` on; the first sets them."""

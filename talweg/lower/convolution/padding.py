@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from talweg.lower.convolution.geometry import Windows, divisors
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Store, When, const, load, within
@@ -155,7 +155,7 @@ def padded_copy(
     def zero(after: int, count: int) -> list:
         parts = Axis("l", layers)
         body = zeros(target, row + Index.of(parts) * layer + after * width, count * width)
-        return wrapped([parts], body, "serial")
+        return wrap_in_loops([parts], body, "serial")
 
     if layers == 1:
         copied = Axis("r", (high - low) * channels)
@@ -166,7 +166,7 @@ def padded_copy(
         column, number, lane = Axis("q", high - low), Axis("l", layers), Axis("c", width)
         value = load(source, offset + Index.of(column) * channels + Index.of(number) * width + lane)
         here = first + Index.of(number) * layer + Index.of(column) * width + lane
-        body = wrapped(
+        body = wrap_in_loops(
             [column, number], [For(lane, [Store(target, here, value)], "vector")], "serial"
         )
     body += zero(0, low) if low else []
@@ -175,7 +175,7 @@ def padded_copy(
         body = zero(0, spans[-1])
     elif inside is not None:
         body = [When(inside, body, zero(0, spans[-1]) if zero_rows else [])]
-    return wrapped(axes, body, kind)
+    return wrap_in_loops(axes, body, kind)
 
 
 def zeros(target: Buffer, start: Index, count: int) -> list:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.lower.convolution.geometry import Windows
-from talweg.lower.convolution.winograd_nonfinite import checked, plain
-from talweg.lower.convolution.winograd_selection import WinogradBlocking, grown
+from talweg.lower.convolution.winograd_nonfinite import plain, redo_if_nonfinite
+from talweg.lower.convolution.winograd_selection import WinogradBlocking, grow_to_tiles
 from talweg.lower.convolution.winograd_tiles import (
     TileBlock,
     TilePanels,
@@ -28,8 +28,13 @@ from talweg.lower.convolution.winograd_tiles import (
     panels_of,
     rows_of,
 )
-from talweg.lower.convolution.winograd_transforms import TAPS, WinogradTransform, gathered, spread
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.convolution.winograd_transforms import (
+    TAPS,
+    WinogradTransform,
+    apply_transpose,
+    spread,
+)
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
 from talweg.passes.specialize.program import Value
@@ -92,15 +97,15 @@ class Filters:
                 Store(between, place(i, column), value)
                 for i, value in enumerate(spread(matrix, values))
             ]
-            body += wrapped([column, part], [For(lane, first, "vector")], "serial")
+            body += wrap_in_loops([column, part], [For(lane, first, "vector")], "serial")
             start = self.place(one, Index.of(panel), Index.of(row) * size, channel) + lane
             values = [load(between, place(row, j)) for j in range(TAPS)]
             second = [
                 Store(self.buffer, start + j * self.step, value)
                 for j, value in enumerate(spread(matrix, values))
             ]
-            body += wrapped([row, part], [For(lane, second, "vector")], "serial")
-            loops += wrapped([chunk], wrapped([panel], body, "serial"), "parallel")
+            body += wrap_in_loops([row, part], [For(lane, second, "vector")], "serial")
+            loops += wrap_in_loops([chunk], wrap_in_loops([panel], body, "serial"), "parallel")
         return Kernel(f"{name}filters", loops, ("convolution",))
 
     def _turned(
@@ -119,7 +124,7 @@ class Filters:
 
         value = weight(self.taps(Index.of(tap), Index.of(column)), channel, ZERO, *rest)
         loop = For(part, [Store(turned, place(tap), value)], "vector")
-        body = wrapped([tap, column, lane], [loop], "serial")
+        body = wrap_in_loops([tap, column, lane], [loop], "serial")
         return [load(turned, place(i)) for i in range(TAPS)], body
 
     def taps(self, *numbers: Any) -> tuple:
@@ -160,7 +165,7 @@ class Winograd:
             builder,
             self.block,
             source,
-            grown(windows, self.form),
+            grow_to_tiles(windows, self.form),
             self.form.spread_input,
             layers_of(windows.depth),
             kind,
@@ -181,7 +186,7 @@ class Winograd:
             return [*found, Kernel(name, self._finishing("parallel"), names)]
         body = self.tiles.copying() + self.tiles.transforming()
         body += self._products("serial") + self._finishing("serial")
-        return [*found, Kernel(name, wrapped(self.outer, body, "parallel"), names)]
+        return [*found, Kernel(name, wrap_in_loops(self.outer, body, "parallel"), names)]
 
     # -- products
 
@@ -196,8 +201,8 @@ class Winograd:
                 part = Axis("t", run.count)
                 first = Index.of(part) * run.size + run.first
                 tile = self._product(one, Index.of(panel), point, first, run.size)
-                body += wrapped([part], tile, "serial")
-            found += wrapped([point, panel], body, kind)
+                body += wrap_in_loops([part], tile, "serial")
+            found += wrap_in_loops([point, panel], body, kind)
         return found
 
     def _product(
@@ -215,7 +220,7 @@ class Winograd:
         right = load(self.filters.buffer, self.filters.place(one, panel, point, channel) + n)
         update = Update(tile, (m, n), left * right, "add")
         body: list[Any] = [For(m, [For(n, [update], "vector")], "unroll")]
-        body = wrapped([layer, lane], body, "serial")
+        body = wrap_in_loops([layer, lane], body, "serial")
         offset = Index.of(point) * self.step + self._place(one, panel, first + m) + n
         store = Store(self.made, offset, tile.at(m, n))
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
@@ -243,10 +248,10 @@ class Winograd:
                 return Store(self.results, number * self.windows.width + slot, value)
 
             matrix = self.form.spread_results
-            inner = both_axes(self.builder, gathered, matrix, size, lane, read, store)
-            body += wrapped([panel], inner, "serial")
-        body += checked(self.results, self._again()) + self._handing_over()
-        return wrapped(self.block.axes, body, kind)
+            inner = both_axes(self.builder, apply_transpose, matrix, size, lane, read, store)
+            body += wrap_in_loops([panel], inner, "serial")
+        body += redo_if_nonfinite(self.results, self._again()) + self._handing_over()
+        return wrap_in_loops(self.block.axes, body, kind)
 
     def _again(self) -> list:
         """The results of a tile, the plain way."""
@@ -268,10 +273,10 @@ class Winograd:
         offset = flat((Index.of(i), Index.of(j), Index.of(lane)), self.results.shape)
         index = (block.image_number(), row, column, Index.of(lane))
         stores = self.builder.results(self.value, index, load(self.results, offset))
-        body = wrapped([lane], stores, "vector")
+        body = wrap_in_loops([lane], stores, "vector")
         rows, columns = self.windows.lines
         for axis, at, line in ((j, column, columns), (i, row, rows)):
             inside = within(at, 0, line.outs)
             body = body if inside is None else [When(inside, body)]
-            body = wrapped([axis], body, "serial")
+            body = wrap_in_loops([axis], body, "serial")
         return body

@@ -14,8 +14,8 @@ from typing import Any
 
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.padding import zeros
-from talweg.lower.convolution.winograd_nonfinite import checked, plain_filters
-from talweg.lower.convolution.winograd_selection import WinogradBlocking, grown
+from talweg.lower.convolution.winograd_nonfinite import plain_filters, redo_if_nonfinite
+from talweg.lower.convolution.winograd_selection import WinogradBlocking, grow_to_tiles
 from talweg.lower.convolution.winograd_tiles import (
     TileBlock,
     TilePanels,
@@ -26,8 +26,8 @@ from talweg.lower.convolution.winograd_tiles import (
     panels_of,
     rows_of,
 )
-from talweg.lower.convolution.winograd_transforms import TAPS, gathered
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.convolution.winograd_transforms import TAPS, apply_transpose
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Repeat, Store, Tile, Update, load
 from talweg.passes.specialize.program import Value
@@ -57,7 +57,7 @@ class WinogradFilters:
             builder,
             block,
             x,
-            grown(windows, form),
+            grow_to_tiles(windows, form),
             form.spread_input,
             layers_of(windows.depth),
             "temporary",
@@ -66,7 +66,7 @@ class WinogradFilters:
             builder,
             block,
             g,
-            grown(results_of(windows), form),
+            grow_to_tiles(results_of(windows), form),
             form.spread_results,
             panels_of(windows.width, size),
             "temporary",
@@ -90,7 +90,7 @@ class WinogradFilters:
             body = body if axis.extent == 1 else [Repeat(axis, body)]
         if not alone:
             row = Axis("w", self.form.products)
-            clearing = wrapped(
+            clearing = wrap_in_loops(
                 [row], zeros(self.sums, Index.of(row) * self.step, self.step), "parallel"
             )
             body.insert(0, Kernel(f"{name}clear", clearing, names))
@@ -108,8 +108,10 @@ class WinogradFilters:
                 part = Axis("t", run.count)
                 first = Index.of(part) * run.size + run.first
                 inner = self._product(one, panel, layer, point, first, run.size, op)
-                body += wrapped([part], inner, "serial")
-            found += wrapped([point, panel], wrapped([layer], body, "serial"), "parallel")
+                body += wrap_in_loops([part], inner, "serial")
+            found += wrap_in_loops(
+                [point, panel], wrap_in_loops([layer], body, "serial"), "parallel"
+            )
         return found
 
     def _product(
@@ -134,7 +136,7 @@ class WinogradFilters:
             self.cotangents.buffer, self.cotangents.place(one, Index.of(panel), at, point) + n
         )
         update = Update(tile, (m, n), left * right, "add")
-        body = wrapped([number], [For(m, [For(n, [update], "vector")], "unroll")], "serial")
+        body = wrap_in_loops([number], [For(m, [For(n, [update], "vector")], "unroll")], "serial")
         channel = Index.of(layer) * layers.width + first + m
         offset = self._place(one, Index.of(panel), channel) + Index.of(point) * self.step + n
         store = Store(self.sums, offset, tile.at(m, n), op)
@@ -160,18 +162,18 @@ class WinogradFilters:
                 return Store(self.results, (i * TAPS + j) * width + slot, value)
 
             matrix = self.form.spread_filter
-            inner = both_axes(self.builder, gathered, matrix, size, lane, read, store)
-            body += wrapped([panel], inner, "serial")
+            inner = both_axes(self.builder, apply_transpose, matrix, size, lane, read, store)
+            body += wrap_in_loops([panel], inner, "serial")
         again = plain_filters(
             self.windows, self.inputs.source, self.cotangents.source, self.results, channel
         )
-        body += checked(self.results, again)
+        body += redo_if_nonfinite(self.results, again)
         i, j, lane = Axis("x", TAPS), Axis("y", TAPS), Axis("n", width)
         result = load(self.results, flat(tuple(map(Index.of, (i, j, lane))), self.results.shape))
         index = tuple(map(Index.of, (i, j, channel, lane)))
         stores = self.builder.results(self.value, index, result)
-        body += wrapped([i, j], wrapped([lane], stores, "vector"), "serial")
-        return wrapped([channel], body, "parallel")
+        body += wrap_in_loops([i, j], wrap_in_loops([lane], stores, "vector"), "serial")
+        return wrap_in_loops([channel], body, "parallel")
 
 
 def results_of(windows: Windows) -> Windows:

@@ -11,26 +11,29 @@ from typing import Any
 
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.winograd_transforms import TAPS
-from talweg.lower.fusion.loop_nests import guarded, wrapped
+from talweg.lower.fusion.loop_nests import guard_load, wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Store, Tile, Update, When, load, within
 
 
-def checked(results: Buffer, again: list) -> list:
+def redo_if_nonfinite(results: Buffer, again: list) -> list:
     """Does `again`, which makes all of `results`, if one of them is not finite."""
     total, number = Tile("s", results.dtype), Axis("e", results.size)
     update = Update(total, (), load(results, Index.of(number)) * 0.0, "add")
-    return [total, *wrapped([number], [update], "vector"), When(s.is_nan(total.at()), again)]
+    return [total, *wrap_in_loops([number], [update], "vector"), When(s.is_nan(total.at()), again)]
 
 
 def plain(results: Buffer, axes: list[Axis], product: Expr) -> list:
     """Makes results [i, j, lane] as sums over the other axes: `axes` begin with these three."""
     total = Tile("z", results.dtype)
     place = flat(tuple(map(Index.of, axes[:3])), results.shape)
-    body: list[Any] = [total, *wrapped(axes[3:], [Update(total, (), product, "add")], "serial")]
+    body: list[Any] = [
+        total,
+        *wrap_in_loops(axes[3:], [Update(total, (), product, "add")], "serial"),
+    ]
     body.append(Store(results, place, total.at()))
-    return wrapped(axes[:2], [For(axes[2], body, "vector")], "serial")
+    return wrap_in_loops(axes[:2], [For(axes[2], body, "vector")], "serial")
 
 
 def plain_filters(windows: Windows, x: Buffer, g: Buffer, results: Buffer, channel: Axis) -> list:
@@ -45,5 +48,5 @@ def plain_filters(windows: Windows, x: Buffer, g: Buffer, results: Buffer, chann
     first, second = windows.lines
     where = flat((Index.of(image), *at), (0, first.size, second.size)) * windows.channels + channel
     there = flat((Index.of(image), *map(Index.of, places)), (0, first.outs, second.outs))
-    product = guarded(x, where, s.all(*inside)) * load(g, there * windows.width + lane)
+    product = guard_load(x, where, s.all(*inside)) * load(g, there * windows.width + lane)
     return plain(results, [*taps, lane, image, *places], product)

@@ -124,7 +124,7 @@ class WinogradSizes(NamedTuple):
         return self.windows.batch // blocks.images * parts
 
 
-def grown(windows: Windows, form: WinogradTransform) -> Windows:
+def grow_to_tiles(windows: Windows, form: WinogradTransform) -> Windows:
     """The windows of whole tiles, some of which may reach over the end."""
     lines = [
         line._replace(outs=-(-line.outs // form.results) * form.results) for line in windows.lines

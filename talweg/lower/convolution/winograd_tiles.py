@@ -14,7 +14,7 @@ from talweg.lower.convolution.geometry import Windows, shares
 from talweg.lower.convolution.padding import padded_copy
 from talweg.lower.convolution.winograd_selection import WinogradBlocking
 from talweg.lower.convolution.winograd_transforms import Matrix, WinogradTransform, spread
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, load
 from talweg.lower.ir.registers import registers
@@ -185,7 +185,7 @@ class TransformedTiles:
             Index.of(block.image),
             kind=kind,
         )
-        return wrapped([block.image], body, kind)
+        return wrap_in_loops([block.image], body, kind)
 
     def transforming(self, kind: str = "serial") -> list:
         """Transforms the tiles."""
@@ -203,8 +203,8 @@ class TransformedTiles:
                 return Store(self.buffer, start + (i * self.form.size + j) * self.step, value)
 
             body = both_axes(self.builder, spread, self.matrix, size, lane, read, store)
-            statements += wrapped([panel], body, "serial")
-        return wrapped(self.block.axes, statements, kind)
+            statements += wrap_in_loops([panel], body, "serial")
+        return wrap_in_loops(self.block.axes, statements, kind)
 
     def place(self, one: TilePanels, panel: Index, tile: Index, point: Axis | int = 0) -> Index:
         """The index at which a panel of a tile begins."""

@@ -113,7 +113,7 @@ def _divisor(factors: Sequence[float]) -> float:
     return 1.0
 
 
-def gathered(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
+def apply_transpose(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
     """The transpose of matrix [size, n] times values [size]."""
     pairs = list(zip(values[1:-1:2], values[2:-1:2]))
     sums = [[x + y for x, y in pairs], [x - y for x, y in pairs]]

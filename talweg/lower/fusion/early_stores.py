@@ -107,7 +107,7 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
     return True
 
 
-def copied_first(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Value:
+def copy_if_lost(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Value:
     """A value, or its copy if it is among those that are lost, made before everything else."""
     if base_of(value) not in lost:
         return value

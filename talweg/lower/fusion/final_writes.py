@@ -48,7 +48,7 @@ def place_finals(
             nest.loads |= reads or set()
         finals = grouping.units[count:]
         del grouping.units[count:]
-        ordered, troubled = _ordered(finals, lost)
+        ordered, troubled = _order_nests(finals, lost)
         if not troubled:
             for number, nest in enumerate(ordered):
                 nest.number = count + number
@@ -65,7 +65,7 @@ def place_finals(
         writes = [(renamed.get(base_of(value), value), target) for value, target in writes]
 
 
-def _ordered(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
+def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
     """The nests, readers of a value before its writer; and those for which that fails."""
     after: dict[Nest, set] = {nest: set() for nest in finals}  # who must have run before
     readers: dict[Value, set] = {}

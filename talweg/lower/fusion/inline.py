@@ -103,11 +103,11 @@ class Inliner:
             operands = [InlineOperand(self, x) for x in equation.inputs]
             element: Any = rule(s, index, *operands, **params)
             return element
-        parts = [self.at(x, aligned(index, x.dims)) for x in equation.inputs]
+        parts = [self.at(x, align_index(index, x.dims)) for x in equation.inputs]
         return scalar_of(prim, parts, params, equation.output.dtype)
 
 
-def aligned(index: tuple, dims: tuple) -> tuple:
+def align_index(index: tuple, dims: tuple) -> tuple:
     """The index into an operand of sizes `dims` that is broadcast to the result."""
     if type(index) is Places and index.dims == dims:
         return index

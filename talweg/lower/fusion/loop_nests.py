@@ -96,7 +96,7 @@ class NestBuilder:
                 return None
             key = (buffer, offset, guard)
             if key not in self.loads:
-                self.loads[key] = guarded(buffer, offset, guard)
+                self.loads[key] = guard_load(buffer, offset, guard)
             return self.loads[key]
         if base in self.tiles or nest.levels[base] == self.level:
             return self.made[base]
@@ -146,7 +146,7 @@ class NestBuilder:
         for level in sorted(self.stages):
             body += self._stage(self.stages[level], list(inner), row)
         axes, values = merged_axes(list(outer), body)
-        return wrapped(axes, substitute(body, values) if values else body, "parallel")
+        return wrap_in_loops(axes, substitute(body, values) if values else body, "parallel")
 
     def _stage(self, members: list, inner: list[Axis], row: Index) -> list:
         """Values of whole rows, then one pass over the columns, then what that pass has summed."""
@@ -216,7 +216,7 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
         made = [_by_lane(statement, lane, own) for statement in made]
         body = [*own.values(), *nested([*middle, lane], made[: len(parts)], "vector")]
         body += nested([lane], made[len(parts) :], "vector") if after else []
-        part = wrapped([*outer, *inner, block], body, "parallel")
+        part = wrap_in_loops([*outer, *inner, block], body, "parallel")
         if part is body and len(shares) > 1:  # of several loops all are shared or none
             part = [For(Axis("p", 1), body, "parallel")]
         loops += part
@@ -277,17 +277,17 @@ def general_loops(equation: Any, buffer: Buffer, pull: Inliner) -> list:
     offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
     tile = Tile("s", buffer.dtype, (), fold.start)
     inside = nested(summed, [Update(tile, (), expr, fold.op)], "vector")
-    return wrapped(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
+    return wrap_in_loops(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
 
 
-def guarded(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
+def guard_load(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
     """A load, which reads nothing where the guard does not hold."""
     if guard is None:
         return load(buffer, place)
     return load(buffer, place, guard, const(False if buffer.dtype.is_bool else 0, buffer.dtype))
 
 
-def wrapped(axes: Sequence[Axis], body: list, kind: str) -> list:
+def wrap_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
     """`body` inside of loops over all axes, of one kind."""
     for axis in reversed(axes):
         if axis.extent != 1:
@@ -300,7 +300,7 @@ def nested(axes: Sequence[Axis], body: list, kind: str) -> list:
     axes = [axis for axis in axes if axis.extent != 1]
     if not axes:
         return body
-    return wrapped(axes[:-1], [For(axes[-1], body, kind)], "serial")
+    return wrap_in_loops(axes[:-1], [For(axes[-1], body, kind)], "serial")
 
 
 def in_squares(axes: list[Axis], body: list) -> list | None:
@@ -318,7 +318,7 @@ def in_squares(axes: list[Axis], body: list) -> list | None:
     inner: list[Any] = [For(parts[lane][1], substitute(body, places), "vector")]
     inner = [For(parts[lane][0], [For(parts[near][1], inner, "serial")], "serial")]
     outer = [parts[axis][0] if axis is near else axis for axis in axes[:-1]]
-    return wrapped(outer, inner, "parallel")
+    return wrap_in_loops(outer, inner, "parallel")
 
 
 def _conflict(axes: list[Axis], body: list) -> Axis | None:
@@ -349,7 +349,7 @@ def plain_loops(axes: list[Axis], body: list) -> list:
     if squares is not None:
         return squares
     if len(axes) != 1 or axes[0].extent < 2 * SHARE:
-        return wrapped(axes[:-1], nested(axes[-1:], body, "vector"), "parallel")
+        return wrap_in_loops(axes[:-1], nested(axes[-1:], body, "vector"), "parallel")
     (axis,) = axes
     count, rest = divmod(axis.extent, SHARE)
     part, lane = Axis("p", count), Axis(axis.name, SHARE)

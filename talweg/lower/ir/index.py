@@ -241,7 +241,7 @@ class Index:
         """With other indices in place of axes."""
         result = Index(self.constant)
         for atom, factor in self.terms:
-            result = result + _replaced(atom, values) * factor
+            result = result + _substitute(atom, values) * factor
         return result
 
     def axes(self) -> set[Axis]:
@@ -272,10 +272,10 @@ def _sum(constant: int, terms: tuple) -> Index:
     found: dict[Any, int] = {}
     for atom, factor in terms:
         found[atom] = found.get(atom, 0) + factor
-    return _joined(constant, {atom: factor for atom, factor in found.items() if factor})
+    return _join_quotient(constant, {atom: factor for atom, factor in found.items() if factor})
 
 
-def _joined(constant: int, terms: dict) -> Index:
+def _join_quotient(constant: int, terms: dict) -> Index:
     """n (x // n) + x % n is x."""
     for atom, factor in terms.items():
         if type(atom) is Quotient and factor % atom.divisor == 0:
@@ -283,7 +283,7 @@ def _joined(constant: int, terms: dict) -> Index:
             times = factor // atom.divisor
             if terms.get(other) == times:
                 left = {a: f for a, f in terms.items() if a != atom and a != other}
-                return _joined(constant, left) + atom.index * times
+                return _join_quotient(constant, left) + atom.index * times
     return Index(constant, tuple(terms.items()))
 
 
@@ -307,7 +307,7 @@ def _remainder(index: Index, divisor: int) -> Index:
     return Index(0, ((Remainder(index, divisor), 1),))
 
 
-def _replaced(atom: Any, values: dict) -> Index:
+def _substitute(atom: Any, values: dict) -> Index:
     if type(atom) is Axis:
         return Index.of(values.get(atom, atom))
     if type(atom) is Quotient:

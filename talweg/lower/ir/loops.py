@@ -127,7 +127,7 @@ class Expr:
 
     def replace(self, values: dict) -> Expr:
         """With other indices in place of axes."""
-        return replaced(self, values, {})
+        return substitute_axes(self, values, {})
 
     def __add__(self, other: object) -> Expr:
         return binary("add", self, other)
@@ -209,11 +209,11 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
     return order
 
 
-def replaced(expr: Expr, values: dict, done: dict) -> Expr:
+def substitute_axes(expr: Expr, values: dict, done: dict) -> Expr:
     """`expr` with other indices in place of axes; `done` keeps shared parts shared."""
     found = done.get(id(expr))
     if found is None:
-        args = tuple([replaced(arg, values, done) for arg in expr.args])
+        args = tuple([substitute_axes(arg, values, done) for arg in expr.args])
         data = expr.data
         if expr.op == "load":
             data = (data[0], data[1].replace(values))

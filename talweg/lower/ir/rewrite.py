@@ -14,7 +14,7 @@ from talweg.lower.ir.loops import (
     Tile,
     Update,
     When,
-    replaced,
+    substitute_axes,
     walk,
 )
 from talweg.lower.ir.visitors import all_statements, bodies, indices, roots
@@ -38,18 +38,18 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
             body = substitute(statement.body, values, done)
             result.append(For(statement.axis, body, statement.kind))
         elif isinstance(statement, Store):
-            value = replaced(statement.value, values, done)
+            value = substitute_axes(statement.value, values, done)
             store_index = statement.index.replace(values)
             result.append(Store(statement.buffer, store_index, value, statement.op))
         elif isinstance(statement, Update):
-            value = replaced(statement.value, values, done)
+            value = substitute_axes(statement.value, values, done)
             places = [index.replace(values) for index in statement.indices]
             result.append(Update(statement.tile, places, value, statement.op))
         elif isinstance(statement, Tile):
-            statement.start = replaced(statement.start, values, done)
+            statement.start = substitute_axes(statement.start, values, done)
             result.append(statement)
         elif isinstance(statement, When):
-            condition = replaced(statement.condition, values, done)
+            condition = substitute_axes(statement.condition, values, done)
             inner = [substitute(body, values, done) for body in bodies(statement)]
             result.append(When(condition, *inner))
         else:
@@ -61,7 +61,7 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
 def _argument(argument: str, values: dict, done: dict) -> Any:
     """An argument of a routine."""
     if type(argument) is Expr:
-        return replaced(argument, values, done)
+        return substitute_axes(argument, values, done)
     if type(argument) is Pointer:
         return Pointer(argument.buffer, argument.index.replace(values))
     return Index.of(argument).replace(values)

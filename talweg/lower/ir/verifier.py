@@ -37,7 +37,15 @@ from talweg.lower.ir.loops import (
 )
 from talweg.lower.ir.verify_races import check_races
 from talweg.lower.ir.verify_scalars import check_expressions
-from talweg.lower.ir.visitors import all_statements, bodies, brief, refuse, root_of, roots, written
+from talweg.lower.ir.visitors import (
+    all_statements,
+    bodies,
+    brief,
+    buffers_written,
+    refuse,
+    root_of,
+    roots,
+)
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
@@ -230,7 +238,7 @@ class _Blocks:
                 for buffer in statement.reads:
                     self.read(buffer, full, where)
             if type(statement) is not Update:
-                for buffer in written(statement):
+                for buffer in buffers_written(statement):
                     self.write(buffer, full, where)
             for inner in bodies(statement):
                 self.order(inner, full, context, seen)

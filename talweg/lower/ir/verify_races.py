@@ -27,7 +27,7 @@ from talweg.lower.ir.loops import (
     walk,
 )
 from talweg.lower.ir.ranges import evaluate, grid, inner_axes
-from talweg.lower.ir.visitors import all_statements, brief, refuse, root_of, roots, written
+from talweg.lower.ir.visitors import all_statements, brief, buffers_written, refuse, root_of, roots
 
 _SIDE_BY_SIDE = frozenset(("parallel", "vector", "unroll"))
 _POINTS = 1024  # looked at for each access
@@ -184,7 +184,9 @@ def _check_beside(body: list, within: str) -> None:
     for statement in body:
         if type(statement) is For and statement.kind == "parallel":
             continue
-        things = [thing for inner in all_statements([statement]) for thing in written(inner)]
+        things = [
+            thing for inner in all_statements([statement]) for thing in buffers_written(inner)
+        ]
         buffers = [thing for thing in things if isinstance(thing, Buffer)]
         where = f"{within}: {brief(statement)}"
         for buffer in buffers:

@@ -76,7 +76,7 @@ def root_of(buffer: Buffer) -> Buffer:
     return buffer
 
 
-def written(statement: Any) -> Iterable[Any]:
+def buffers_written(statement: Any) -> Iterable[Any]:
     """The buffers and the tile that a statement itself writes to."""
     if type(statement) is Store:
         return (statement.buffer,)

@@ -1,8 +1,8 @@
 """Windows: parts of buffers that begin at a computed place, such as the row of this trip.
 
-While blocks are built a `Window` is a buffer like others.  Then `resolved` puts the whole buffers
-in their place, with the start of the window in every index.  NumPy kernels, which take whole
-buffers, get copies.
+While blocks are built a `Window` is a buffer like others.  Then `resolve_windows` puts the whole
+buffers in their place, with the start of the window in every index.  NumPy kernels, which take
+whole buffers, get copies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BufferWindow(Buffer):
         self.whole, self.start = whole, start
 
 
-def resolved(blocks: list, new: New) -> list:
+def resolve_windows(blocks: list, new: New) -> list:
     """Blocks without windows."""
     rewritten: list[Any] = []
     for block in blocks:
@@ -58,16 +58,16 @@ def resolved(blocks: list, new: New) -> list:
         elif type(block) is Host:
             rewritten += _host(block, new)
         elif type(block) is Repeat:
-            block.body = resolved(block.body, new)
+            block.body = resolve_windows(block.body, new)
             assert not isinstance(block.flag, BufferWindow)
             rewritten.append(block)
         elif type(block) in (Grow, Fill):
             rewritten.append(block)
         elif type(block) is If:
-            block.bodies = [resolved(body, new) for body in block.bodies]
+            block.bodies = [resolve_windows(body, new) for body in block.bodies]
             if isinstance(block.choice, BufferWindow):
                 buffer = new("choice", block.choice.dtype, (), "temporary")
-                rewritten += copied(block.choice, buffer, new)
+                rewritten += copy_buffer(block.choice, buffer, new)
                 block.choice = buffer
             rewritten.append(block)
     return rewritten
@@ -84,12 +84,12 @@ def _host(host: Host, new: New) -> list:
                 buffers[place] = new("part", buffer.dtype, buffer.shape, "temporary")
                 part = buffers[place]
                 source, target = (buffer, part) if copies is before else (part, buffer)
-                copies += copied(source, target, new)
+                copies += copy_buffer(source, target, new)
     host.inputs, host.outputs = tuple(inputs), tuple(outputs)
     return [*before, host, *after]
 
 
-def copied(source: Buffer, target: Buffer, new: New) -> list:
+def copy_buffer(source: Buffer, target: Buffer, new: New) -> list:
     """The blocks that copy one buffer, or window, to another one of its size."""
     source, target = _numbers(source, new), _numbers(target, new)
     axis = Axis("i", source.size)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.lower.convolution.geometry import shares
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index
 from talweg.lower.ir.loops import For, Kernel
@@ -82,7 +82,7 @@ class ColumnBlocks(TiledProduct):
         for one, run in groups:
             group = Axis("g", run.count)
             first = Index.of(group) * run.size + run.first
-            loops += wrapped([group], self._group(one, first, run.size), "parallel")
+            loops += wrap_in_loops([group], self._group(one, first, run.size), "parallel")
         kernel = Kernel(name, all_shared(loops), names)
         kernel.node = self.product.node
         return [*blocks, kernel]
@@ -121,12 +121,12 @@ class ColumnBlocks(TiledProduct):
             target = self._place(self.right, one, number, k + part.first)
             packed = self._packed_row(self.right, one, number, k + part.first, target)
             axes = [panel, rows] if chunk is None else [chunk, panel, rows]
-            body += wrapped(axes, packed, "serial")
+            body += wrap_in_loops(axes, packed, "serial")
         for run in self.heights:
             tile, panel = Axis("t", run.count), Axis("p", count)
             row = Index.of(tile) * run.size + run.first
             inner = self._tile(one, Index.of(panel) + first, row, run.size, part)
-            body += wrapped([tile, panel], inner, "serial")
+            body += wrap_in_loops([tile, panel], inner, "serial")
         return body
 
     def _place(self, copy: Copy, one: OperandPanels, panel: Index, row: Index) -> Index:

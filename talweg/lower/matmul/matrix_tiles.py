@@ -13,7 +13,7 @@ import math
 from typing import Any, NamedTuple
 
 from talweg.core.dtypes import bfloat16, float32
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, load
@@ -90,7 +90,9 @@ class MatrixTileProduct:
             copies = self._copies(right, number)
             if self.shared:
                 axes = product.y.own(product.batch)
-                found = [Kernel(f"{name}panels", wrapped(axes, copies, "parallel"), names[:1])]
+                found = [
+                    Kernel(f"{name}panels", wrap_in_loops(axes, copies, "parallel"), names[:1])
+                ]
             else:
                 before = copies
         loops: list[Any] = []
@@ -99,11 +101,11 @@ class MatrixTileProduct:
                 group, block = Axis("g", columns.count), Axis("b", rows.count)
                 body = self._block(right, number, rows, columns, Index.of(block), Index.of(group))
                 axes = [*product.batch, group, block] if self.shared else [group, block]
-                loops += wrapped(axes, body, "parallel" if self.shared else "serial")
+                loops += wrap_in_loops(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
             loops = all_shared(loops)
         else:
-            loops = wrapped(product.batch, [*before, *loops], "parallel")
+            loops = wrap_in_loops(product.batch, [*before, *loops], "parallel")
         kernel = Kernel(name, loops, names)
         kernel.node = product.node
         return [*found, kernel]
@@ -146,7 +148,7 @@ class MatrixTileProduct:
                 panel = Axis("p", run.count)
                 first = Index.of(panel) + run.first // SIDE
                 copy = self._copy(right, number, part, first, run.size)
-                found += wrapped([panel], [copy], "parallel")
+                found += wrap_in_loops([panel], [copy], "parallel")
         return found
 
     def _copy(self, right: Buffer, number: Index, part: SpanRun, panel: Index, count: int) -> Call:

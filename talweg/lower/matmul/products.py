@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.lower.fusion.loop_nests import nested, wrapped
+from talweg.lower.fusion.loop_nests import nested, wrap_in_loops
 from talweg.lower.fusion.views import is_product, short_operands
 from talweg.lower.ir.index import Axis, Index, unflatten
 from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
@@ -89,7 +89,7 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
         body += nested(axes, substitute(stores, values) if values else stores, "vector")
     kernel = Kernel(
         name,
-        wrapped([*batch, part], body, "parallel"),
+        wrap_in_loops([*batch, part], body, "parallel"),
         [v.maker.prim.name for v in builder.current.members],
     )
     kernel.node = product.node

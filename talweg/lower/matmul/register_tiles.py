@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from talweg.lower.convolution.geometry import divisors, shares
-from talweg.lower.fusion.loop_nests import wrapped
+from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.fusion.tile_results import all_shared, tile_results
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
@@ -189,7 +189,7 @@ class TiledProduct:
         buffer = self.builder.new("panels", self.dtype, (math.prod(sizes), size), kind)
         copy = Copy(buffer, number * size, [])
         for inner, body in packing(copy):
-            copy.body.extend(wrapped([*axes, *inner], body, loop))
+            copy.body.extend(wrap_in_loops([*axes, *inner], body, loop))
         return copy
 
     def _packing(self, copy: Copy) -> list:
@@ -200,11 +200,11 @@ class TiledProduct:
                 panel = Axis("p", one.count)
                 place = self._place(copy, one, Index.of(panel), k)
                 body = self._packed_row(copy, one, Index.of(panel), k, place)
-                body = wrapped([rows], body, "serial")
+                body = wrap_in_loops([rows], body, "serial")
                 if chunk is None:
                     loops.append(([panel], body))
                 else:
-                    loops.append(([chunk], wrapped([panel], body, "serial")))
+                    loops.append(([chunk], wrap_in_loops([panel], body, "serial")))
         return loops
 
     def _packed_row(
@@ -257,7 +257,7 @@ class TiledProduct:
                 value = load(product.x.buffer, start + (row + lane) * by_row + k * by_column)
                 offset = copy.start + row * product.k + k * run.size + lane
                 body: list = [For(lane, [Store(copy.buffer, offset, value)], "vector")]
-                inner += wrapped([block, tiles, columns], body, "serial")
+                inner += wrap_in_loops([block, tiles, columns], body, "serial")
             loops.append(([chunk], inner))
         return loops
 
@@ -276,12 +276,12 @@ class TiledProduct:
                     tile = Axis("t", run.count)
                     row = Index.of(block) * self.height + Index.of(tile) * run.size + run.first
                     inner = self._tile(one, Index.of(panel), row, run.size, part)
-                    body += wrapped([tile], inner, "serial")
+                    body += wrap_in_loops([tile], inner, "serial")
             axes = [*product.batch, block, panel] if self.shared else [block, panel]
-            loops += wrapped(axes, body, "parallel" if self.shared else "serial")
+            loops += wrap_in_loops(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
             return all_shared(loops)
-        return wrapped(product.batch, [*before, *loops], "parallel")
+        return wrap_in_loops(product.batch, [*before, *loops], "parallel")
 
     def _by_rows(self, before: list) -> list:
         """The same with all panels for one tile's rows before the next: rows are read as they lie.
@@ -297,12 +297,12 @@ class TiledProduct:
             for one in self.panels:
                 panel = Axis("p", one.count)
                 inner = self._tile(one, Index.of(panel), row, run.size, self.parts[0])
-                body += wrapped([panel], inner, "serial")
+                body += wrap_in_loops([panel], inner, "serial")
             axes = [*product.batch, block, tile] if self.shared else [block, tile]
-            nests += wrapped(axes, body, "parallel" if self.shared else "serial")
+            nests += wrap_in_loops(axes, body, "parallel" if self.shared else "serial")
         if self.shared:
             return all_shared(nests)
-        return wrapped(product.batch, [*before, *nests], "parallel")
+        return wrap_in_loops(product.batch, [*before, *nests], "parallel")
 
     def _tile(
         self, one: OperandPanels, panel: Index, row: Index, height: int, part: DepthPart
@@ -315,7 +315,7 @@ class TiledProduct:
         x = self._element(row, m, k, height)
         y = load(self.right.buffer, self._place(self.right, one, panel, k) + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), x * y, "add")], "vector")], "unroll")]
-        body = wrapped([turn], body, "serial")
+        body = wrap_in_loops([turn], body, "serial")
         return [tile, *body, *self._results(one, panel, row, part, tile)]
 
     def _element(self, row: Index, m: Axis, k: Index, height: int) -> Expr:

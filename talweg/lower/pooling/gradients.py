@@ -14,7 +14,7 @@ from talweg.lower.convolution.geometry import Line, residues
 from talweg.lower.handler import s
 from talweg.lower.ir.index import flat
 from talweg.lower.ir.loops import Expr, Store, const, load, within
-from talweg.lower.pooling.windows import WRITTEN_OUT, PoolingWindows, counts_of, divided
+from talweg.lower.pooling.windows import WRITTEN_OUT, PoolingWindows, counts_of, divide_by_count
 from talweg.passes.specialize.program import Equation
 
 if TYPE_CHECKING:
@@ -220,10 +220,10 @@ def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) 
     def part(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
         offset = flat(index, dims)
         one = load(buffer, offset) if guard is None else load(buffer, offset, guard, zero)
-        return one if type(counts) is int else divided(one, index, counts, guard)
+        return one if type(counts) is int else divide_by_count(one, index, counts, guard)
 
     def finished(total: Expr) -> Expr:
-        return divided(total, (), counts) if type(counts) is int else total
+        return divide_by_count(total, (), counts) if type(counts) is int else total
 
     return [made.kernel(name, spread(made, part, finished))]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from talweg.kernels.window import explicit_padding
 from talweg.lower.convolution.geometry import Line
-from talweg.lower.fusion.loop_nests import block_of, wrapped
+from talweg.lower.fusion.loop_nests import block_of, wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Tile, Update, When, const, load, within
@@ -100,8 +100,8 @@ class PoolingWindows:
             outer, inner = [image], [channel, axes[0]]
         else:
             inner.append(channel)
-        statements = wrapped(inner[-1:], statements, "vector")
-        return wrapped(outer, wrapped(inner[:-1], statements, "serial"), "parallel")
+        statements = wrap_in_loops(inner[-1:], statements, "vector")
+        return wrap_in_loops(outer, wrap_in_loops(inner[:-1], statements, "serial"), "parallel")
 
 
 def _touches(line: Line, tap: int) -> bool:
@@ -131,7 +131,7 @@ class WindowReduction(PoolingWindows):
     def finished(self, total: Expr, index: tuple) -> list:
         """The epilogue of a window's maximum or sum."""
         if self.counts is not None:
-            total = divided(total, index, self.counts)
+            total = divide_by_count(total, index, self.counts)
         return self.builder.results(self.value, index, total)
 
     def written_out(self) -> list:
@@ -164,13 +164,13 @@ class WindowReduction(PoolingWindows):
         tile = Tile("t", self.value.dtype, dims, self.start)
         at = self.through(index, tuple(map(Index.of, taps)))
         one = load(self.x, flat((index[0], *at, channel), (0, *self.sizes, self.channels)))
-        body: list = wrapped([lane], [Update(tile, lanes, one, self.op)], "vector")
+        body: list = wrap_in_loops([lane], [Update(tile, lanes, one, self.op)], "vector")
         guard = self.inside(at)
         if guard is not None:
             body = [When(guard, body)]
-        after = wrapped([lane], self.finished(tile.at(*lanes), index), "vector")
-        body = [tile, *wrapped(taps, body, "serial"), *after]
-        return wrapped([image, block, *axes], body, "parallel")
+        after = wrap_in_loops([lane], self.finished(tile.at(*lanes), index), "vector")
+        body = [tile, *wrap_in_loops(taps, body, "serial"), *after]
+        return wrap_in_loops([image, block, *axes], body, "parallel")
 
 
 def reduction(builder: LoweringBuilder, equation: Equation, name: str) -> list:
@@ -196,7 +196,7 @@ def counts_of(pooling: PoolingWindows) -> Any:
     return found
 
 
-def divided(total: Expr, index: tuple, counts: Any, guard: Expr | None = None) -> Expr:
+def divide_by_count(total: Expr, index: tuple, counts: Any, guard: Expr | None = None) -> Expr:
     """total / how many elements the window has."""
     if type(counts) is int:
         if counts & (counts - 1) == 0:

@@ -19,10 +19,10 @@ TRIPS = 100  # of a loop of which nobody knows
 def is_worth_it(straight: StaticProgram, at_all: bool) -> bool:
     """Whether what is compiled is more than a few scalars; `at_all`: whether there is anything."""
     least = 0.0 if at_all else LEAST + CALL * len(straight.hosts)
-    return saved(straight) > least
+    return seconds_saved(straight) > least
 
 
-def saved(straight: StaticProgram) -> float:
+def seconds_saved(straight: StaticProgram) -> float:
     """The seconds that the interpreter would take for what is compiled, roughly."""
     return sum(map(_seconds, straight.equations))
 
@@ -33,9 +33,9 @@ def _seconds(equation: Equation) -> float:
         return 0.0
     body = equation.params.get("body")
     if body is not None and hasattr(body, "loop"):
-        return min(body.loop.trips, TRIPS) * saved(body.straight)
+        return min(body.loop.trips, TRIPS) * seconds_saved(body.straight)
     if body is not None and hasattr(body, "bodies"):
-        return max([saved(each) for each in body.bodies], default=0.0)
+        return max([seconds_saved(each) for each in body.bodies], default=0.0)
     if prim is contract.matmul:
         x, z = equation.inputs[0], equation.outputs[0]
         return STEP + FLOPS * _size(z) * x.dims[-1]

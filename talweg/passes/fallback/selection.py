@@ -31,7 +31,7 @@ from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import SpecializationError, Value
 from talweg.passes.specialize.side_outputs import exports_of
 from talweg.passes.specialize.stack_primitives import is_endless
-from talweg.passes.specialize.trees import mapped
+from talweg.passes.specialize.trees import map_tree
 
 if TYPE_CHECKING:
     from talweg.core.dims import Size
@@ -78,7 +78,7 @@ def run_step(maker: Any, step: Step) -> None:
             host(maker, step, _why(parts))
             return
         for slot in _slots_read(maker, step):
-            maker.values[slot] = settled(hosts, maker.values.get(slot))
+            maker.values[slot] = substitute_results(hosts, maker.values.get(slot))
     mark = hosts.mark() if _may_fail_late(step) else None
     before = len(maker.straight.equations)
     try:
@@ -123,14 +123,14 @@ def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
     return max(map(hosts.region_of, trees)) == own
 
 
-def settled(hosts: Hosts, tree: object) -> Any:
+def substitute_results(hosts: Hosts, tree: object) -> Any:
     """A tree with values in the place of results of host steps; SpecializationError if there are
     none."""
     if type(tree) is tuple:
-        return tuple([settled(hosts, part) for part in tree])
+        return tuple([substitute_results(hosts, part) for part in tree])
     if not any(type(part) is HostFallback for part in parts_of(tree)):
         return tree
-    return mapped(lambda leaf: hosts.value_of(leaf) if type(leaf) is HostFallback else leaf, tree)
+    return map_tree(lambda leaf: hosts.value_of(leaf) if type(leaf) is HostFallback else leaf, tree)
 
 
 def places_kept_aside(maker: Any) -> set[int]:
@@ -163,7 +163,7 @@ def leaving(maker: Any, results: list) -> list:
     hosts = maker.straight.hosts
     if hosts is None or hosts.outer is None:
         return results
-    return [settled(hosts, tree) for tree in results]
+    return [substitute_results(hosts, tree) for tree in results]
 
 
 def host(maker: Any, step: Step, reason: str = "") -> None:

@@ -63,9 +63,9 @@ class _Product:
             for axis, own in enumerate(self.classes)
             if own == kind
         ]
-        z = _shaped(straight, z, [self.dims[axis] for axis in axes], node)
-        z = _turned(straight, z, _ranks(axes), node)
-        return _shaped(straight, z, equation.output.dims, node)
+        z = _reshape(straight, z, [self.dims[axis] for axis in axes], node)
+        z = _transpose(straight, z, _ranks(axes), node)
+        return _reshape(straight, z, equation.output.dims, node)
 
     def _matrices(self, straight: StaticProgram, x: Value, order: tuple, node: object) -> Value:
         """An operand with one axis for each class, in this order; without a batch of nothing."""
@@ -77,12 +77,12 @@ class _Product:
             else:
                 runs.append([axis])
         sizes = [math.prod([self.dims[axis] for axis in run]) for run in runs]
-        x = _shaped(straight, x, sizes, node)
+        x = _reshape(straight, x, sizes, node)
         places = sorted(range(len(runs)), key=lambda i: (order.index(self.classes[runs[i][0]]), i))
-        x = _turned(straight, x, places, node)
+        x = _transpose(straight, x, places, node)
         batch = [math.prod(self.sizes(BATCH))] if self.sizes(BATCH) else []
         matrix = [math.prod(self.sizes(kind)) for kind in order[1:]]
-        return _shaped(straight, x, [*batch, *matrix], node)
+        return _reshape(straight, x, [*batch, *matrix], node)
 
 
 def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | None:
@@ -133,12 +133,12 @@ def _ranks(axes: list[int]) -> list[int]:
     return sorted(range(len(axes)), key=lambda place: axes[place])
 
 
-def _shaped(straight: StaticProgram, x: Value, dims: Iterable[int], node: object) -> Value:
+def _reshape(straight: StaticProgram, x: Value, dims: Iterable[int], node: object) -> Value:
     shape = tuple(dims)
     return x if x.dims == shape else straight.apply(layout.reshape, [x], {"shape": shape}, node)
 
 
-def _turned(straight: StaticProgram, x: Value, perm: list[int], node: object) -> Value:
+def _transpose(straight: StaticProgram, x: Value, perm: list[int], node: object) -> Value:
     if perm == sorted(perm):
         return x
     return straight.apply(layout.transpose, [x], {"perm": tuple(perm)}, node)

@@ -38,7 +38,7 @@ def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
     alive |= {i for i, carried in enumerate(body.carried) if carried is body.flag}
     while True:
         wanted = {body.carried[i].after for i in alive}
-        reached = _reached(inner, wanted)
+        reached = _reachable_values(inner, wanted)
         more = {i for i, c in enumerate(body.carried) if c.before in reached} - alive
         if not more:
             break
@@ -54,7 +54,7 @@ def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
     equation.inputs = (*[outer for _, outer in pairs], *[starts[i] for i in keep])
 
 
-def _reached(inner: StaticProgram, wanted: set[Value]) -> set[Value]:
+def _reachable_values(inner: StaticProgram, wanted: set[Value]) -> set[Value]:
     """All values of a body that some need."""
     found = set(wanted)
     for equation in reversed(inner.equations):

@@ -36,7 +36,7 @@ class Factored:
         return f"{form}: {describe(self.total.origin)}"
 
 
-def factored(order: list[Node], kept: set[Node]) -> dict[Node, Factored]:
+def factor_additions(order: list[Node], kept: set[Node]) -> dict[Node, Factored]:
     """The additions among the nodes `order` that run factored; `kept` are results themselves."""
     additions = [node for node in order if node.prim is arithmetic.add and _products(node)]
     if not additions:

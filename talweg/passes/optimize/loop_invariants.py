@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from talweg.core.dtypes import int32
 from talweg.core.roles import Role
 from talweg.passes.optimize.dead_code import prune, prune_all
-from talweg.passes.optimize.loop_products import TripRows, TripSum, turned, unshaped, views_of
+from talweg.passes.optimize.loop_products import (
+    TripRows,
+    TripSum,
+    skip_reshapes,
+    transpose_operand,
+    views_of,
+)
 from talweg.passes.optimize.simplify import simplify
 from talweg.passes.specialize.body_programs import MOST, BodyProgram
 from talweg.passes.specialize.branches import BranchEquation
@@ -178,7 +184,7 @@ class LoopSimplifier:
         """The row of a product of all rows, for the product of one with what does not change."""
         inner = self.inner
         x, y = equation.inputs
-        source = unshaped(x)
+        source = skip_reshapes(x)
         if len(x.dims) != 2 or inner.changes(y) or source.maker is None:
             return None
         if source.maker.prim is not row or inner.changes(source.maker.inputs[0]):
@@ -305,7 +311,7 @@ class LoopSimplifier:
             elif made.maker is not None and made.maker.prim is reduce.reduce_sum:
                 sums.append((position, made, views))
         for position, made, views in sums:
-            stack = self.stacks.get(unshaped(made.maker.inputs[0]))
+            stack = self.stacks.get(skip_reshapes(made.maker.inputs[0]))
             if stack is not None:
                 operands = [(stack[0], None)]
                 self.totals.append(TripSum(self, position, made.maker, operands, views))
@@ -321,7 +327,7 @@ class LoopSimplifier:
             if not writes or len(writes) > 1 or uses.get(carried.before, 0) != 1:
                 continue
             index, value = writes[0]
-            numbers, maker = self.inner.numbers(index), unshaped(value).maker
+            numbers, maker = self.inner.numbers(index), skip_reshapes(value).maker
             if (
                 maker is None
                 or maker.prim is not contract.matmul
@@ -354,7 +360,7 @@ class LoopSimplifier:
                 numbers = self.inner.numbers(writes[0][0])
                 if numbers is not None and len(numbers) == carried.before.dims[0] == self.trips:
                     found = self.outputs[place], numbers
-                    self.stacks.setdefault(unshaped(writes[0][1]), found)
+                    self.stacks.setdefault(skip_reshapes(writes[0][1]), found)
 
     def _added(self, carried: CarriedValue, uses: dict) -> Value | None:
         """The values that each trip adds to a carried value that has no other use."""
@@ -400,15 +406,15 @@ class LoopSimplifier:
     def _turned(self, x: Value) -> Value | None:
         """The matrix whose transpose x is, or the sum of two such matrices."""
         if x.maker is None or x.maker.prim is not arithmetic.add:
-            return turned(x)
-        parts = [turned(part) for part in x.maker.inputs]
+            return transpose_operand(x)
+        parts = [transpose_operand(part) for part in x.maker.inputs]
         if None in parts or parts[0].dims != parts[1].dims:  # type: ignore[union-attr]
             return None
         return self.inner.apply(x.maker.prim, parts, {}, x.maker.node)  # type: ignore[arg-type]
 
     def _rows_of(self, value: Value) -> tuple[Value, NDArray] | None:
         """(stack outside, rows) if the value in each trip is a row of its own, together a block."""
-        source = unshaped(value)
+        source = skip_reshapes(value)
         if source in self.stacks:
             return self.stacks[source]
         if source.maker is None or source.maker.prim is not row:
@@ -431,7 +437,7 @@ class LoopSimplifier:
         after = self.inner.apply(with_row, [before, index, value], {})
         start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
         found = self.outputs[self.carry(before, after, start, True)]
-        self.stacks[unshaped(value)] = found, order
+        self.stacks[skip_reshapes(value)] = found, order
         return found
 
     # -- equal stacks, and stacks of which every row is written

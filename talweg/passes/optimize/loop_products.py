@@ -88,7 +88,7 @@ class TripRows:
         return outer.apply(layout.reshape, [found], {"shape": self.output.dims})
 
 
-def unshaped(value: Value) -> Value:
+def skip_reshapes(value: Value) -> Value:
     """The value below all reshapes of a value."""
     while value.maker is not None and value.maker.prim in (layout.reshape, state.ensure_dims):
         value = value.maker.inputs[0]
@@ -104,7 +104,7 @@ def views_of(value: Value) -> tuple[list[Equation], Value]:
     return found, value
 
 
-def turned(value: Value) -> Value | None:
+def transpose_operand(value: Value) -> Value | None:
     """The matrix whose transpose a value is, if it is that."""
     maker = value.maker
     if maker is None or len(value.dims) != 2 or len(maker.inputs) != 1:

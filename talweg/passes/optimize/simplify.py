@@ -90,7 +90,7 @@ def twice_negated(simplifier: Simplifier, equation: Equation) -> Value | None:
     return x.maker.inputs[0]
 
 
-def divided(simplifier: Simplifier, equation: Equation) -> Value | None:
+def divide_by_power(simplifier: Simplifier, equation: Equation) -> Value | None:
     """x / c for a power of two."""
     if equation.prim is not arithmetic.div:
         return None
@@ -143,7 +143,7 @@ def power_of_two(number: float | None) -> bool:
     return abs(mantissa) == 0.5 and abs(exponent) < 60
 
 
-def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
+def split_scale(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
     """(x, c) with value = c x, where that is all the value is made for; else (value, 1)."""
     maker = value.maker
     if maker is None or maker.prim is not arithmetic.mul or simplifier.uses.get(value, 0) != 1:
@@ -155,7 +155,7 @@ def unscaled(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, 
     return value, 1.0
 
 
-def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
+def fold_scale(simplifier: Simplifier, equation: Equation) -> Value | None:
     """(c x) 2ᵏ is (2ᵏ c) x, and (2ʲ x) (2ᵏ y) is 2ʲ⁺ᵏ (x y): exact but at the ends of the range."""
     if equation.prim is not arithmetic.mul or not equation.output.dtype.is_floating:
         return None
@@ -163,11 +163,11 @@ def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
     for one_side, other in ((x, y), (y, x)):
         number = number_of(other)
         if number is not None:
-            inner, factor = unscaled(simplifier, one_side, not power_of_two(number))
+            inner, factor = split_scale(simplifier, one_side, not power_of_two(number))
             if factor == 1.0 or inner.dims != equation.output.dims:
                 return None
             return simplifier.apply("mul", inner, factor * number)
-    (a, p), (b, q) = unscaled(simplifier, x, True), unscaled(simplifier, y, True)
+    (a, p), (b, q) = split_scale(simplifier, x, True), split_scale(simplifier, y, True)
     if p == 1.0 or q == 1.0 or not x.dims == y.dims == equation.output.dims:
         return None
     product = simplifier.apply("mul", a, b)
@@ -177,10 +177,10 @@ def scaled(simplifier: Simplifier, equation: Equation) -> Value | None:
 RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
     one,
     twice_negated,
-    divided,
+    divide_by_power,
     below_maximum,
     tanh_and_one,
-    scaled,
+    fold_scale,
 )
 
 

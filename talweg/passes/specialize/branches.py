@@ -19,7 +19,7 @@ from talweg.passes.fallback.regions import add_regions
 from talweg.passes.functionalize import program_of
 from talweg.passes.specialize.body_programs import VIEWS, BodyProgram, acts
 from talweg.passes.specialize.lists import Lists, as_stack
-from talweg.passes.specialize.loop_equation import body_values, coerced, join
+from talweg.passes.specialize.loop_equation import body_values, coerce_tree, join
 from talweg.passes.specialize.program import Equation, StaticProgram, Value, constant
 from talweg.passes.specialize.stack_primitives import (
     Construct,
@@ -28,7 +28,7 @@ from talweg.passes.specialize.stack_primitives import (
     is_zero,
     with_row,
 )
-from talweg.passes.specialize.trees import Sparse, UniformList, leaves, mapped
+from talweg.passes.specialize.trees import Sparse, UniformList, leaves, map_tree
 from talweg.prims import arithmetic, reduce
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class BranchBody:
                 else inner.bring_in(leaf)
             )
 
-        return mapped(brought, tree)
+        return map_tree(brought, tree)
 
 
 class BranchMaker:
@@ -181,10 +181,10 @@ class BranchMaker:
         bodies = [BranchBody(self, body, self.outer) for body in self.bodies]
         results = []
         for number, wanted in enumerate(self._forms(bodies)):
-            trees = [coerced(self.lists, body.results[number], wanted) for body in bodies]
+            trees = [coerce_tree(self.lists, body.results[number], wanted) for body in bodies]
             columns = zip(*[leaves(tree) for tree in trees])
             made = iter([self._select([_plain(x) for x in column]) for column in columns])
-            results.append(mapped(lambda _, made=made: next(made), wanted))
+            results.append(map_tree(lambda _, made=made: next(made), wanted))
         kept: dict = {}
         for body in bodies:
             kept.update(zip(body.kept_nodes, body.kept))
@@ -239,11 +239,11 @@ class BranchMaker:
         rows: list[list] = []
         places = []
         for number, wanted in enumerate(self._forms(bodies)):
-            trees = [coerced(body.lists, body.results[number], wanted) for body in bodies]
+            trees = [coerce_tree(body.lists, body.results[number], wanted) for body in bodies]
             column = [[_plain(x) for x in leaves(tree)] for tree in trees]
             start, changed = len(rows), []
             for values in zip(*column):
-                choices = _row_changed(inners, values) if is_endless(values[0]) else None
+                choices = _find_row_change(inners, values) if is_endless(values[0]) else None
                 rows += [list(values)] if choices is None else choices[1:]
                 changed.append(None if choices is None else choices[0])
             places.append((wanted, start, changed))
@@ -266,7 +266,7 @@ class BranchMaker:
         if guard is not None:
             self.outer.guards.append(choices[guard])
         results = [self._results(choices, *at) for at in places]
-        history = {node: _filled(tree, choices, *rest) for node, tree, *rest in kept}
+        history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in kept}
         return self._finished(results, history)
 
     def _results(
@@ -280,7 +280,7 @@ class BranchMaker:
             else self.lists.apply(with_row, stack, next(values), next(values))
             for stack in changed
         ]
-        return _filled(tree, tuple(made), 0)
+        return _fill_tree(tree, tuple(made), 0)
 
     def _note_limits(self, inners: list, rows: list, found: tuple) -> None:
         """Between what numbers integers are, whichever body they come from."""
@@ -310,7 +310,7 @@ class BranchMaker:
         return len(rows) - 1
 
 
-def _row_changed(inners: list, values: tuple) -> tuple | None:
+def _find_row_change(inners: list, values: tuple) -> tuple | None:
     """(stack, places, rows) where each body changes one row of a stack at most; None if not so.
 
     The place of a body that changes none is below zero.
@@ -341,7 +341,7 @@ def _known_outside(inner: Any, value: Value) -> Value | None:
     return value if value.content is not None else inner.twins.get(value)
 
 
-def _filled(tree: History | Value | Stack, found: tuple, start: int, known: Any = None) -> Any:
+def _fill_tree(tree: History | Value | Stack, found: tuple, start: int, known: Any = None) -> Any:
     """A tree with results, from number `start`, as its arrays, but for those that are known."""
     values, others = iter(found[start:]), iter(known or ())
 
@@ -350,7 +350,7 @@ def _filled(tree: History | Value | Stack, found: tuple, start: int, known: Any 
         value = next(values) if value is None else value
         return UniformList(value) if type(leaf) is UniformList else value
 
-    return mapped(fill, tree)
+    return map_tree(fill, tree)
 
 
 def _absent(value: Value) -> Value | None:

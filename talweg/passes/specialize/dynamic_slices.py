@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from talweg.passes.specialize.specializer import _Specializer
 
 
-def _sliced_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
+def _slice_at(s: Any, index: tuple, x: Any, *starts: Any, axes: tuple, dims: tuple) -> Any:
     place = list(index)
     for axis, start in zip(axes, starts):
         place[axis] = place[axis] + s.element(start())
     return x(*place)
 
 
-def _unsliced_at(
+def _unslice_at(
     s: Any, index: tuple, g: Any, *starts: Any, axes: tuple, dims: tuple, shape: tuple
 ) -> Any:
     place, inside = list(index), None
@@ -49,10 +49,10 @@ def _unsliced_at(
     return g.where(inside, s.zero(g), *place)
 
 
-slice_at = Construct("slice_at", {"loops": _sliced_at})  # dims[axes] elements from the starts on
+slice_at = Construct("slice_at", {"loops": _slice_at})  # dims[axes] elements from the starts on
 slice_at.infer = lambda x, *starts, axes, dims: Aval(dims, x.dtype)
 
-unslice_at = Construct("unslice_at", {"loops": _unsliced_at})  # zeros with g from the starts on
+unslice_at = Construct("unslice_at", {"loops": _unslice_at})  # zeros with g from the starts on
 unslice_at.infer = lambda g, *starts, axes, dims, shape: Aval(shape, g.dtype)
 
 
@@ -176,7 +176,7 @@ class SliceSizes:
         return self.lists.apply(arithmetic.add, index, constant(np.int64(size)))
 
 
-def _fixed(parts: Sequence[SlicePart], dims: Sequence[int]) -> dict:
+def _fix_bounds(parts: Sequence[SlicePart], dims: Sequence[int]) -> dict:
     """The bounds of the parts that are known; others whole."""
     bounds = [(0, size, 1) if p.bounds is None else p.bounds for p, size in zip(parts, dims)]
     begin, end, strides = zip(*bounds) if bounds else ((), (), ())
@@ -196,9 +196,9 @@ def _sizes(parts: Sequence[SlicePart]) -> tuple:
     return tuple([p.count if p.bounds is None else _count(p.bounds) for p in parts])
 
 
-def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
+def _slice_parts(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
     """x[parts], axes of single elements left out."""
-    bounds = _fixed(parts, x.dims)
+    bounds = _fix_bounds(parts, x.dims)
     if not _is_whole(bounds, x.dims):
         x = t.apply(layout.strided_slice, x, **bounds)
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
@@ -214,7 +214,7 @@ def _sliced(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
     return sliced if sliced.dims == shape else t.apply(layout.reshape, sliced, shape=shape)
 
 
-def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
+def _unslice(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
     """Zeros of `dims` with g at [parts]."""
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
     starts = [parts[axis].start for axis in moving]
@@ -230,7 +230,7 @@ def _unsliced(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
         g = t.apply(layout.reshape, g, shape=sizes)
         params = {"axes": tuple(moving), "dims": sizes, "shape": middle}
         filled = t.apply(unslice_at, g, *starts, **params)  # type: ignore[arg-type]
-    bounds = _fixed(parts, dims)
+    bounds = _fix_bounds(parts, dims)
     if _is_whole(bounds, dims):
         return filled
     return t.apply(layout.unslice, filled, **bounds, shape=dims)
@@ -243,7 +243,7 @@ def _parts(sizes: SliceSizes, key: tuple, dims: tuple) -> list[SlicePart]:
 
 def _slice_by(maker: _Specializer, step: Step) -> Value:
     x, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
-    return _sliced(sizes.lists, x, _parts(sizes, step.params["key"], x.dims))
+    return _slice_parts(sizes.lists, x, _parts(sizes, step.params["key"], x.dims))
 
 
 def _unslice_by(maker: _Specializer, step: Step) -> Value:
@@ -251,7 +251,7 @@ def _unslice_by(maker: _Specializer, step: Step) -> Value:
     dims = tuple([sizes.known(size) for size in step.params["shape"]])
     if not all(type(size) is int for size in dims):
         raise SpecializationError(Reason.SIZE_OF_VALUE)
-    return _unsliced(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
+    return _unslice(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
 
 
 def _block(maker: _Specializer, step: Step) -> Value:
@@ -261,7 +261,7 @@ def _block(maker: _Specializer, step: Step) -> Value:
         begin, count = sizes.known(begin), sizes.known(count)
         count = size - begin if type(count) is int and count == -1 else count
         parts.append(sizes.run(begin, count, size))
-    return _sliced(sizes.lists, x, parts)
+    return _slice_parts(sizes.lists, x, parts)
 
 
 def _pad(maker: _Specializer, step: Step) -> Value:
@@ -277,7 +277,7 @@ def _pad(maker: _Specializer, step: Step) -> Value:
             raise SpecializationError(Reason.SIZE_OF_VALUE)
         parts.append(sizes.run(low, size, whole))
         dims.append(whole)
-    return _unsliced(sizes.lists, x, parts, tuple(dims))
+    return _unslice(sizes.lists, x, parts, tuple(dims))
 
 
 def _sequence(maker: _Specializer, step: Step, params: dict | None = None) -> Any:
@@ -336,7 +336,7 @@ WAYS: dict[str, Callable[[Any, Any], Value]] = {
 }
 
 
-def _decided(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
+def _apply_rule(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
     """The result of a specialization rule; where it depends on more than it asks for, the
     interpreter's."""
     try:
@@ -345,4 +345,4 @@ def _decided(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Val
         raise SpecializationError(Reason.SIZE_OF_VALUE) from error
 
 
-SLICES = {name: partial(_decided, way) for name, way in WAYS.items()}
+SLICES = {name: partial(_apply_rule, way) for name, way in WAYS.items()}

@@ -36,7 +36,7 @@ from talweg.passes.specialize.trees import (
     UniformList,
     form,
     leaves,
-    mapped,
+    map_tree,
 )
 from talweg.prims import arithmetic, joining, layout
 
@@ -54,10 +54,10 @@ def as_stack(t: Lists, values: Any) -> Stack:
         return Stack(len(parts), None)
     if len({form(part) for part in present}) > 1:
         raise SpecializationError(Reason.LIST_DIFFERS)
-    zero = mapped(t.zero_like, present[0])
+    zero = map_tree(t.zero_like, present[0])
     columns = [leaves(zero if part is None else part) for part in parts]
     joined = iter([t.stacked(list(column)) for column in zip(*columns)])
-    return Stack(len(parts), mapped(lambda _: next(joined), present[0]))
+    return Stack(len(parts), map_tree(lambda _: next(joined), present[0]))
 
 
 class Lists:
@@ -256,7 +256,7 @@ class Lists:
             return zero()
         if number is not None and number >= values.size:
             return zero()
-        return mapped(lambda rows: self.row(rows, index), values.rows, True)
+        return map_tree(lambda rows: self.row(rows, index), values.rows, True)
 
     def _get_sparse(self, values: Sparse, index: Value, zero: Callable[[], Any]) -> Any:
         found = None
@@ -304,14 +304,14 @@ class Lists:
                 size = min(limits[1] + 1, ENDLESS)
         rows = self.rows_for(values, size, x)
         pairs = iter(leaves(x))
-        rows = mapped(lambda own: self.put_row(own, size, index, next(pairs)), rows, True)
+        rows = map_tree(lambda own: self.put_row(own, size, index, next(pairs)), rows, True)
         return Stack(size, rows, values.loose, growing, length)
 
     def rows_for(self, values: Stack, size: int, x: object) -> Any:
         """The rows of a list that is to have `size` elements like x."""
         if values.rows is None:
-            return mapped(lambda part: self._zero_rows(part, size), x)
-        if form(mapped(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
+            return map_tree(lambda part: self._zero_rows(part, size), x)
+        if form(map_tree(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
             raise SpecializationError(Reason.LIST_DIFFERS)
         return values.rows if size == values.size else self.resized(values, size).rows
 
@@ -339,7 +339,7 @@ class Lists:
             rest = self.zero((more, *whole.dims[1:]), whole.dtype)
             return self.apply(layout.concat, whole, rest, axis=0)
 
-        rows = values.rows if not more else mapped(longer, values.rows, True)
+        rows = values.rows if not more else map_tree(longer, values.rows, True)
         return Stack(size, rows, values.loose, values.growing, values.length)
 
     def clear(self, values: object, index: Value) -> Any:
@@ -357,7 +357,7 @@ class Lists:
         values = as_stack(self, values)
         if values.rows is None:
             return values
-        rows = mapped(lambda own: self._cleared(own, values.size, index), values.rows, True)
+        rows = map_tree(lambda own: self._cleared(own, values.size, index), values.rows, True)
         return values.having(rows)
 
     def _cleared(self, rows: Value, size: int, index: Value) -> Value:

@@ -26,10 +26,10 @@ from talweg.passes.specialize.trees import (
     Sparse,
     Stack,
     UniformList,
-    arranged,
+    arrange_like,
     form,
     leaves,
-    mapped,
+    map_tree,
     template,
 )
 
@@ -184,9 +184,9 @@ def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
     return first
 
 
-def coerced(t: Lists, tree: List | Value | Stack | None, wanted: Value | Stack) -> Any:
+def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Stack) -> Any:
     """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
-    found = arranged(_coerced(t, tree, wanted), wanted)
+    found = arrange_like(_coerce(t, tree, wanted), wanted)
     if wanted is not None and _kinds(found) != _kinds(wanted):
         raise SpecializationError(Reason.LOOP_KIND)
     return found
@@ -198,11 +198,11 @@ def _kinds(tree: Value | Stack) -> list:
     return [(value.dims, value.dtype) for value in values]
 
 
-def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
+def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
     if wanted is None or form(tree) == form(wanted):
         return tree
     if tree is None:
-        return mapped(t.zero_like, wanted)
+        return map_tree(t.zero_like, wanted)
     if type(wanted) is Stack and wanted.length is not None:
         return _endless(t, tree, wanted)
     if type(tree) is Sparse:
@@ -210,12 +210,12 @@ def _coerced(t: Lists, tree: Any, wanted: Any) -> Any:
     if type(wanted) is Stack:
         stack = as_stack(t, tree) if type(tree) is List else tree
         if stack.rows is None:
-            return mapped(t.zero_like, wanted)
+            return map_tree(t.zero_like, wanted)
         longer = t.resized(stack, wanted.size)
-        rows = mapped(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
+        rows = map_tree(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
         return wanted.having(rows)
     if type(wanted) is History:
-        parts = {n: coerced(t, tree.values.get(n), part) for n, part in wanted.values.items()}
+        parts = {n: coerce_tree(t, tree.values.get(n), part) for n, part in wanted.values.items()}
         return History(wanted.trips, parts)
     raise SpecializationError(Reason.LOOP_KIND)
 
@@ -225,7 +225,7 @@ def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
     if type(tree) is List:
         tree = as_stack(t, tree)
     if tree.rows is None:
-        found = mapped(t.zero_like, wanted)
+        found = map_tree(t.zero_like, wanted)
     else:
         found = wanted.having(t.resized(tree, wanted.size).rows)
     found.length = constant(np.int32(tree.size)) if tree.length is None else tree.length

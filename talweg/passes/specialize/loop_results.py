@@ -10,7 +10,12 @@ from talweg.core.dtypes import bool_, int32, int64
 from talweg.kernels.variants import History, List
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.lists import Lists
-from talweg.passes.specialize.loop_equation import CarriedValue, LoopEquation, add_repeat, coerced
+from talweg.passes.specialize.loop_equation import (
+    CarriedValue,
+    LoopEquation,
+    add_repeat,
+    coerce_tree,
+)
 from talweg.passes.specialize.program import SpecializationError, Value, constant
 from talweg.passes.specialize.stack_primitives import ENDLESS, append, is_endless, with_row
 from talweg.passes.specialize.trees import (
@@ -20,7 +25,7 @@ from talweg.passes.specialize.trees import (
     Stack,
     UniformList,
     leaves,
-    mapped,
+    map_tree,
 )
 from talweg.prims import arithmetic, reduce
 
@@ -87,11 +92,11 @@ class Finish:
         if number in parent.lines:
             return ("line", parent.starts[number], parent.lines[number])
         wanted = parent.forms[number]
-        start = coerced(self.outer_lists, parent.starts[number], wanted)
-        after = coerced(trial.lists, trial.afters[number], wanted)
+        start = coerce_tree(self.outer_lists, parent.starts[number], wanted)
+        after = coerce_tree(trial.lists, trial.afters[number], wanted)
         rows = zip(leaves(trial.befores[number]), leaves(after), leaves(start))
         places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
-        return ("tree", mapped(lambda _: _ResultSlot(next(places)), wanted))
+        return ("tree", map_tree(lambda _: _ResultSlot(next(places)), wanted))
 
     def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
         kind, what, *rest = end
@@ -103,7 +108,7 @@ class Finish:
             if type(trips) is int:
                 return constant(what[trips])
             return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
-        return _grown(mapped(lambda place: found[place.number], what), type(trips) is int)
+        return _grow_list(map_tree(lambda place: found[place.number], what), type(trips) is int)
 
     def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
         """The final value of an induction variable that grows by `step` in each trip."""
@@ -174,9 +179,9 @@ class Finish:
         if type(tree) is List:
             return List.of([self._kept_tree(x) for x in tree.values()])
         if type(tree) is not Stack:
-            return mapped(self._kept, tree)
+            return map_tree(self._kept, tree)
         found = tree.having(
-            mapped(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
+            map_tree(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
         )
         found.length = None if tree.length is None else self._kept(tree.length)
         return found
@@ -190,7 +195,7 @@ class Finish:
             count = None if rows.count is None else self._kept(rows.count)
             return rows.of(own, starts, count, rows.depth + 1)
         if length is None or type(rows) is ListSegment:
-            return mapped(self._kept, rows)
+            return map_tree(self._kept, rows)
         if type(rows) is UniformList:
             return SegmentedList(self._kept(rows), None, 0)
         assert is_endless(rows)
@@ -232,7 +237,7 @@ class Finish:
             return found[leaf.number] if type(leaf) is _ResultSlot else leaf
 
         size = self.trial.loop.trips
-        return Stack(size, mapped(end, tree), length=self.trips if size == ENDLESS else None)
+        return Stack(size, map_tree(end, tree), length=self.trips if size == ENDLESS else None)
 
 
 def _with_whole_rows(t: Lists, tree: object) -> Any:
@@ -244,7 +249,7 @@ def _with_whole_rows(t: Lists, tree: object) -> Any:
         def whole(rows: Any) -> Any:
             return rows if type(rows) is SegmentedList else t.whole(rows, tree.size)
 
-        return tree.having(mapped(whole, tree.rows, True))
+        return tree.having(map_tree(whole, tree.rows, True))
     if type(tree) is History:
         return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
     return tree
@@ -265,7 +270,7 @@ def _whole(leaf: Value) -> Value:
     return leaf
 
 
-def _grown(tree: Value | Stack, exact: bool) -> Any:
+def _grow_list(tree: Value | Stack, exact: bool) -> Any:
     """A list after the loop that has made it longer."""
     if type(tree) is Stack and tree.growing:
         if not exact:

@@ -42,10 +42,10 @@ from talweg.passes.specialize.trees import (
     UniformList,
     form,
     leaves,
-    mapped,
+    map_tree,
     template,
 )
-from talweg.passes.specialize.trip_counts import MOST, TripCount, counted, followed
+from talweg.passes.specialize.trip_counts import MOST, TripCount, count_trips, extend_run
 from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class LoopMaker:
             if after is UNKNOWN:
                 settled = settled and number in self.fixed
                 continue
-            same = _unchanged(trial.befores[number], after)
+            same = _is_unchanged(trial.befores[number], after)
             same = same or _constant(self.starts[number], after)
             if same and number in self.fixed:
                 continue
@@ -180,7 +180,7 @@ class LoopMaker:
                     positions[before] = number
         going = trial.first
         assert going is not None
-        count = counted(going, afters, starts)
+        count = count_trips(going, afters, starts)
         if count is not None and not count.exact and self._bytes_kept(trial) * count.trips > LARGE:
             if not self.outer.endless:
                 raise SpecializationError(Reason.LOOP_MEMORY)
@@ -192,7 +192,7 @@ class LoopMaker:
             if not any(map(_grows, trial.befores, trial.afters)):
                 count = self._required(trial, afters, starts)
         if count is not None:
-            followed(count, afters, starts)
+            extend_run(count, afters, starts)
             self.places = {positions[before]: row for before, row in count.numbers.items()}
         return count
 
@@ -214,7 +214,7 @@ class LoopMaker:
             if guard.maker is not None and guard.maker.prim is arithmetic.logical_and:
                 pending += guard.maker.inputs
                 continue
-            found = counted(guard, afters, starts, GUARDED)
+            found = count_trips(guard, afters, starts, GUARDED)
             if found is not None and (least is None or found.trips < least.trips):
                 least = found
         if least is not None:
@@ -237,7 +237,7 @@ class LoopMaker:
             if limits[1] > MOST:
                 return self._endless(index_of[low], low, afters[low])
             most = inner.apply(arithmetic.greater, [_most(limits, high), low], {})
-            count = counted(most, afters, starts)
+            count = count_trips(most, afters, starts)
             if count is not None and _step(low, afters[low]) == 1:
                 count.exact = False
                 self.places = {index_of[low]: count.numbers[low]}
@@ -364,7 +364,7 @@ class Trial:
                 else inner.bring_in(leaf)
             )
 
-        return mapped(brought, tree)
+        return map_tree(brought, tree)
 
     def _before(self, parent: LoopMaker, number: int) -> Any:
         if number in parent.fixed:
@@ -377,7 +377,7 @@ class Trial:
             if number == parent.falling:
                 self.inner.bounds[found] = (1, self.loop.trips)
             return found
-        return mapped(_fresh, parent.forms[number])
+        return map_tree(_fresh, parent.forms[number])
 
     def _line(self, start: Value, step: int) -> Value:
         """The values of an induction variable from `start` on."""
@@ -419,7 +419,7 @@ def _fresh(leaf: Value) -> Any:
     return Value(value.dims, value.dtype)
 
 
-def _unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -> bool:
+def _is_unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -> bool:
     """Whether a variable is what it was."""
     if form(before) != form(after):
         return False

@@ -232,11 +232,11 @@ class StaticProgram:
         if prim.effect is None and not prim.multiple:
             if params.get("axes") == () and "fold" in prim.lowering:
                 return inputs[0]  # nothing is reduced
-            known = _folded(prim, inputs, params)
+            known = _fold_constant(prim, inputs, params)
             if known is not None:
                 return known
         if "requires" in prim.lowering or "expand" in prim.lowering:
-            inferred(prim, inputs, params)  # which refuses what it would refuse by itself
+            infer_result(prim, inputs, params)  # which refuses what it would refuse by itself
             known = self._expanded(prim, inputs, params, node)
             if known is not NotImplemented:
                 return known
@@ -278,7 +278,7 @@ class StaticProgram:
         if prim.name not in ROWS and any(map(is_endless, inputs)):
             raise SpecializationError(Reason.STACK_USED)
         equation = Equation(prim, inputs, params, node)
-        known = inferred(prim, inputs, params)
+        known = infer_result(prim, inputs, params)
         avals = known if prim.multiple else (known,)
         for aval in avals:
             if aval.dims is None or not all(type(size) is int for size in aval.dims):
@@ -293,7 +293,7 @@ class StaticProgram:
         return equation.outputs if prim.multiple else equation.output
 
 
-def inferred(prim: Primitive, inputs: Sequence, params: dict) -> Any:
+def infer_result(prim: Primitive, inputs: Sequence, params: dict) -> Any:
     """The result of a primitive's `infer`; a SpecializationError where it refuses, for the
     interpreter to raise."""
     try:
@@ -373,7 +373,7 @@ def constant(array: np.generic | np.ndarray) -> Value:
     return Value(array.shape, of_numpy(array.dtype), array)
 
 
-def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
+def _fold_constant(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     """The result if it is small and known."""
     if prim is state.shape_of and not is_endless(inputs[0]):
         return constant(np.array(inputs[0].dims, params["dtype"].numpy_dtype))
@@ -384,14 +384,14 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     if not inputs or any(x.content is None for x in inputs):
         return None
     if all(x.content.ndim == 0 for x in inputs) and (prim.elementwise or prim.name in _SPREAD):
-        return _filled(prim, inputs, params)
+        return _fill_result(prim, inputs, params)
     if any(x.content.shape != x.dims for x in inputs):
         return None
     arrays = [x.content for x in inputs]
     placed = prim.memory == "host" or prim is relayout
     if placed or max([array.size for array in arrays]) > FOLDED:
         return None
-    known = inferred(prim, inputs, params)
+    known = infer_result(prim, inputs, params)
     sizes = known.dims
     if sizes is None or not all(type(s) is int for s in sizes) or math.prod(sizes) > FOLDED:
         return None
@@ -406,9 +406,9 @@ def _folded(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
 _SPREAD = frozenset(("broadcast_to", "reshape", "transpose"))
 
 
-def _filled(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
+def _fill_result(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
     """A result with one number in all of its elements."""
-    known = inferred(prim, inputs, params)
+    known = infer_result(prim, inputs, params)
     if known.dims is None or not all(type(size) is int for size in known.dims):
         return None
     if not prim.elementwise:

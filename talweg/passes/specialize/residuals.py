@@ -2,9 +2,9 @@
 
 A result that is a tree (`trees.py`) becomes one array for each array of the tree; rows of
 stacks of unknown length as many as there are.  What they stand for is a `Form`: a program that is
-given them makes the same tree of its own values (`taken`).  So the forward run of a function and
-its reverse, which are two programs under a tape, share what loops have kept, and neither makes a
-list of a stack.  The interpreter's form is made when anybody else looks (`kernels/variants.py`).
+given them makes the same tree of its own values (`take_tree`).  So the forward run of a function
+and its reverse, which are two programs under a tape, share what loops have kept, and neither makes
+a list of a stack.  The interpreter's form is made when anybody else looks (`kernels/variants.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from talweg.passes.specialize.trees import (
     UniformList,
     form,
     leaves,
-    mapped,
+    map_tree,
 )
 
 fetch: Any = Construct("fetch", {"call": "fetch"}, multiple=True, effect="host")
@@ -59,7 +59,7 @@ class ResidualSpec:
                 return constant(np.broadcast_to(leaf.content, leaf.dims))
             return made.setdefault(leaf, Value(leaf.dims, leaf.dtype))
 
-        self.tree = mapped(own, tree)
+        self.tree = map_tree(own, tree)
         self.own = list(made.values())
         self.limits = [limits(value) if value.dtype.is_integer else None for value in made]
         places = {value: number for number, value in enumerate(self.own)}
@@ -81,7 +81,7 @@ class ResidualSpec:
                 return UniformList(array(leaf.value))
             return known[leaf] if leaf.content is None else leaf.content
 
-        return _unpacked(mapped(array, self.tree))
+        return _unpack_tree(map_tree(array, self.tree))
 
     def handed(self, arrays: list) -> Any:
         """The same, made when somebody looks into it; what is an array after all, at once."""
@@ -106,20 +106,20 @@ def _bytes_of(leaf: Any, places: dict) -> Any:
 # -- the interpreter's form
 
 
-def _unpacked(tree: Any) -> Any:
+def _unpack_tree(tree: Any) -> Any:
     """A tree of arrays as the interpreter has it."""
     if type(tree) is UniformList:
         return tree.value
     if type(tree) is List:
-        return List.of([_unpacked(part) for part in tree.values()])
+        return List.of([_unpack_tree(part) for part in tree.values()])
     if type(tree) is History:
-        values = {node: _unpacked(part) for node, part in tree.values.items()}
+        values = {node: _unpack_tree(part) for node, part in tree.values.items()}
         return History(int(tree.trips), values)
     if type(tree) is Stack:
         size = int(tree.size if tree.length is None else tree.length)
         if tree.rows is None:
             return List.absent(size)
-        return List.of([_unpacked(_row(tree.rows, row)) for row in range(size)])
+        return List.of([_unpack_tree(_row(tree.rows, row)) for row in range(size)])
     if type(tree) is ListRange:
         return numbers_of(tree.start, tree.step, tree.count)
     return tree
@@ -140,7 +140,7 @@ def _row(rows: object, number: int) -> Any:
         return rows.of(own, starts, count, rows.depth - 1)
     if isinstance(rows, np.ndarray):
         return rows[number]
-    return mapped(lambda part: _row(part, number), rows, True)
+    return map_tree(lambda part: _row(part, number), rows, True)
 
 
 # -- results
@@ -235,7 +235,7 @@ def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
 # -- arguments
 
 
-def taken(straight: StaticProgram, given: ResidualSpec, position: int) -> Any:
+def take_tree(straight: StaticProgram, given: ResidualSpec, position: int) -> Any:
     """The tree of a handed argument, of the program's own values, which are inputs of it."""
     exports = exports_of(straight)
     made: dict[Value, Value] = {}
@@ -257,10 +257,10 @@ def taken(straight: StaticProgram, given: ResidualSpec, position: int) -> Any:
             return UniformList(inside(leaf.value))
         return leaf if leaf.content is not None else made[leaf]
 
-    return mapped(inside, given.tree)
+    return map_tree(inside, given.tree)
 
 
-def passed(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:
+def pass_arrays(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:
     """The arrays of a handed argument that are inputs; the others are kept aside."""
     for number, (value, array) in enumerate(zip(given.own, arrays)):
         if is_endless(value):

@@ -22,9 +22,14 @@ from talweg.graph.node import Node
 from talweg.kernels.random.philox import PHILOX, RESERVED, THREEFRY
 from talweg.kernels.variants import History, List
 from talweg.passes.fallback.host_steps import HostFallback, HostRequiredError, Hosts, is_plain
-from talweg.passes.fallback.profitability import saved
+from talweg.passes.fallback.profitability import seconds_saved
 from talweg.passes.fallback.regions import add_regions
-from talweg.passes.fallback.selection import is_kept_as_state, places_kept_aside, run_step, settled
+from talweg.passes.fallback.selection import (
+    is_kept_as_state,
+    places_kept_aside,
+    run_step,
+    substitute_results,
+)
 from talweg.passes.functionalize import Program, Step, called_program, inlined_steps
 from talweg.passes.optimize.dead_code import prune_all
 from talweg.passes.reasons import Reason
@@ -43,7 +48,7 @@ from talweg.passes.specialize.program import (
     constant,
     demands,
 )
-from talweg.passes.specialize.residuals import ResidualSpec, hand_out, taken
+from talweg.passes.specialize.residuals import ResidualSpec, hand_out, take_tree
 from talweg.passes.specialize.side_outputs import hand_over
 from talweg.passes.specialize.stack_primitives import advanced, is_endless
 from talweg.passes.specialize.stacks import are_carried_by_rows
@@ -87,7 +92,7 @@ def _of_any_kind(
         straight = StaticProgram()
         straight.endless = endless
         try:
-            return _specialized(straight, program, arguments, states, same)
+            return _specialize(straight, program, arguments, states, same)
         except SpecializationError as error:
             reason = (error.reason, *error.details)  # without the error: it knows this frame
             straight.forget()
@@ -102,7 +107,7 @@ def _of_any_kind(
                 break
     if not values:
         raise SpecializationError(*reason)
-    best = max(values, key=saved)
+    best = max(values, key=seconds_saved)
     for straight in values:
         if straight is not best:
             straight.forget()
@@ -116,7 +121,7 @@ def _with_hosts(endless: bool, *given: Any) -> StaticProgram | None:
         straight = StaticProgram()
         straight.endless, straight.hosts = endless, Hosts(straight, forced)
         try:
-            return _specialized(straight, *given)
+            return _specialize(straight, *given)
         except HostRequiredError as error:
             straight.forget()
             forced.add(error.step)
@@ -126,7 +131,7 @@ def _with_hosts(endless: bool, *given: Any) -> StaticProgram | None:
     return None
 
 
-def _specialized(
+def _specialize(
     straight: StaticProgram,
     program: Program,
     arguments: Sequence[Any],
@@ -155,7 +160,7 @@ def _specialized(
             maker.values[slot] = before[variable] if variable in before else hosts.starts[variable]
             continue
         if type(aval) is ResidualSpec:
-            maker.values[slot] = taken(straight, aval, position)
+            maker.values[slot] = take_tree(straight, aval, position)
             continue
         if hosts is not None and not is_plain(aval):
             maker.values[slot] = HostFallback(None, slot, aval)
@@ -237,7 +242,7 @@ class _Specializer:
             return Lists(self.straight, None).settled(value)
         if type(value) not in (List, Stack, History, ListRange) and value is not None:
             raise SpecializationError(Reason.RESULT_KIND)
-        return settled(self.straight.hosts, value)
+        return substitute_results(self.straight.hosts, value)
 
     def run(self) -> None:
         """All steps."""

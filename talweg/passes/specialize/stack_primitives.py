@@ -101,7 +101,7 @@ def _round_at(s: Any, index: tuple, *, loop: LoopIndex, start: int, step: int, d
     return s.index(loop.trip * step + start, dtype)
 
 
-def _advanced_at(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
+def _advanced_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
     return further_on(s, index, [state(k) for k in range(3)], blocks())
 
 
@@ -115,7 +115,9 @@ with_row: Any = Construct(
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
-advanced: Any = Construct("advanced", {"loops": _advanced_at})  # a random stream after n blocks
+advanced: Any = Construct(
+    "advanced", {"loops": _advanced_positions}
+)  # a random stream after n blocks
 advanced.infer = lambda state, blocks: state
 
 round_number: Any = Construct("round_number", {"loops": _round_at})  # start + step * trip

@@ -24,7 +24,7 @@ def is_appended(before: Value, after: Value, used: dict) -> bool:
     return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
 
 
-def passed_on(before: Value, after: Value) -> list | None:
+def pass_on(before: Value, after: Value) -> list | None:
     """A stack after each of the loops that it goes through; None where there is anything else."""
     found = []
     while after is not before:
@@ -70,7 +70,7 @@ def _changes_rows(body: LoopEquation) -> bool:
 def _changes_by_rows(before: Value, after: Value, used: dict) -> bool:
     if is_appended(before, after, used):
         return True
-    loops = passed_on(before, after)
+    loops = pass_on(before, after)
     if loops is not None:
         return all(used.get(x, 0) == 1 for x in (before, *loops))
     while after is not before:

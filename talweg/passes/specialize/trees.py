@@ -116,7 +116,7 @@ class ListRange:
         self.start, self.step, self.count = start, step, count
 
 
-def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> Any:
+def map_tree(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> Any:
     """A tree with `function` of each array (`Value` or `Same`) in its place.
 
     `whole`: arrays are taken for rows; then a `Run` or `Runs` is an array as well.
@@ -124,17 +124,17 @@ def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> An
     if tree is None:
         return None
     if type(tree) is Stack:
-        mapped_tree = tree.having(mapped(function, tree.rows, whole))
-        mapped_tree.length = mapped(function, tree.length, whole)
+        mapped_tree = tree.having(map_tree(function, tree.rows, whole))
+        mapped_tree.length = map_tree(function, tree.length, whole)
         return mapped_tree
     if type(tree) in (ListSegment, SegmentedList) and not whole:
-        return tree.of(*[mapped(function, part) for part in tree.parts()])
+        return tree.of(*[map_tree(function, part) for part in tree.parts()])
     if type(tree) is History:
-        values = {node: mapped(function, part, whole) for node, part in tree.values.items()}
-        trips = tree.trips if type(tree.trips) is int else mapped(function, tree.trips, whole)
+        values = {node: map_tree(function, part, whole) for node, part in tree.values.items()}
+        trips = tree.trips if type(tree.trips) is int else map_tree(function, tree.trips, whole)
         return History(trips, values)
     if type(tree) is List:
-        return List.of([mapped(function, part, whole) for part in tree.values()])
+        return List.of([map_tree(function, part, whole) for part in tree.values()])
     if type(tree) is ListRange:
         return ListRange(function(tree.start), function(tree.step), function(tree.count))
     if type(tree) is Sparse:
@@ -145,7 +145,7 @@ def mapped(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> An
 def leaves(tree: object) -> list:
     """The arrays of a tree, in order."""
     found: list = []
-    mapped(found.append, tree)
+    map_tree(found.append, tree)
     return found
 
 
@@ -188,18 +188,18 @@ def template(tree: object) -> Any:
         dims = value.dims if type(rows) is UniformList else value.dims[1:]
         return Value((size, *dims), value.dtype)
 
-    return tree.having(mapped(whole, tree.rows, True))
+    return tree.having(map_tree(whole, tree.rows, True))
 
 
-def arranged(tree: object, like: object) -> Any:
+def arrange_like(tree: object, like: object) -> Any:
     """A tree with the parts of histories in the order they have in `like`."""
     if type(tree) is History and type(like) is History:
         if set(tree.values) != set(like.values):
             raise SpecializationError(Reason.HISTORY_OTHERS)
-        values = {node: arranged(tree.values[node], part) for node, part in like.values.items()}
+        values = {node: arrange_like(tree.values[node], part) for node, part in like.values.items()}
         return History(tree.trips, values)
     if type(tree) is Stack and type(like) is Stack:
-        return tree.having(arranged(tree.rows, like.rows))
+        return tree.having(arrange_like(tree.rows, like.rows))
     if type(tree) is List and type(like) is List and len(tree) == len(like):
-        return List.of([arranged(*parts) for parts in zip(tree.values(), like.values())])
+        return List.of([arrange_like(*parts) for parts in zip(tree.values(), like.values())])
     return tree

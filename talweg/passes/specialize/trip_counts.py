@@ -91,7 +91,7 @@ def _is_known(maker: Equation) -> bool:
     return prim.numpy is not None and maker.output.size <= 64
 
 
-def closed(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Value, Any]) -> Any:
+def close_run(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Value, Any]) -> Any:
     """The run of what `roots` and the carried values they need follow from; None if unknown."""
     wanted = list(roots)
     seen: set[Value] = set()
@@ -106,7 +106,7 @@ def closed(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Valu
         wanted += [afters[before] for before in fresh]
 
 
-def counted(
+def count_trips(
     condition: Value, afters: dict[Value, Value], starts: dict[Value, Any], most: int = MOST
 ) -> TripCount | None:
     """The trip count of a loop: while `condition`, carried value -> what comes `after` it.
@@ -122,7 +122,7 @@ def counted(
     maker = condition.maker
     if maker is None or maker.prim is not arithmetic.logical_and:
         return None
-    parts = [counted(part, afters, starts, most) for part in maker.inputs]
+    parts = [count_trips(part, afters, starts, most) for part in maker.inputs]
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -131,7 +131,7 @@ def counted(
 
 
 def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> TripCount | None:
-    run = closed([condition], afters, starts)
+    run = close_run([condition], afters, starts)
     if run is None:
         return None
     befores = list(run.needed)
@@ -143,7 +143,7 @@ def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> TripCo
             break
         rows.append(row)
         if len(rows) in TRIED and run.vector:
-            guessed = _guessed(run, befores, wanted, rows, most)
+            guessed = _extrapolate_count(run, befores, wanted, rows, most)
             if guessed is not None:
                 return guessed or None
         if len(rows) > min(SLOWEST, most):
@@ -153,7 +153,7 @@ def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> TripCo
     return TripCount(len(rows) - 1, numbers, True)
 
 
-def _guessed(run: _Run, befores: list, wanted: list, rows: list, most: int) -> Any:
+def _extrapolate_count(run: _Run, befores: list, wanted: list, rows: list, most: int) -> Any:
     """The count, if the numbers go on as they began; False if there are too many, None if not."""
     first = [np.asarray(row) for row in rows[0]]
     steps = [int(b) - int(a) for a, b in zip(rows[0], rows[1])]
@@ -177,12 +177,12 @@ def _guessed(run: _Run, befores: list, wanted: list, rows: list, most: int) -> A
     return False
 
 
-def followed(count: TripCount, afters: dict[Value, Value], starts: dict[Value, Any]) -> None:
+def extend_run(count: TripCount, afters: dict[Value, Value], starts: dict[Value, Any]) -> None:
     """Add the numbers of further carried values that are known in every trip."""
     for before in starts:
         if before in count.numbers or not count.trips:
             continue
-        run = closed([afters[before]], afters, starts)
+        run = close_run([afters[before]], afters, starts)
         if run is None:
             continue
         befores = list(run.needed | {before})

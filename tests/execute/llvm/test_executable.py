@@ -643,7 +643,7 @@ def test_modules_compiled_at_the_same_time(linker, tmp_path, monkeypatch):
 
 def test_what_is_joined_comes_apart_again():
     for objects in ([b"one"], [b"one", b"", b"three" * 100]):
-        assert code.parted(code.joined(objects)) == objects
+        assert code.split_objects(code.join_objects(objects)) == objects
 
 
 def test_the_module_is_there_to_look_at():

@@ -87,7 +87,7 @@ def test_the_functions_are_added_where_they_are_called():
         with settings.cpu(level):
             names = {function.name for function in jit.parse(text).functions}
             assert ("__extendhfsf2" in names) == (not jit.target().has_halves)
-            assert "__extendhfsf2" not in jit.optimized(
+            assert "__extendhfsf2" not in jit.optimize_module(
                 text.replace("half", "float").replace("fpext float %a to float", "fneg float %a")
             )
     assert halves.TEXT.count("define") == 3

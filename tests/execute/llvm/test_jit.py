@@ -100,7 +100,7 @@ def test_constants_are_near_the_code():
 
 def test_the_loop_vectorizer_is_off():
     text = LOOP.format(number=7).replace("<8 x float>", "float").replace("splat (float 7.0)", "7.0")
-    assert "x float>" not in jit.optimized(text.replace("i64 %i, 8", "i64 %i, 1"))
+    assert "x float>" not in jit.optimize_module(text.replace("i64 %i, 8", "i64 %i, 1"))
 
 
 def test_threads_may_compile_at_the_same_time():

@@ -13,7 +13,7 @@ from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import matrix_tiles
 
 SIDE = 32
-WAYS = [False, *[True] * (processor.has_matrix_tiles() and matrix_tiles.permitted())]
+WAYS = [False, *[True] * (processor.has_matrix_tiles() and matrix_tiles.request_tiles())]
 
 
 @pytest.fixture(params=WAYS, scope="module")

@@ -84,7 +84,7 @@ def test_after_a_barrier_all_have_written(count):
     found.ensure(count)
     rounds = 300
     made = code.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
-    frame = thread_pool.aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
+    frame = thread_pool.allocate_aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
     table = np.zeros((rounds + 1, count), np.int64)
     buffers = np.array([table.ctypes.data, rounds])
     fields = {
@@ -292,20 +292,20 @@ def test_more_threads_than_cores_do_not_look_for_long():
 
 def test_how_many():
     with settings.threads(3):
-        assert thread_pool.wanted() == 3
+        assert thread_pool.thread_count() == 3
     with settings.threads(10**6):
-        assert thread_pool.wanted() == thread_pool_ir.MAX_THREADS
+        assert thread_pool.thread_count() == thread_pool_ir.MAX_THREADS
     with settings.threads(0):
-        assert 1 <= thread_pool.wanted() <= (os.cpu_count() or 1)
+        assert 1 <= thread_pool.thread_count() <= (os.cpu_count() or 1)
 
 
 def test_tensorflows_name_for_it():
     with settings.threads(0):
         tf.config.threading.set_intra_op_parallelism_threads(5)
         assert tf.config.threading.get_intra_op_parallelism_threads() == 5
-        assert thread_pool.wanted() == 5
+        assert thread_pool.thread_count() == 5
         tf.config.threading.set_intra_op_parallelism_threads(0)
-        assert thread_pool.wanted() == thread_pool.available_cores()
+        assert thread_pool.thread_count() == thread_pool.available_cores()
 
 
 def test_an_interrupt_comes_after_the_step():

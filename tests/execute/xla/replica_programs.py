@@ -238,7 +238,7 @@ def executable_of(executable, arguments):
     from talweg.execute.xla import engine
 
     with engine.wide():
-        return engine.jitted(executable._everywhere(), arguments)
+        return engine.jit_sharded(executable._everywhere(), arguments)
 
 
 def recorded(name):

@@ -18,18 +18,18 @@ from talweg.execute import stage_dump
 def refusals() -> Iterator[list]:
     """The programs that are left to the interpreter meanwhile, whole or in part, and why."""
     found: list = []
-    told, said = stage_dump.refused, stage_dump.Stages.say
+    told, said = stage_dump.dump_refusal, stage_dump.Stages.say
 
     def say(self: Any, text: str) -> None:
         if "compiled but for" in text:
             found.append(text)
 
-    stage_dump.refused = lambda name, reason: found.append(f"{name}: {reason}")
+    stage_dump.dump_refusal = lambda name, reason: found.append(f"{name}: {reason}")
     stage_dump.Stages.say = say
     try:
         yield found
     finally:
-        stage_dump.refused, stage_dump.Stages.say = told, said
+        stage_dump.dump_refusal, stage_dump.Stages.say = told, said
 
 
 def runs(function: Callable, calls: list, executor: str) -> list:

@@ -37,7 +37,7 @@ def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
                 return x
             word = "fpext" if after == "double" else "fptrunc"
             return convert(code, word, x, before, after)
-        return _saturated(code, x, before, after, is_signed(target))
+        return _saturate(code, x, before, after, is_signed(target))
     if after in SHORT:
         return _from_integer(code, x, source, after)
     if before == after:
@@ -51,7 +51,7 @@ def _from_integer(code: IRBuilder, x: IRValue, source: DType, after: str) -> IRV
     return convert(code, word, x, register(source), after)
 
 
-def _saturated(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool) -> IRValue:
+def _saturate(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool) -> IRValue:
     bits, lanes = BITS[after], x.lanes
     if lanes == 1 or bits == 64:  # what LLVM makes of this is slow for vectors
         sign = "s" if signed else "u"

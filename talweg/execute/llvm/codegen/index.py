@@ -90,7 +90,7 @@ class Indices:
                 if lanes:
                     stride += factor
                 continue
-            part = self.atom(atom, values, wrap or _bounded(index))
+            part = self.atom(atom, values, wrap or _fits_32_bits(index))
             constant += factor * part.constant
             if part.base is not None:
                 uniform.append((part.base, factor))
@@ -127,7 +127,7 @@ class Indices:
             offsets = [lane_offset.stride * lane for lane in range(lanes)]
             for part, factor in varied:
                 offsets = [x + factor * y for x, y in zip(offsets, part.offsets)]
-            return arranged(lane_offset._replace(stride=0), offsets)
+            return arrange_lanes(lane_offset._replace(stride=0), offsets)
         narrow = all(part.narrow for part, _ in varied if part.vector is not None)
         kind = "i32" if narrow else "i64"
         total: IRValue | None = None
@@ -206,18 +206,18 @@ class Indices:
         if inner.vector is None and (inner.base is None or inner.step % divisor == 0):
             lanes = [inner.constant + offset for offset in self.offsets(inner)]
             if not quotient:
-                return arranged(LaneOffset(), [x % divisor for x in lanes])
+                return arrange_lanes(LaneOffset(), [x % divisor for x in lanes])
             address = LaneOffset()
             if inner.base is not None:
                 base = self.divided(inner.base, divisor, True, floor, "i64")
                 address = LaneOffset(base, step=inner.step // divisor)
-            return arranged(address, [x // divisor for x in lanes])
+            return arrange_lanes(address, [x // divisor for x in lanes])
         if inner.uniform:
             return LaneOffset(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
         if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):
             part = self.divided(self.total(inner), divisor, quotient, floor, "i64")
             return LaneOffset(part, stride=0 if quotient else 1)
-        small = _bounded(atom.index)
+        small = _fits_32_bits(atom.index)
         whole = self.whole(inner, small)
         kind = "i32" if small else "i64"
         part = self.divided(whole, divisor, quotient, floor, kind)
@@ -288,7 +288,7 @@ class Indices:
         return self.code.compute(text, lanes, value.depth)
 
 
-def arranged(place: LaneOffset, offsets: list[int]) -> LaneOffset:
+def arrange_lanes(place: LaneOffset, offsets: list[int]) -> LaneOffset:
     """`place` with offsets of lanes: as constant or stride where they are that."""
     first = offsets[0]
     place = place._replace(constant=place.constant + first)
@@ -305,7 +305,7 @@ def constants(kind: str, values: list[int]) -> IRValue:
     return IRValue(f"<{text}>", len(values))
 
 
-def _bounded(index: Index) -> bool:
+def _fits_32_bits(index: Index) -> bool:
     """Whether it and all parts of it fit into 32 bits."""
     low, top = index.smallest, index.largest
     if low is None or top is None or low < -BOUND or top >= BOUND:
@@ -315,6 +315,6 @@ def _bounded(index: Index) -> bool:
             return False
         if factor * atom.largest >= BOUND or factor * atom.largest < -BOUND:
             return False
-        if type(atom) is not Axis and not _bounded(atom.index):
+        if type(atom) is not Axis and not _fits_32_bits(atom.index):
             return False
     return True

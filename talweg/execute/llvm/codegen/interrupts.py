@@ -15,7 +15,7 @@ from talweg.execute.llvm.codegen.builder import IRValue
 from talweg.execute.llvm.runtime import thread_pool_ir
 from talweg.lower.ir.cost import cost
 from talweg.lower.ir.loops import Buffer, For, Host, If, Kernel, Repeat
-from talweg.lower.ir.visitors import all_statements, root_of, written
+from talweg.lower.ir.visitors import all_statements, buffers_written, root_of
 
 OFTEN = 20_000_000  # operations and bytes: from one millisecond to fifty
 LOOP = 50_000  # so many between two looks at the count in a loop
@@ -63,7 +63,11 @@ def writes_state(block: Any) -> bool:
     kind = type(block)
     if kind is Kernel:
         return any(
-            [_is_state(thing) for one in all_statements(block.body) for thing in written(one)]
+            [
+                _is_state(thing)
+                for one in all_statements(block.body)
+                for thing in buffers_written(one)
+            ]
         )
     if kind is Host:
         return any(map(_is_state, block.outputs))

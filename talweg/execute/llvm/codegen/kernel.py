@@ -118,8 +118,8 @@ class KernelEmitter:
                 self.code.changed(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
                 self.pieces = 0
-            reads |= shared_by_threads(facts.reads)
-            writes |= shared_by_threads(facts.writes)
+            reads |= buffers_shared_by_threads(facts.reads)
+            writes |= buffers_shared_by_threads(facts.writes)
             rest = body[position + 1 :]
             if parallel:
                 self.parallel(statement)
@@ -481,6 +481,6 @@ def piece(work: float, total: int) -> int:
     return size if total >= FEWEST_PIECES * size else 0
 
 
-def shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
+def buffers_shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
     """The buffers that threads share."""
     return {buffer for buffer in buffers if buffer.kind != "scratch"}

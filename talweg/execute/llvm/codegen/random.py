@@ -33,7 +33,7 @@ def words(code: IRBuilder, indices: Indices, expr: Expr, known: dict[int, IRValu
         return _known_places(code, indices, stream, block, word, register(expr.dtype))
     place = _in_a_row(indices, expr, known)
     if place is not None:
-        return _shifted(code, stream, place, indices.lanes, register(expr.dtype))
+        return _shift(code, stream, place, indices.lanes, register(expr.dtype))
     return _any_places(code, stream, expr, known)
 
 
@@ -108,7 +108,7 @@ def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOf
     return address if regular and address.base is not None else None
 
 
-def _shifted(
+def _shift(
     code: IRBuilder, stream: list[IRValue], lane_offset: LaneOffset, lanes: int, kind: str
 ) -> IRValue:
     """The blocks from that of the first lane on, and one more; words move to where lanes begin."""

@@ -2,7 +2,7 @@
 
 `Code` is an object file linked into this process, whose functions have addresses until it dies;
 `object_files` gives the bytes of one for each module.  Those of modules that belong together go
-`joined` as one.
+`join_objects` as one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LoadedCode:
         exports: Iterable[str] = ("run",),
         kept: bool = False,
     ):
-        self._images = linked(parted(object_file), symbols, tuple(exports), kept)
+        self._images = link_objects(split_objects(object_file), symbols, tuple(exports), kept)
         self.addresses = {name: self._images[-1].addresses[name] for name in exports}
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class LoadedCode:
             image.close()
 
 
-def linked(
+def link_objects(
     objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple, kept: bool = False
 ) -> list[Any]:
     """Object files in memory: what has `addresses` and can be closed, the first file's last.
@@ -80,7 +80,7 @@ def linked(
     return [compiler().Linked(objects, symbols, exports)]
 
 
-def joined(objects: Sequence[bytes]) -> bytes:
+def join_objects(objects: Sequence[bytes]) -> bytes:
     """Object files as one."""
     if len(objects) == 1:
         return objects[0]
@@ -88,7 +88,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
     return b"".join([_JOINED, sizes, *objects])
 
 
-def parted(content: bytes) -> list[bytes]:
+def split_objects(content: bytes) -> list[bytes]:
     """The object files that were joined; the one that was not."""
     if not content.startswith(_JOINED):
         return [content]
@@ -113,7 +113,7 @@ def fingerprint() -> str:
 @functools.cache
 def _fingerprint(level: str) -> str:
     """The versions of what makes code, this processor, and the `level` of it that is asked for."""
-    machine = processor.described()
+    machine = processor.describe_processor()
     if machine is None:
         return f"{RELEASE} {generator()} {level} {compiler().fingerprint()}"
     found = find_spec("llvmlite")

@@ -140,7 +140,7 @@ class Image:
     def __init__(self, content: bytes, symbols: Mapping[str, int]):
         self._address = self._size = 0
         try:
-            block, places = _filled(ObjectFile(content), symbols)
+            block, places = _fill_sections(ObjectFile(content), symbols)
         except (struct.error, ValueError, LookupError, OverflowError) as error:
             raise UnknownObjectError(f"no object file that we know: {error}") from None
         self._place(block)
@@ -169,7 +169,9 @@ class Image:
             self.close()
 
 
-def _filled(object_file: ObjectFile, symbols: Mapping[str, int]) -> tuple[bytes, dict[str, int]]:
+def _fill_sections(
+    object_file: ObjectFile, symbols: Mapping[str, int]
+) -> tuple[bytes, dict[str, int]]:
     """The block of all sections, relocations done, and where in it the names are."""
     sections = object_file.loaded()
     starts, end = _layout(sections)

@@ -16,7 +16,9 @@ def module_text(program: LoopProgram) -> str:
     return emit.emit(program, jit.vector_bytes(), library.VectorMathLibrary())
 
 
-def compiled(program: LoopProgram, symbols: Mapping[str, int]) -> tuple[code.LoadedCode, bytes]:
+def compile_module(
+    program: LoopProgram, symbols: Mapping[str, int]
+) -> tuple[code.LoadedCode, bytes]:
     """The code of a program, in memory, and its object file; `symbols`: what it calls."""
     with contextlib.suppress(*code.DAMAGED):  # of a module that was on disk
         found = object_file(program)
@@ -36,7 +38,7 @@ def object_file(program: LoopProgram, anew: bool = False) -> bytes:
         ),
         anew=anew,
     )
-    return code.joined([last, *others])
+    return code.join_objects([last, *others])
 
 
 def assembly(text: str) -> str:

@@ -27,7 +27,7 @@ from talweg.execute.background import background
 from talweg.execute.llvm import halves, processor
 from talweg.execute.llvm.codegen.program import QUICK
 from talweg.execute.llvm.runtime import thread_pool
-from talweg.execute.llvm.runtime.matrix_tiles import permitted
+from talweg.execute.llvm.runtime.matrix_tiles import request_tiles
 
 LIBRARIES_FOR_EACH_LINKER = 64
 MOST_THREADS = 8  # that compile at the same time
@@ -46,7 +46,9 @@ class _Target:
         llvm.initialize_native_asmprinter()
         self.triple = llvm.get_process_triple()
         able = llvm.get_host_cpu_features()
-        chosen = processor.chosen(llvm.get_host_cpu_name(), self.triple, able, able.flatten())
+        chosen = processor.choose_processor(
+            llvm.get_host_cpu_name(), self.triple, able, able.flatten()
+        )
         self.cpu, self.features, self.vector_bytes, self.has_halves, self.matrix_tiles = chosen
         self.machine = self.make()
         self.quick_machine = self.make(opt=0)
@@ -103,7 +105,7 @@ def vector_bytes() -> int:
 
 def matrix_tiles() -> bool:
     """Whether code may multiply by matrix registers: there are some, and we may use them."""
-    return target().matrix_tiles and permitted()
+    return target().matrix_tiles and request_tiles()
 
 
 def fingerprint() -> str:
@@ -141,7 +143,7 @@ def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
     return module
 
 
-def _made_of(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
+def _make_from_module(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
     """The result of `make` for the optimized module, which is gone when the lock is free again."""
 
     def work() -> Any:
@@ -221,7 +223,7 @@ class CompileWorkers:
     def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
         module = parse(text, self.target)
         optimize(module, self.target)
-        return _emitted(machine, module)
+        return _emit_object(machine, module)
 
     def finish(self) -> dict[int, bytes]:
         """The object files, when all are there."""
@@ -247,7 +249,7 @@ class CompileWorkers:
         return self.found
 
 
-def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+def _emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
     """Emit the object of a module, without the interpreter's lock: llvmlite lets one call in at
     a time.
 
@@ -273,14 +275,14 @@ def _emit_function() -> Any:
     return free
 
 
-def optimized(text: str) -> str:
+def optimize_module(text: str) -> str:
     """A module after the passes, to look at."""
-    return _made_of(text, str)
+    return _make_from_module(text, str)
 
 
 def assembly(text: str) -> str:
     """The instructions of a module, to look at."""
-    return _made_of(text, target().machine.emit_assembly)
+    return _make_from_module(text, target().machine.emit_assembly)
 
 
 class _Linker:

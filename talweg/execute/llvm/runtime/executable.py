@@ -28,7 +28,7 @@ from talweg.execute import cache
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
-from talweg.execute.llvm.runtime.thread_pool import aligned, the_team, wanted
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, the_team, thread_count
 from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
@@ -101,7 +101,7 @@ class Executable:
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
         self.in_use = self.threads  # threads that its frames have
-        self.code = compiled(program, self.routines, key, known is None)
+        self.code = compile_executable(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
         self.layout.set("release", int(self.releases))
         self.constants = _constants(program)
@@ -128,7 +128,7 @@ class Executable:
         try:
             return self._run_slowly(inputs, states)
         except MemoryError:
-            raise _exhausted(self.program) from None
+            raise _out_of_memory_error(self.program) from None
 
     def _run_slowly(self, inputs: list, states: list) -> list:
         """Run with whatever stood in the way put right."""
@@ -188,7 +188,7 @@ class Executable:
         for frame in self.frames:
             error = frame.take_error()
             if type(error) is MemoryError:
-                raise _exhausted(self.program) from None
+                raise _out_of_memory_error(self.program) from None
             if error is not None:
                 try:
                     raise error
@@ -246,12 +246,12 @@ class Executable:
 _executables: weakref.WeakSet[Executable] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     for executable in list(_executables):
         executable.forget_frames()
 
 
-forks.in_child(_forked)
+forks.in_child(_reset_after_fork)
 
 
 def key_of_code(key: str) -> bytes:
@@ -263,7 +263,7 @@ class MissingError(LookupError):
     """Code that was there is there no more."""
 
 
-def compiled(
+def compile_executable(
     program: LoopProgram, called: Iterable[str], key: str | None = None, emit: bool = True
 ) -> code.LoadedCode:
     """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
@@ -278,7 +278,7 @@ def compiled(
             return code.LoadedCode(cached, symbols, kept=True)
     if not emit:
         raise MissingError(key)
-    made, cached = generate.compiled(program, symbols)
+    made, cached = generate.compile_module(program, symbols)
     if kept_under is not None:
         cache.put(kept_under, cached)
     return made
@@ -300,7 +300,7 @@ def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]
     work = _work(program.blocks)
     if threads is not None:
         return threads > 1 or work.total > SMALL, threads, True
-    most = wanted()
+    most = thread_count()
     saved = work.shared * (1 - 1 / most) - work.barriers * BARRIER
     threads = most if saved > STARTING else 1
     return threads > 1 or work.total > SMALL, threads, saved > WAKING
@@ -347,7 +347,7 @@ def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
             if content.size != buffer.size:
                 raise _wrong(buffer, content, "the content of a constant")
             if content.ctypes.data % buffer_assignment.ALIGNMENT or not content.flags.c_contiguous:
-                place = aligned(buffer.nbytes)
+                place = allocate_aligned(buffer.nbytes)
                 place[...] = np.frombuffer(content.tobytes(), np.uint8)
                 content = place
             found[buffer] = content
@@ -390,6 +390,6 @@ def _wrong(buffer: Buffer, value: list[float] | np.ndarray, what: str) -> Intern
     return InternalError(None, None, f"{buffer.name}, {what}: {found} instead of {wanted_}")
 
 
-def _exhausted(program: LoopProgram) -> ResourceExhaustedError:
+def _out_of_memory_error(program: LoopProgram) -> ResourceExhaustedError:
     text = compose("TW209", f"{program.name}: not enough memory for its results and temporaries")
     return ResourceExhaustedError(None, None, text)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from talweg.core.errors import InternalError
 from talweg.execute.call import run_anywhere
-from talweg.execute.interpret import located
+from talweg.execute.interpret import locate_error
 from talweg.execute.llvm.runtime import thread_pool_ir
 from talweg.execute.llvm.runtime.dispatch import whole_of
 from talweg.execute.llvm.runtime.stack_memory import StackMemory
-from talweg.execute.llvm.runtime.thread_pool import aligned, the_team
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, the_team
 from talweg.lower.buffer_assignment import ALIGNMENT, BufferAssignment
 from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
 
@@ -37,7 +37,7 @@ class ExecutionContext:
         constants: Mapping[Buffer, NDArray],
         places: Mapping[Buffer, int],
     ):
-        self._fields = aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
+        self._fields = allocate_aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
         self.address = self._fields.ctypes.data
         whole = np.empty(plan.nbytes + ALIGNMENT, np.uint8)
         start = -whole.ctypes.data % ALIGNMENT
@@ -119,7 +119,7 @@ class HostCalls:
                 self._run(block)
         except BaseException as error:  # noqa: BLE001 -- raised again when the program has ended
             if isinstance(error, Exception) and block is not None and block.node is not None:
-                located(error, block.node)
+                locate_error(error, block.node)
             self.error, self.thread = error, threading.get_ident()
             return True
         return False

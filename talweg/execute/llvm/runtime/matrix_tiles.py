@@ -15,8 +15,8 @@ A step is 32 numbers of k; what is missing to whole blocks, panels and steps is 
 the matrix lies in memory as its transpose.  Numbers and sums below float32's normal range count as
 0 in these registers.
 
-A process has to ask Linux for the registers (`permitted`).  Where they are not to be had vectors do
-the same work (`_PLAIN`), so that code from the disk is right everywhere.
+A process has to ask Linux for the registers (`request_tiles`).  Where they are not to be had vectors
+do the same work (`_PLAIN`), so that code from the disk is right everywhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COUNT = 16  # rows of a register, and words in a row
 
 
 @functools.cache
-def permitted() -> bool:
+def request_tiles() -> bool:
     """Whether this process may use the matrix registers; it asks for it."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
@@ -81,7 +81,7 @@ def _packer(strided: int, transposed: int) -> str:
     ]
     rows = 2 * COUNT if strided else COUNT
     for row in range(rows):
-        lines += _loaded(row, width, "ks" if strided else "others")
+        lines += _load_row(row, width, "ks" if strided else "others")
     for row in range(COUNT):
         if strided:
             low, high = f"%r{2 * row}", f"%r{2 * row + 1}"
@@ -93,7 +93,7 @@ def _packer(strided: int, transposed: int) -> str:
             ]
         else:
             lines.append(f"  %v0.{row} = bitcast <32 x i16> %r{row} to <16 x i32>")
-    stage = _transposed(lines) if transposed else 0
+    stage = _transpose_words(lines) if transposed else 0
     for row in range(COUNT):
         lines += [
             f"  %o{row} = mul i64 %to.step, {row}",
@@ -103,7 +103,7 @@ def _packer(strided: int, transposed: int) -> str:
     return "\n".join([*lines, "  ret void", "}"])
 
 
-def _loaded(row: int, width: int, limit: str) -> list[str]:
+def _load_row(row: int, width: int, limit: str) -> list[str]:
     """The load of a row, of zeros where it is not there."""
     kind = f"<{width} x i16>"
     return [
@@ -116,7 +116,7 @@ def _loaded(row: int, width: int, limit: str) -> list[str]:
     ]
 
 
-def _transposed(lines: list[str]) -> int:
+def _transpose_words(lines: list[str]) -> int:
     """The transpose of 16 x 16 words: halves change places, then quarters, and so on."""
     stage, distance = 0, COUNT // 2
     while distance:

@@ -53,7 +53,7 @@ def _module_of(name: str) -> code.LoadedCode:
 @once
 def _matrix_tiles() -> code.LoadedCode:
     """The code of products by matrix registers; it stays."""
-    text = matrix_tiles.text(processor.has_matrix_tiles() and matrix_tiles.permitted())
+    text = matrix_tiles.text(processor.has_matrix_tiles() and matrix_tiles.request_tiles())
     return code.compile_module(text, {}, matrix_tiles.EXPORTS)
 
 

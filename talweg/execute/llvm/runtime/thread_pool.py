@@ -39,7 +39,7 @@ def python_symbols(names: list[str]) -> dict[str, int]:
     }
 
 
-def aligned(nbytes: int) -> np.ndarray:
+def allocate_aligned(nbytes: int) -> np.ndarray:
     """Bytes, all zero, that begin at a cache line."""
     whole = np.zeros(nbytes + thread_pool_ir.CACHE_LINE, np.uint8)
     start = -whole.ctypes.data % thread_pool_ir.CACHE_LINE
@@ -51,7 +51,7 @@ def available_cores() -> int:
     return min(count_cores(), thread_pool_ir.MAX_THREADS)
 
 
-def wanted() -> int:
+def thread_count() -> int:
     """The number of threads that a program may use."""
     asked = settings.threads.get()
     return min(asked, thread_pool_ir.MAX_THREADS) if asked > 0 else available_cores()
@@ -77,7 +77,7 @@ class ThreadPool:
             thread_pool_ir.EXPORTS,
             quick=True,
         )
-        self.memory = aligned(thread_pool_ir.TEAM_BYTES)
+        self.memory = allocate_aligned(thread_pool_ir.TEAM_BYTES)
         self.address = self.memory.ctypes.data
         self.addresses = self.code.addresses
         self.threads: list[threading.Thread] = []
@@ -222,7 +222,7 @@ def the_team() -> ThreadPool:
     return _team
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     if _team is not None:
@@ -235,5 +235,5 @@ def _at_exit() -> None:
         _team.stop()
 
 
-forks.in_child(_forked)
+forks.in_child(_reset_after_fork)
 atexit.register(_at_exit)

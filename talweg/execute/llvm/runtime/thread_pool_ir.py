@@ -27,7 +27,7 @@ CORES = 1024  # bits in a set of cores
 MAX_THREADS = 256
 
 
-def laid_out(*lines: list[tuple[str, int]]) -> tuple[dict[str, int], int]:
+def lay_out(*lines: list[tuple[str, int]]) -> tuple[dict[str, int], int]:
     """name -> offset of fields (name, bytes), where each list begins a cache line; bytes in all.
 
     >>> laid_out([("count", 4), ("place", 8)], [("free", 4)])
@@ -43,7 +43,7 @@ def laid_out(*lines: list[tuple[str, int]]) -> tuple[dict[str, int], int]:
     return offsets, -(-end // CACHE_LINE) * CACHE_LINE
 
 
-TEAM, SLOTS = laid_out(  # what is written often has a line for itself; then the threads' slots
+TEAM, SLOTS = lay_out(  # what is written often has a line for itself; then the threads' slots
     [("busy", 4)],  # 1 while a job runs, or while somebody holds the team
     [
         ("frame", 8),  # ptr: the job; null means that the workers shall end

@@ -32,7 +32,7 @@ TAIL = {
 EXP_NEGATIVE = (1.0, -1.0, *[c * (-1) ** k for k, c in enumerate(TAIL["float32"])])  # exp(-r)
 
 
-def reduced(
+def reduce_range(
     f: FormulaBuilder,
     x: VectorValue,
     offset: int,
@@ -52,7 +52,7 @@ def reduced(
     return f.bits(shifted), f.fma(n, low, r) if rest is None else r + f.fma(n, low, rest)
 
 
-def expm1_reduced(f: FormulaBuilder, r: VectorValue) -> VectorValue:
+def reduced_expm1(f: FormulaBuilder, r: VectorValue) -> VectorValue:
     """exp(r) - 1 for |r| <= ln 2 / 2."""
     return f.fma(r * r, f.polynomial(r, TAIL[f.dtype.name]), r)
 
@@ -76,14 +76,14 @@ def polynomial_exp(f: FormulaBuilder, r: VectorValue) -> VectorValue:
 def exp(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """2^n exp(r)."""
     low, high = (-104.0, 89.0) if f.single else (-746.0, 710.0)
-    i, r = reduced(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
+    i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
     return in_halves(f, polynomial_exp(f, r), i)
 
 
 def exp_below(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """exp(x) for x <= 0: 2^(n + shift) does not underflow, and the polynomial makes up for it."""
     low, shift = (-104.0, 64) if f.single else (-746.0, 512)
-    i, r = reduced(f, f.at_least(x, low), f.bias + shift)
+    i, r = reduce_range(f, f.at_least(x, low), f.bias + shift)
     scaled = [c * 2.0**-shift for c in (1.0, 1.0, *TAIL[f.dtype.name])]
     return f.polynomial(r, scaled) * power_of_two(f, i)
 
@@ -91,9 +91,9 @@ def exp_below(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 def expm1(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n-1); x itself where x^2 / 2 is not seen."""
     low, high = (-20.0, 89.0) if f.single else (-40.0, 710.0)
-    i, r = reduced(f, f.at_least(f.at_most(x, high), low), f.bias - 1)
+    i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), f.bias - 1)
     half = power_of_two(f, i)
-    value = f.fma(half, expm1_reduced(f, r), half - 0.5)
+    value = f.fma(half, reduced_expm1(f, r), half - 0.5)
     return f.select(f.abs(x) < 2.0 ** -(f.mantissa + 2), x, value + value)
 
 
@@ -107,12 +107,12 @@ def sigmoid(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     low, high, shift = (-104.0, 20.0, 64) if f.single else (-746.0, 40.0, 512)
     x, one = f.at_least(f.at_most(x, high), low), 2.0**-shift
     if f.single:
-        i, r = reduced(f, x, f.bias - shift, sign=-1.0)
+        i, r = reduce_range(f, x, f.bias - shift, sign=-1.0)
         return one / f.fma(power_of_two(f, i), f.polynomial(r, EXP_NEGATIVE), one)
-    i, r = reduced(f, -x, f.bias - shift)
+    i, r = reduce_range(f, -x, f.bias - shift)
     scale = power_of_two(f, i)
     first = scale + one
-    rest = scale * expm1_reduced(f, r)
+    rest = scale * reduced_expm1(f, r)
     both = first + rest
     lost = rest - (both - first) + (one - (first - scale))
     value = one / both

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from talweg.execute.llvm.vector_math.builder import FormulaBuilder, VectorValue
 from talweg.execute.llvm.vector_math.exponential import (
-    expm1_reduced,
     in_halves,
     polynomial_exp,
     power_of_two,
-    reduced,
+    reduce_range,
+    reduced_expm1,
 )
 from talweg.execute.llvm.vector_math.logarithm import log_of_sum
 
@@ -29,7 +29,7 @@ SINH = {
 
 def _half_exp(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """exp(x) / 2 for positive x, infinite where that is."""
-    i, r = reduced(f, f.at_most(x, 90.0 if f.single else 711.0), 2 * f.bias - 1)
+    i, r = reduce_range(f, f.at_most(x, 90.0 if f.single else 711.0), 2 * f.bias - 1)
     return in_halves(f, polynomial_exp(f, r), i)
 
 
@@ -50,9 +50,9 @@ def cosh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 def tanh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """e / (e + 2) with e = exp(2 |x|) - 1, fast rather than within an ulp."""
     size = f.abs(x)
-    i, r = reduced(f, f.at_most(size + size, 20.0 if f.single else 40.0), f.bias)
+    i, r = reduce_range(f, f.at_most(size + size, 20.0 if f.single else 40.0), f.bias)
     scale = power_of_two(f, i)
-    e = f.fma(scale, expm1_reduced(f, r), scale - 1.0)
+    e = f.fma(scale, reduced_expm1(f, r), scale - 1.0)
     return f.copysign(e / (e + 2.0), x)
 
 

@@ -76,7 +76,7 @@ def _nearest(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValu
     return f.bits(shifted), shifted - magic
 
 
-def _reduced(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue]:
+def _reduce_range(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue]:
     """(i, r): x = k pi / 2 + r, |r| <= pi / 4, and i with the low bits of k."""
     i, k = _nearest(f, x)
     for part in HALF_PI[f.dtype.name]:
@@ -84,7 +84,7 @@ def _reduced(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValu
     return i, x
 
 
-def _reduced_in_two(
+def _reduce_in_two_parts(
     f: FormulaBuilder, x: VectorValue
 ) -> tuple[VectorValue, VectorValue, VectorValue]:
     """(i, r, rest): x = k pi / 2 + r + rest, where `rest` is what is lost in rounding r."""
@@ -143,19 +143,19 @@ def _lane_by_lane(f: FormulaBuilder, name: str, symbol: str) -> str:
 
 def sin(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """By the quarter of the circle, sin(r), cos(r), -sin(r) or -cos(r)."""
-    i, r = _reduced(f, x)
+    i, r = _reduce_range(f, x)
     return _beyond(f, "sin", x, f.select(x.equals(0.0), x, _quarter(f, i, r)))
 
 
 def cos(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """sin(x + pi / 2)."""
-    i, r = _reduced(f, x)
+    i, r = _reduce_range(f, x)
     return _beyond(f, "cos", x, _quarter(f, i + 1, r))
 
 
 def tan(f: FormulaBuilder, x: VectorValue) -> VectorValue:
     """tan(r), or for odd k its negative inverse, to which one adds what tan(r) lost in rounding."""
-    i, r, rest = _reduced_in_two(f, x)
+    i, r, rest = _reduce_in_two_parts(f, x)
     tail = _cubic(f, r, TANGENT[f.dtype.name], rest)
     value = r + tail
     odd = (i & 1).equals(1)
