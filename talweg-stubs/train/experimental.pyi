@@ -4,4 +4,8 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.interop.checkpoint.sharding import MaxShardSizePolicy as MaxShardSizePolicy
 from talweg.interop.checkpoint.python_state import PythonState as PythonState
+from talweg.interop.checkpoint.sharding import ShardByTaskPolicy as ShardByTaskPolicy
+from talweg.interop.checkpoint.sharding import ShardableTensor as ShardableTensor
+from talweg.interop.checkpoint.sharding import ShardingCallback as ShardingCallback

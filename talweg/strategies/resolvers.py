@@ -5,6 +5,7 @@ They describe; talweg runs on the machine it is on.
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -225,3 +226,16 @@ _elsewhere("GCEClusterResolver", "Google Compute Engine")
 _elsewhere("KubernetesClusterResolver", "Kubernetes")
 _elsewhere("SlurmClusterResolver", "Slurm")
 _elsewhere("TPUClusterResolver", "a service for TPUs")
+
+
+@export(_PLACE + "KubernetesExecutableLocation")
+class ExecutableLocation(enum.Enum):
+    """Where a program runs that asks Kubernetes for its cluster.
+
+    >>> import talweg as tf
+    >>> tf.distribute.cluster_resolver.KubernetesExecutableLocation.OFF_CLUSTER.value
+    1
+    """
+
+    WITHIN_CLUSTER = 0
+    OFF_CLUSTER = 1

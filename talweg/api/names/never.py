@@ -52,7 +52,6 @@ experimental.register_filesystem_plugin | loads code written in C++ for TensorFl
 sysconfig.get_include | says where TensorFlow's C++ headers are | tf.numpy_function
 data.experimental.service.* | is for tf.data's servers | tf.data.Dataset in this process
 distribute.experimental.rpc.* | is for servers | another package for remote calls
-distribute.cluster_resolver.KubernetesExecutableLocation | is for clusters | one process
 profiler.experimental.(client|server).* | is for profiling other processes | talweg profile
 profiler.(AdviceProto|GraphNodeProto|MultiGraphNodeProto|OpLogProto|Profile.*|advise|profile) |
     is the profiler of TensorFlow 1 | tf.profiler.experimental, talweg profile

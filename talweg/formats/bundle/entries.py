@@ -9,6 +9,7 @@ import numpy as np
 
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OpError, UnimplementedError, compose
+from talweg.formats.bundle.slices import Extents, read_extents, write_extents
 from talweg.formats.bundle.wire import damaged, field, four_bytes, read_fields, signed
 
 HEADER = b""  # the key of the header
@@ -26,7 +27,7 @@ class BundleEntry:
     offset: int
     size: int
     checksum: int
-    sliced: bool = False
+    slices: tuple[Extents, ...] = ()
 
 
 def unimplemented(text: str, expected: str = "") -> OpError:
@@ -68,7 +69,7 @@ def read_entry(message: bytes) -> BundleEntry:
     """An entry; DataLossError if it contradicts itself."""
     kind = shard = offset = size = checksum = 0
     dims: tuple[int, ...] = ()
-    sliced = False
+    slices: list[Extents] = []
     for number, value in read_fields(message):
         if number == 1:
             kind = _integer(value)
@@ -83,15 +84,15 @@ def read_entry(message: bytes) -> BundleEntry:
         elif number == 6:
             checksum = _integer(value)
         elif number == 7:
-            sliced = True
+            slices.append(read_extents(value))
     if offset < 0 or size < 0 or shard < 0:
         raise damaged("a tensor of the checkpoint has a negative place or size")
     try:
         dtype = as_dtype(kind)
     except TypeError:
         raise damaged(f"a tensor of the checkpoint has the dtype number {kind}") from None
-    entry = BundleEntry(dtype, dims, shard, offset, size, checksum, sliced)
-    if not sliced:
+    entry = BundleEntry(dtype, dims, shard, offset, size, checksum, tuple(slices))
+    if not slices:
         _check_size(entry)
     return entry
 
@@ -133,12 +134,14 @@ def _too_many(dims: list[int]) -> bool:
 
 
 def write_entry(entry: BundleEntry) -> bytes:
-    """The message of an entry in data file 0; what is zero is left out, as in TensorFlow."""
+    """The message of an entry; what is zero is left out, as in TensorFlow."""
     shape = b"".join([field(2, field(1, size) if size else b"") for size in entry.dims])
     parts = [field(1, entry.dtype.as_datatype_enum), field(2, shape)]
+    parts += [field(3, entry.shard)] if entry.shard else []
     parts += [field(4, entry.offset)] if entry.offset else []
     parts += [field(5, entry.size)] if entry.size else []
     parts += [four_bytes(6, entry.checksum)] if entry.checksum else []
+    parts += [field(7, write_extents(extents)) for extents in entry.slices]
     return b"".join(parts)
 
 

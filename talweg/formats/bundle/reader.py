@@ -15,8 +15,8 @@ from talweg.formats.bundle.entries import (
     numpy_type,
     read_entry,
     read_header,
-    unimplemented,
 )
+from talweg.formats.bundle.slices import places_of, slice_key
 from talweg.formats.bundle.table import read_table
 from talweg.formats.bundle.wire import damaged, read_varint
 from talweg.formats.checksum import crc32c, masked
@@ -50,9 +50,11 @@ class Bundle:
             raise damaged(f"the checkpoint {prefix} has no header")
         self.shards = read_header(table.pop(HEADER))
         self.entries: dict[str, BundleEntry] = {}
+        self._slices: dict[bytes, bytes] = {}
         for key, message in table.items():
             if key[0] == 0:
-                continue  # a slice of a partitioned variable, whose own entry says so
+                self._slices[key] = message
+                continue
             try:
                 name = key.decode("utf-8")
             except UnicodeDecodeError:
@@ -69,10 +71,38 @@ class Bundle:
     def read(self, name: str) -> np.ndarray:
         """The value of a tensor."""
         entry = self.entry(name)
-        if entry.sliced:
-            raise unimplemented(
-                f"{name} was saved as slices of a partitioned variable", "a whole variable"
-            )
+        return self._assembled(name, entry) if entry.slices else self._read(name, entry)
+
+    def _assembled(self, name: str, entry: BundleEntry) -> np.ndarray:
+        """A tensor that was stored in slices; DataLossError where one lacks."""
+        whole = np.empty(entry.dims, self._kind(name, entry))
+        covered = np.zeros(entry.dims, bool)
+        for extents, place in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
+            part = self._slices.get(slice_key(name, extents))
+            if part is None:
+                raise damaged(f"the checkpoint lacks a slice of {name}")
+            array = self._read(name, read_entry(part))
+            if array.dtype != whole.dtype or array.shape != whole[place].shape:
+                raise damaged(f"a slice of {name} has the shape {array.shape}")
+            whole[place] = array
+            covered[place] = True
+        if not covered.all():
+            raise damaged(f"the slices of {name} do not make up the shape {entry.dims}")
+        return whole
+
+    def _kind(self, name: str, entry: BundleEntry) -> Any:
+        """The dtype of a tensor in slices, once it is known that their files can hold so much."""
+        text = entry.dtype.name == "string"
+        kind = np.dtype(object) if text else numpy_type(entry.dtype)
+        held = sum(os.path.getsize(path) for path in self._data_files() if os.path.exists(path))
+        if math.prod(entry.dims) * (1 if text else kind.itemsize) > held:
+            raise damaged(f"{name} is larger than the data files of the checkpoint")
+        return kind
+
+    def _data_files(self) -> list[str]:
+        return [data_file(self.prefix, shard, self.shards) for shard in range(self.shards)]
+
+    def _read(self, name: str, entry: BundleEntry) -> np.ndarray:
         if entry.shard >= self.shards:
             raise damaged(f"{name} is in data file {entry.shard} of {self.shards}")
         path = data_file(self.prefix, entry.shard, self.shards)

@@ -39,6 +39,7 @@ from talweg.interop.checkpoint.object_walk import (
 )
 from talweg.interop.checkpoint.options import CheckpointOptions
 from talweg.interop.checkpoint.restoring import VALUE, Restoration, object_graph
+from talweg.interop.checkpoint.sharding import data_files
 from talweg.interop.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Checkpoint(AutoTrackable):
 
         def write(path: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
             written = {**dict(zip(names, arrays)), messages.KEY: message}
-            self._write_files(os.fsdecode(np.asarray(path).item()), written, options)
+            self._write_files(os.fsdecode(np.asarray(path).item()), written, options, {})
             return path
 
         if not isinstance(file_prefix, Tensor):
@@ -188,12 +189,19 @@ class Checkpoint(AutoTrackable):
         check_names(found)
         nodes, tensors = described(found, session)
         tensors[messages.KEY] = np.array(messages.encode(nodes), object)
-        self._write_files(path, tensors, options)
+        owners = {
+            each.key: obj for node, obj in zip(nodes, found.objects) for each in node.attributes
+        }
+        self._write_files(path, tensors, options, owners)
         return path
 
-    def _write_files(self, path: str, tensors: dict, options: CheckpointOptions | None) -> None:
+    def _write_files(
+        self, path: str, tensors: dict, options: CheckpointOptions | None, owners: dict
+    ) -> None:
+        with dispatch.eagerly():
+            parts = data_files(tensors, owners, options)
         make_folder(os.path.dirname(path))
-        write_bundle(path, tensors)
+        write_bundle(path, tensors, parts)
         if options is not None:
             options.written(path)
 

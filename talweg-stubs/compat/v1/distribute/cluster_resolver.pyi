@@ -7,6 +7,8 @@ from talweg.core.dtypes import DType
 from talweg.strategies.resolvers import ClusterResolver as ClusterResolver
 GCEClusterResolver: Any
 KubernetesClusterResolver: Any
+from talweg.strategies.resolvers import ExecutableLocation as _ExecutableLocation_as_KubernetesExecutableLocation
+KubernetesExecutableLocation = _ExecutableLocation_as_KubernetesExecutableLocation
 from talweg.strategies.resolvers import SimpleClusterResolver as SimpleClusterResolver
 SlurmClusterResolver: Any
 from talweg.strategies.resolvers import TFConfigClusterResolver as TFConfigClusterResolver

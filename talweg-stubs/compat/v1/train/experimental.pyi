@@ -7,7 +7,11 @@ from talweg.core.dtypes import DType
 from talweg.compat_v1.loss_scales import DynamicLossScale as DynamicLossScale
 from talweg.compat_v1.loss_scales import FixedLossScale as FixedLossScale
 from talweg.compat_v1.loss_scales import LossScale as LossScale
+from talweg.interop.checkpoint.sharding import MaxShardSizePolicy as MaxShardSizePolicy
 from talweg.compat_v1.loss_scales import MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer
 from talweg.interop.checkpoint.python_state import PythonState as PythonState
+from talweg.interop.checkpoint.sharding import ShardByTaskPolicy as ShardByTaskPolicy
+from talweg.interop.checkpoint.sharding import ShardableTensor as ShardableTensor
+from talweg.interop.checkpoint.sharding import ShardingCallback as ShardingCallback
 from talweg.compat_v1.loss_scales import disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite
 from talweg.compat_v1.loss_scales import enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite
