@@ -43,7 +43,13 @@ _TORCH_WITHOUT_CUDA = ("--extra-index-url", "https://download.pytorch.org/whl/cp
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("talweg", "talweg", ("numpy", "scipy", "llvmlite"), at_home=True),
+        Peer(
+            "talweg",
+            "talweg",
+            ("numpy", "scipy", "llvmlite"),
+            ("numpy", "scipy", "llvmlite", "ml_dtypes", "rich", "diastatic-malt", "keras>=3.15"),
+            at_home=True,
+        ),
         Peer("numpy", "numpy", ("numpy",), at_home=True),
         Peer(
             "tensorflow",

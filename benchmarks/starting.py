@@ -4,7 +4,8 @@
 
 calls it for 5 seconds after its first result, which is time for a compiler that works beside it,
 and prints as JSON what this process saw: seconds from before the import of the library to the first
-result and to full speed, seconds of a call then, and how far memory rose above the import.
+result and to full speed, seconds of a call then, how far memory rose above the import and the most
+that was resident, library and all.
 """
 
 from __future__ import annotations
@@ -34,14 +35,22 @@ def observe(name, label, patience):
     arguments = worker.arguments(setup, peer, declared.parameters)  # imports the library
     before = forget_peak()
     made = setup(**arguments)
-    times = called(made[0] if isinstance(made, tuple) else made, patience)
+    call, spent = made[0] if isinstance(made, tuple) else made, [time.process_time()]
+
+    def noted():
+        call()
+        spent.append(time.process_time())
+
+    times = called(noted, patience)
     return {
         "first": times[0][1] - begun,
         "settled": settled(times) - begun,
         "steady": steady(times),
         "tenth": times[STEADY_CALLS - 1][1] - times[0][0],
+        "tenth cpu": spent[STEADY_CALLS] - spent[0],
         "slowest": max(end - start for start, end in times[1:]),
         "memory": peak() - before,
+        "resident": peak(),
     }
 
 

@@ -405,3 +405,14 @@ def test_what_interpreted_calls_took_is_given_back(monkeypatch):
     assert given == [1]
     monkeypatch.undo()
     heap.give_back()
+
+
+def test_what_was_interpreted_while_it_was_compiled_is_given_back_before_large_temporaries(
+    monkeypatch,
+):
+    given = []
+    monkeypatch.setattr(heap, "give_back", lambda: given.append(1))
+    for rows, wanted in ((2, 1), (1 << 19, 2)):  # once before it is compiled
+        given.clear()
+        total = tf.function(lambda x: tf.reduce_sum(tf.sort(x * 2.0)))(tf.ones([rows]))
+        assert float(total) == 2 * rows and len(given) == wanted

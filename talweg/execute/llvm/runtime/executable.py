@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from talweg.core import forks
 from talweg.core.errors import InternalError, ResourceExhaustedError, compose
 from talweg.core.lazy import LazyModule
-from talweg.execute import cache
+from talweg.execute import cache, heap
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
@@ -45,6 +45,7 @@ BARRIER = 20_000.0  # what a barrier costs
 STARTING = 100_000.0  # what it costs to have other threads, who are awake, take part
 WAKING = 2_000_000.0  # what it costs to wake them
 ROUNDS = 100  # how often a loop goes round of which nobody knows
+LARGE_ARENA = 1 << 20  # bytes of temporaries for which free memory is given back first
 
 _NO_STATES: list = []
 
@@ -164,6 +165,8 @@ class Executable:
     def _add_frame(self) -> None:
         """One more frame; a MemoryError if there is not enough for its arena."""
         the_team().ensure(self.threads)
+        if self.plan.nbytes >= LARGE_ARENA:
+            heap.give_back()  # what calls took that were interpreted while this was compiled
         frame = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
         frame.set("run", self.code.addresses["run"])
         frame.set("threads", self.in_use)
