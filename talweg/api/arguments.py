@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core.dims import Dim, Size, differ, is_symbolic, resolved
+from talweg.core.dims import Dim, Size, differ, is_symbolic, resolve_size
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, normalize_axis
 from talweg.core.value import Tensor
@@ -160,7 +160,7 @@ def _resolve_symbolic(dims: tuple, size: Size, function: str, argument: str) -> 
     places = range(len(dims))
     return tuple(
         [
-            resolved(n, size, math.prod([dims[j] for j in places if j != i]))
+            resolve_size(n, size, math.prod([dims[j] for j in places if j != i]))
             for i, n in enumerate(dims)
         ]
     )

@@ -40,9 +40,9 @@ from talweg.graph.symbol import Symbol
 from talweg.prims import arithmetic, layout
 from talweg.prims.state import as_factor
 from talweg.trace import gradients as graph_gradients
-from talweg.trace.autograph.convert import handed_over
+from talweg.trace.autograph.convert import adopt_function
 from talweg.trace.gradients import place_in
-from talweg.trace.opaque_calls import named_by_scope
+from talweg.trace.opaque_calls import use_name_as_scope
 from talweg.transform import batch
 from talweg.transform.absent import Evidence
 from talweg.transform.rules import densify
@@ -116,7 +116,7 @@ def vectorized_map(
             return vectorized_map(fn, elems, fallback_to_while_loop, warn)
 
         return mapped_apart(on_tensors, fn, elems, None)
-    fn = in_tensors(handed_over(fn))
+    fn = in_tensors(adopt_function(fn))
     base = dispatch.context.base
     leaves = [x if _is_composite(x) else tensor(x) for x in structure.flatten(elems)]
     elems = structure.pack(elems, leaves)
@@ -177,7 +177,7 @@ def _is_one(size: Any, all_together: Any) -> bool:
 
 
 @export("gradients")
-@named_by_scope
+@use_name_as_scope
 def gradients(
     ys: Any,
     xs: Any,
@@ -242,7 +242,7 @@ def gradients(
 
 
 @export("compat.v1.gradients")
-@named_by_scope
+@use_name_as_scope
 def gradients_v1(
     ys: Any,
     xs: Any,
@@ -273,7 +273,7 @@ def gradients_v1(
 
 
 @export("hessians")
-@named_by_scope
+@use_name_as_scope
 def hessians(
     ys: Any,
     xs: Any,
@@ -303,7 +303,7 @@ def hessians(
 
 
 @export("compat.v1.hessians")
-@named_by_scope
+@use_name_as_scope
 def hessians_v1(
     ys: Any,
     xs: Any,

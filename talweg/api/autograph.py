@@ -65,7 +65,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     >>> tf.function(lambda x: x * rank(x))(tf.constant([[2]]))
     <tf.Tensor: shape=(1, 1), dtype=int32, numpy=array([[4]], dtype=int32)>
     """
-    return do_not_convert if func is None else convert.unconverted(func)
+    return do_not_convert if func is None else convert.do_not_convert_function(func)
 
 
 def _converted(entity: object) -> tuple[Any, FunctionType]:
@@ -75,7 +75,7 @@ def _converted(entity: object) -> tuple[Any, FunctionType]:
         hint = "its python_function" if hasattr(entity, "python_function") else ""
         raise value_error("TW104", f"autograph: {entity!r} has no code", "a function", hint)
     try:
-        return calls.converted_by_request(function), function
+        return calls.convert_on_request(function), function
     except (NoSourceError, NotImplementedError) as error:
         raise value_error("TW104", f"autograph: converting {entity!r}: {error}") from None
 

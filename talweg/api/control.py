@@ -19,7 +19,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 from talweg.graph import structure
 from talweg.trace import control, paths
-from talweg.trace.autograph.convert import handed_over
+from talweg.trace.autograph.convert import adopt_function
 from talweg.transform.batch import BatchTensor
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def callable_or_error(value: object, function: str, argument: str) -> Any:
             "a function",
             f"{argument}=lambda ...: ...",
         )
-    return handed_over(value)
+    return adopt_function(value)
 
 
 def _truth(value: object, function: str, argument: str) -> bool:
@@ -150,8 +150,8 @@ def case(
 def case_in_graph(pairs: list, default: Any, exclusive: bool) -> Any:
     """`case` as one branch."""
     index = control.first_true([p for p, _ in pairs], exclusive, default is not None)
-    functions = [handed_over(function) for _, function in pairs]
-    functions.append(functions[-1] if default is None else handed_over(default))
+    functions = [adopt_function(function) for _, function in pairs]
+    functions.append(functions[-1] if default is None else adopt_function(default))
     return control.choose(index, functions, "case")
 
 
@@ -186,7 +186,9 @@ def switch_case(
     if default is not None:
         callable_or_error(default, "switch_case", "default")
     if state.in_graph is not None and control.in_graph(branch_index):
-        functions = [handed_over(f) for f in (*branches, *([] if default is None else [default]))]
+        functions = [
+            adopt_function(f) for f in (*branches, *([] if default is None else [default]))
+        ]
         return control.choose(
             control.number_of_branch(branch_index, len(functions)), functions, "switch_case"
         )

@@ -13,7 +13,7 @@ from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
-from talweg.doctor.absent.explain import explained
+from talweg.doctor.absent.explain import explain_gradient
 from talweg.doctor.absent.explanation import Explanations
 from talweg.doctor.absent.flow import Walker
 from talweg.doctor.gradient_values import with_values
@@ -43,7 +43,7 @@ def explain_absence(
     targets = targets[0] if len(targets) == 1 else targets
     walker = Walker()
     found = [
-        explained(evidence_of(tape, targets, source, frame), walker)
+        explain_gradient(evidence_of(tape, targets, source, frame), walker)
         for source in structure.flatten(sources)
     ]
     found = _with_values(tape, targets, structure.flatten(sources), found)
@@ -79,13 +79,13 @@ def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
 @implement_hook("absence_as_error")
 def absence_as_error(evidence: Evidence) -> Exception:
     """A ValueError that explains an absent gradient."""
-    return ValueError(explained(evidence).in_an_error())
+    return ValueError(explain_gradient(evidence).in_an_error())
 
 
 @implement_hook("absence_in_a_line")
 def absence_in_a_line(evidence: Evidence) -> str:
     """One line for a log."""
-    return explained(evidence).in_a_line()
+    return explain_gradient(evidence).in_a_line()
 
 
 @export("explain_gradients", "compat.v1.explain_gradients")
@@ -124,7 +124,7 @@ def explain_gradients(
         return _of_function(ys, xs)
     sources = structure.flatten(xs)
     explanations = [
-        explained(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)
+        explain_gradient(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)
     ]
     if feed_dict is not None:
         session = session or hooks.get_default_session()

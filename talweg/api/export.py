@@ -21,7 +21,7 @@ from talweg.core import dispatch
 from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, fall_back
 from talweg.core.hooks import hooks
 from talweg.core.provenance import note_wrapper
-from talweg.core.tracebacks import boundary, bounded, pass_out
+from talweg.core.tracebacks import bound_tracebacks, boundary, pass_out
 
 EXPORTS: dict[str, Any] = {}
 EXPORTING = (  # packages of public names
@@ -44,7 +44,7 @@ def graph_aware(function: object) -> Any:
     """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
     values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
     if isinstance(function, type):
-        return bounded(function)
+        return bound_tracebacks(function)
     if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
         return function
 

@@ -110,13 +110,13 @@ def function(
 @implement_hook("autograph_converted")
 def autograph_converted(python_function: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function as AutoGraph converts it."""
-    return convert.converted(python_function)
+    return convert.convert_function(python_function)
 
 
 @implement_hook("autograph_unconverted")
 def autograph_unconverted(python_function: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function whose own code, and functions it hands over, are not converted."""
-    return convert.unconverted(python_function)
+    return convert.do_not_convert_function(python_function)
 
 
 @implement_hook("lifted")

@@ -10,7 +10,7 @@ from talweg.core.dtypes import int32, int64
 from talweg.graph import structure
 from talweg.prims import arithmetic, layout
 from talweg.prims.state import as_factor
-from talweg.transform.batch import BatchTensor, repeated
+from talweg.transform.batch import BatchTensor, repeat_rows
 from talweg.transform.rules import densify
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _seed(y: Tensor, weight: Any, batching: Any) -> Any:
     elif batching.owns(weight):
         weight = weight.inner
     else:
-        weight = repeated(weight, size)
+        weight = repeat_rows(weight, size)
     numbers = look_up("range")(as_factor(size, int32))
     own = arithmetic.equal(
         layout.reshape(numbers, shape=(size, 1)), layout.reshape(numbers, shape=(1, size))

@@ -15,7 +15,7 @@ from talweg.core.hooks import hooks
 from talweg.core.tracking import DEFERRED, UNTRACKED, AutoTrackable, catch_up
 from talweg.eager.variable import Variable
 from talweg.graph import structure
-from talweg.trace.autograph.convert import handed_over
+from talweg.trace.autograph.convert import adopt_function
 
 _IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
 
@@ -119,7 +119,7 @@ class Module(AutoTrackable):
         @functools.wraps(method)
         def scoped(self: Module, *args: object, **kwargs: object) -> Any:
             with self.name_scope:
-                return handed_over(method)(self, *args, **kwargs)
+                return adopt_function(method)(self, *args, **kwargs)
 
         return scoped
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import implement_hook
-from talweg.core.dtypes import DType, of_numpy, stored
+from talweg.core.dtypes import DType, integer_view, of_numpy
 from talweg.core.value import Tensor
-from talweg.doctor.picture import preformatted
+from talweg.doctor.picture import preformat
 from talweg.eager.format import numpy_text
 from talweg.formats.images import png
 from talweg.graph import structure
@@ -51,7 +51,7 @@ def html_view(value: Any) -> str:
     ):
         if fits(value):
             return f'<div style="font-family:sans-serif">{view(value)}</div>'
-    return preformatted(html.escape(repr(value)))
+    return preformat(html.escape(repr(value)))
 
 
 def of_tensor(tensor: TensorLike) -> str:
@@ -79,7 +79,7 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
     head = f"<b>{title}</b> shape {tuple(np.shape(array))}, {dtype.name}"
     if dtype.name in ("resource", "variant"):
         return head
-    plain = stored(np.asarray(array))
+    plain = integer_view(np.asarray(array))
     facts = facts_of(plain)
     if facts:
         head += f' <span style="{GREY}">{facts}</span>'
@@ -88,7 +88,7 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
         text = numpy_text(plain)
     label = "values" if len(parts) > 1 else ""
     look = "margin:4px 0;max-height:24em;overflow:auto"
-    values = preformatted(html.escape(text), look)
+    values = preformat(html.escape(text), look)
     parts.append(folded(label, values) if label else values)
     if plain.dtype.kind in "fiu" and plain.size > 1:
         parts.append(folded("histogram", histogram(plain)))
@@ -239,7 +239,7 @@ def of_trace(trace: Any) -> str:
     signature = html.escape(trace.pretty_printed_signature())
     rows = [(v.name.split(":")[0], str(v.shape), name_of(v.dtype)) for v in trace.variables]
     variables = table(("variable", "shape", "dtype"), rows) if rows else ""
-    return f"<b>a trace of a tf.function</b>{preformatted(signature)}{variables}"
+    return f"<b>a trace of a tf.function</b>{preformat(signature)}{variables}"
 
 
 def of_ragged(tensor: Any) -> str:

@@ -29,7 +29,7 @@ from talweg.command.profile import recording
 from talweg.command.stand_in import stand_in_for_good
 from talweg.core.dispatch import observed_by
 from talweg.doctor import examine, pages
-from talweg.doctor.picture import preformatted
+from talweg.doctor.picture import preformat
 
 HEIGHT = 560  # of a picture in a notebook, in pixels
 
@@ -102,7 +102,7 @@ def register(shell: Any) -> None:
         with recording() as events:
             run_cell(shell, cell)
         told = events.text(int(text or 12))
-        return Page(preformatted(html.escape(told)), told)
+        return Page(preformat(html.escape(told)), told)
 
     def graph(text: str, cell: str | None = None) -> Any:
         if cell is not None:
@@ -136,7 +136,7 @@ def register(shell: Any) -> None:
         told = io.StringIO()
         with redirect_stdout(told):
             line.main([name, *text.split()])
-        return Page(preformatted(html.escape(told.getvalue())), told.getvalue())
+        return Page(preformat(html.escape(told.getvalue())), told.getvalue())
 
     display = getattr(shell, "display_formatter", None)
     if display is not None:

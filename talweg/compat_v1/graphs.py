@@ -12,7 +12,7 @@ from talweg.api.device import device as eager_device
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 from talweg.eager import graph_operators, graph_variable, operators
 from talweg.graph.collections import GLOBAL_VARIABLES
 from talweg.graph.graph import Graph
@@ -45,7 +45,7 @@ class _Bottom(threading.local):
     graph: Any = None
 
 
-_bottom = carried(_Bottom())
+_bottom = carry_context(_Bottom())
 
 
 @export("compat.v1.get_default_graph")

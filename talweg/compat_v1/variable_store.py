@@ -24,7 +24,7 @@ from talweg.core.errors import value_error
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
 from talweg.core.shapes import as_shape
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.graph_variable import lifted, outermost, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -271,7 +271,7 @@ class _OutsideGraphs(threading.local):
     lent: Any = None  # what `with_variable_store` has in place of it
 
 
-_outside = carried(_OutsideGraphs())
+_outside = carry_context(_OutsideGraphs())
 
 
 def store() -> VariableStore:

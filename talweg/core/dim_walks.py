@@ -11,12 +11,12 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from talweg.core.dims import FAR, Atom, Dim, Size, broadcast, largest, resolved, smallest
+from talweg.core.dims import FAR, Atom, Dim, Size, broadcast, largest, resolve_size, smallest
 from talweg.core.errors import invalid
 
 
 def _resolve(n: int, total: int, others: int, *sizes: int) -> int:
-    """What `dims.resolved` stands for; InvalidArgumentError if there is no such size."""
+    """What `dims.resolve_size` stands for; InvalidArgumentError if there is no such size."""
     if n >= 0:
         return n
     if not others and not total:  # what the dimensions other than 0 leave
@@ -86,12 +86,12 @@ def evaluate(size: Size, value_of: Callable[[Atom], int]) -> int:
         return size
     numbers: dict[Atom, int] = {}
     for atom in functions_in((size,)):
-        parts = [_valued(argument, numbers, value_of) for argument in atom.arguments]
+        parts = [_evaluate(argument, numbers, value_of) for argument in atom.arguments]
         numbers[atom] = min(max(NUMBERS[atom.kind](*parts), -FAR), FAR)
-    return _valued(size, numbers, value_of)
+    return _evaluate(size, numbers, value_of)
 
 
-def _valued(size: Size, numbers: dict, value_of: Callable[[Atom], int]) -> int:
+def _evaluate(size: Size, numbers: dict, value_of: Callable[[Atom], int]) -> int:
     """The number of a size whose functions are known."""
     if type(size) is not Dim:
         return size
@@ -109,15 +109,15 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size | Non
         return size
     made: dict[Atom, Size] = {}
     for atom in functions_in((size,)):
-        parts = [_replaced(argument, made, replace) for argument in atom.arguments]
+        parts = [_substitute(argument, made, replace) for argument in atom.arguments]
         if any(part is None for part in parts):
             return None
         known = all([type(part) is not Dim for part in parts])
         made[atom] = (NUMBERS if known else APPLIED)[atom.kind](*parts)
-    return _replaced(size, made, replace)
+    return _substitute(size, made, replace)
 
 
-def _replaced(size: Size, made: dict, replace: Callable[[Atom], Size | None]) -> Size | None:
+def _substitute(size: Size, made: dict, replace: Callable[[Atom], Size | None]) -> Size | None:
     """`size` with its functions replaced by what is made of them."""
     if type(size) is not Dim:
         return size
@@ -141,7 +141,7 @@ APPLIED: dict[str, Callable[..., Size]] = {
     "max": largest,
     "min": smallest,
     "broadcast": broadcast,
-    "resolved": lambda n, total, others, rank=0, *sizes: resolved(
+    "resolved": lambda n, total, others, rank=0, *sizes: resolve_size(
         n, total, others, sizes[:rank], sizes[rank:]
     ),
 }

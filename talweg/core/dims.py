@@ -158,13 +158,13 @@ class Dim:
                 return False
             if not _may_be(self - number):
                 return False
-            raise undecided(self, "==", other)
+            raise undecided_error(self, "==", other)
         gap = self - other
         if type(gap) is int:
             return gap == 0
         if not _may_be(gap):
             return False
-        raise undecided(self, "==", other)
+        raise undecided_error(self, "==", other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -307,9 +307,9 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
         least = 0 if low >= 0 else low // divisor
         return least, None if high is None else max(high, 0) // divisor
     if kind == "add":
-        return _bound(operator.add, low, other_low), _bound(operator.add, high, other_high)
+        return _bound_of(operator.add, low, other_low), _bound_of(operator.add, high, other_high)
     if kind == "mul" and low is not None and low >= 0 and other_low is not None and other_low >= 0:
-        return _near(low * other_low), _bound(operator.mul, high, other_high)
+        return _near(low * other_low), _bound_of(operator.mul, high, other_high)
     lows: list = [low, other_low]
     highs: list = [high, other_high]
     if kind == "max":
@@ -323,7 +323,7 @@ def _function_bounds(kind: str, parts: list) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _bound(apply: Callable, a: int | None, b: int | None) -> int | None:
+def _bound_of(apply: Callable, a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else _near(apply(a, b))
 
 
@@ -353,10 +353,10 @@ def _less(gap: Size, limit: int, left: Dim, sign: str, right: Size) -> bool:
         return True
     if low is not None and low >= limit:
         return False
-    raise undecided(left, sign, right)
+    raise undecided_error(left, sign, right)
 
 
-def undecided(left: Dim, sign: str, right: Size) -> NeedsStaticError:
+def undecided_error(left: Dim, sign: str, right: Size) -> NeedsStaticError:
     """The error of a comparison that depends on sizes that are not known."""
     return NeedsStaticError(
         f"whether {left!r} {sign} {right!r} is not known while the graph is built"
@@ -425,15 +425,15 @@ def dims_differ(left: tuple, right: tuple) -> bool:
 
 def largest(a: Size, b: Size) -> Size:
     """max(a, b)."""
-    return _chosen("max", a, b)
+    return _choose_extreme("max", a, b)
 
 
 def smallest(a: Size, b: Size) -> Size:
     """min(a, b)."""
-    return _chosen("min", a, b)
+    return _choose_extreme("min", a, b)
 
 
-def _chosen(name: str, a: Size, b: Size) -> Size:
+def _choose_extreme(name: str, a: Size, b: Size) -> Size:
     """The larger or the smaller of two sizes, else what decides it when the graph runs."""
     for left, right in ((a, b), (b, a)):
         try:
@@ -456,7 +456,7 @@ def broadcast(a: Size, b: Size) -> Size:
     return function("broadcast", first, second)
 
 
-def resolved(n: Size, total: Size, others: Size, dims: tuple = (), around: tuple = ()) -> Size:
+def resolve_size(n: Size, total: Size, others: Size, dims: tuple = (), around: tuple = ()) -> Size:
     """n, a size asked for in a reshape to others * n == total elements; -1 stands for the rest.
 
     `dims` is the shape before, `around` the other sizes asked for: if there are no elements, n is

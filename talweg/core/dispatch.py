@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
@@ -98,7 +98,7 @@ class Context(threading.local):
 
 
 state = State()
-context = carried(Context())
+context = carry_context(Context())
 
 
 def bind(prim: Primitive, operands: tuple, params: dict) -> Any:

@@ -250,7 +250,7 @@ def is_known(dtype: np.dtype) -> bool:
     return True
 
 
-def stored(array: Any) -> Any:
+def integer_view(array: Any) -> Any:
     """An array of a quantized dtype as the integers that it holds; any other as it is."""
     if array.dtype is VARIANT:
         text = "Cannot convert a Tensor of dtype variant to a NumPy array."

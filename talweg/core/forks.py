@@ -30,8 +30,8 @@ def in_child(function: Callable[[], None]) -> None:
         os.register_at_fork(after_in_child=function)
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     ancestry.generation += 1
 
 
-in_child(_forked)
+in_child(_reset_after_fork)

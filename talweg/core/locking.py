@@ -271,7 +271,7 @@ class Turn:
 _child = [0]  # how many forks lie before this process
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     """In a forked child nobody holds anything but the thread that is there."""
     global _turns, _changed
     _child[0] += 1
@@ -284,4 +284,4 @@ def _forked() -> None:
             lock._at_fork_reinit()
 
 
-forks.in_child(_forked)
+forks.in_child(_reset_after_fork)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 
 
 class _Scope(threading.local):
@@ -13,4 +13,4 @@ class _Scope(threading.local):
     prefix = ""
 
 
-current = carried(_Scope())
+current = carry_context(_Scope())

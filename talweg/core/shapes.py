@@ -173,21 +173,21 @@ class TensorShape:
         if other._dims is None:
             return self
         self.assert_is_compatible_with(other)
-        return known(tuple(b if a is None else a for a, b in zip(self._dims, other._dims)))
+        return shape_of_dims(tuple(b if a is None else a for a, b in zip(self._dims, other._dims)))
 
     def concatenate(self, other: object) -> TensorShape:
         """These dimensions, then those of `other`."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return TensorShape(None)
-        return known(self._dims + other._dims)
+        return shape_of_dims(self._dims + other._dims)
 
     def most_specific_compatible_shape(self, other: TensorShape) -> TensorShape:
         """The most specific shape that both are instances of."""
         other = as_shape(other)
         if self._dims is None or other._dims is None or self.rank != other.rank:
             return TensorShape(None)
-        return known(tuple(a if a == b else None for a, b in zip(self._dims, other._dims)))
+        return shape_of_dims(tuple(a if a == b else None for a, b in zip(self._dims, other._dims)))
 
     def is_subtype_of(self, other: TensorShape) -> bool:
         """Whether every concrete shape of this one is one of `other`."""
@@ -228,7 +228,7 @@ class TensorShape:
                 return TensorShape(None)
             return unknown_shape(max(stop - start, 0))
         if isinstance(key, slice):
-            return known(self._dims[key])
+            return shape_of_dims(self._dims[key])
         return self._dims[key]
 
     def __add__(self, other: object) -> TensorShape:
@@ -261,7 +261,7 @@ class TensorShape:
         return self
 
 
-def known(dims: tuple) -> TensorShape:
+def shape_of_dims(dims: tuple) -> TensorShape:
     """A TensorShape of dimensions that need no checking."""
     shape = TensorShape.__new__(TensorShape)
     shape._dims = dims
@@ -272,7 +272,7 @@ def static(dims: tuple | None) -> TensorShape:
     """The shape of dimensions of which some may be symbolic: None in their place."""
     if dims is None:
         return TensorShape(None)
-    return known(tuple([None if type(size) is Dim else size for size in dims]))
+    return shape_of_dims(tuple([None if type(size) is Dim else size for size in dims]))
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
@@ -318,7 +318,7 @@ def broadcast_dims(name: str, *shapes: tuple | None) -> Any:
     return result
 
 
-def known_first(*shapes: tuple) -> tuple:
+def merge_equal_shapes(*shapes: tuple) -> tuple:
     """Shapes that must be equal as one, with a plain number wherever one of them has it."""
     first, *rest = shapes
     if not rest or not is_symbolic(first):

@@ -14,7 +14,7 @@ CARRIED: list[threading.local] = []
 T = TypeVar("T", bound=threading.local)
 
 
-def carried(own: T) -> T:
+def carry_context(own: T) -> T:
     """Let threads that work for another one begin with what this holds there."""
     CARRIED.append(own)
     return own

@@ -199,7 +199,7 @@ PACKAGES = (
 )
 
 
-def bounded(cls: Any) -> Any:
+def bound_tracebacks(cls: Any) -> Any:
     """Make the public methods of a class, and of its bases in `PACKAGES`, boundaries.
 
     Packages farther in are called too often; what of theirs users call says so itself.

@@ -15,7 +15,7 @@ from talweg.core.errors import value_error
 from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, operator_falls_back
 from talweg.core.habits import add_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
-from talweg.core.shapes import TensorShape, known
+from talweg.core.shapes import TensorShape, shape_of_dims
 from talweg.core.tracebacks import pass_out
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Tensor(Operators):
     @property
     def shape(self) -> TensorShape:
         """The static shape."""
-        return known(self.dims)
+        return shape_of_dims(self.dims)
 
     @property
     def ndim(self) -> int:
@@ -250,7 +250,7 @@ def _reflection(error: Exception, method: str, x: object, other: object) -> Any:
     return own(other, x) if isinstance(error, (TypeError, ValueError)) else NotImplemented
 
 
-def _reflected(operation: str) -> Callable[[Any, Any], Any]:
+def _reflected_operator(operation: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Size) -> Any:
         try:
             return getattr(hooks, operation)(other, self)
@@ -271,7 +271,7 @@ def add_operators(cls: type) -> None:
         setattr(cls, method, _unary(operation))
     for stem, operation in BINARY.items():
         setattr(cls, f"__{stem}__", with_reflection(operation, stem))
-        setattr(cls, f"__r{stem}__", _reflected(operation))
+        setattr(cls, f"__r{stem}__", _reflected_operator(operation))
     for method, operation in COMPARISON.items():
         setattr(cls, method, _forward(operation))
 

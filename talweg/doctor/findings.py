@@ -153,7 +153,7 @@ class Report:
         parts += [str(finding) for finding in self.findings]
         if self.facts:
             parts.append(
-                "\n".join(f"  {name}: {shown(value)}" for name, value in self.facts.items())
+                "\n".join(f"  {name}: {format_fact(value)}" for name, value in self.facts.items())
             )
         if self.findings:
             parts.append(f"more: talweg explain {self.findings[0].code}")
@@ -178,7 +178,7 @@ class Report:
         return page_of(self)
 
 
-def shown(value: float | str) -> str:
+def format_fact(value: float | str) -> str:
     """A fact as text: thousands set apart."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
@@ -214,7 +214,7 @@ def page_of(report: Report) -> str:
         parts.append(_curve(report.memory))
     if report.facts:
         rows = "".join(
-            f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
+            f"<dt>{html.escape(name)}</dt><dd>{html.escape(format_fact(value))}</dd>"
             for name, value in report.facts.items()
         )
         parts.append(f"<dl class='facts'>{rows}</dl>")

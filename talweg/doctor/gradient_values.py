@@ -56,7 +56,7 @@ def with_values(
     if has_bad(target):
         told = of_trail(own, target, "the target")
         return [
-            _judged(one, told, None) if i in places else one for i, one in enumerate(explanations)
+            _judge(one, told, None) if i in places else one for i, one in enumerate(explanations)
         ]
     if any(entry.prim.role is Role.CUSTOM_RULE for entry in own.entries):
         return explanations  # a custom gradient inside a trace, where nothing can be followed
@@ -85,7 +85,7 @@ def _with_numbers(
     subject = f"the gradient of {one.source}"
     if gradient is None:  # a path in the program, none in what ran of it
         told = NumericsExplanation("zero", subject, "TW352", cause=NOT_TAKEN, cure=TAKE_IT)
-        return replace(_judged(one, told, None), lines=one.lines, norm=0.0)
+        return replace(_judge(one, told, None), lines=one.lines, norm=0.0)
     if has_bad(gradient):
         told = of_trail(sweep.ledger, gradient, subject)
     elif row.verdict == "fine":
@@ -93,11 +93,11 @@ def _with_numbers(
     else:
         told = why_small(sweep, source, one.source, row.verdict)
     path, notes = path_of(sweep, target, source)
-    judged = _judged(one, told, row)
+    judged = _judge(one, told, row)
     return replace(judged, path=path or one.path, notes=(*judged.notes, *notes))
 
 
-def _judged(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) -> Explanation:
+def _judge(one: Explanation, told: NumericsExplanation, row: SourceNorm | None) -> Explanation:
     """An explanation with the verdict of what was found about its numbers."""
     if told.verdict == "finite":
         return replace(one, verdict=f"the path is connected; {_size(row)}", norm=row and row.norm)

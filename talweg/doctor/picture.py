@@ -22,7 +22,7 @@ TEXT_WIDTH = 64  # characters of code shown in a box
 CODE_FONT = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
 
-def preformatted(content: str, style: str = "") -> str:
+def preformat(content: str, style: str = "") -> str:
     """HTML that keeps its columns: JupyterLab gives a bare `<pre>` the font of running text.
 
     content: HTML.  style: more CSS, without double quotes.
@@ -47,12 +47,12 @@ def width_of(text: str, size: float) -> float:
     return units * size
 
 
-def shortened(text: str, limit: int = TEXT_WIDTH) -> str:
+def shorten_text(text: str, limit: int = TEXT_WIDTH) -> str:
     """The text, cut at the end if it is long."""
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def wrapped(text: str, limit: int) -> list[str]:
+def wrap_text(text: str, limit: int) -> list[str]:
     """The text in lines of at most `limit` characters, broken at spaces."""
     lines = [""]
     for word in text.split(" "):
@@ -62,13 +62,13 @@ def wrapped(text: str, limit: int) -> list[str]:
     return lines
 
 
-def drawn(boxes: list[PictureBox], title: str = "") -> str:
+def draw_boxes(boxes: list[PictureBox], title: str = "") -> str:
     """The boxes below each other, joined by arrows, as one SVG element."""
     inner = max([_box_width(box) for box in boxes] + [240.0])
     side = max([_side_width(box) for box in boxes])
     margin, gap = 16.0, 34.0
     width = inner + side + 2 * margin
-    heads = wrapped(title, int((width - 2 * margin) / 8.4)) if title else []
+    heads = wrap_text(title, int((width - 2 * margin) / 8.4)) if title else []
     top = margin + 18.0 * len(heads) + (8 if heads else 0)
     parts, center = [], margin + inner / 2
     for row, line in enumerate(heads):
@@ -96,7 +96,7 @@ def drawn(boxes: list[PictureBox], title: str = "") -> str:
 
 
 def _box_width(box: PictureBox) -> float:
-    return max(width_of(shortened(box.title), 14), width_of(shortened(box.detail), 11.5)) + 36
+    return max(width_of(shorten_text(box.title), 14), width_of(shorten_text(box.detail), 11.5)) + 36
 
 
 def _side_width(box: PictureBox) -> float:
@@ -104,7 +104,7 @@ def _side_width(box: PictureBox) -> float:
 
 
 def _side_text(box: PictureBox) -> str:
-    return shortened(", ".join(box.beside), 28)
+    return shorten_text(", ".join(box.beside), 28)
 
 
 def _drawn_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
@@ -134,9 +134,9 @@ def _drawn_box(box: PictureBox, center: float, y: float, height: float) -> str:
         f'rx="7" fill="{fill}" stroke="{border}" stroke-width="{heavy}"{dashes}/>'
     ]
     color = border if box.role == "break" else "#24292f"
-    parts.append(_text(center, y + 19.5, shortened(box.title), 14, color, bold=True))
+    parts.append(_text(center, y + 19.5, shorten_text(box.title), 14, color, bold=True))
     if box.detail:
-        parts.append(_text(center, y + 37, shortened(box.detail), 11.5, "#57606a"))
+        parts.append(_text(center, y + 37, shorten_text(box.detail), 11.5, "#57606a"))
     if box.role == "break":
         x = center + width / 2
         parts.append(

@@ -20,7 +20,7 @@ from talweg.core.errors import value_error
 from talweg.core.observer import Observer
 from talweg.core.value import IndexedSlices
 from talweg.doctor.findings import Finding
-from talweg.doctor.picture import preformatted
+from talweg.doctor.picture import preformat
 from talweg.doctor.watch_picture import figure, picture
 from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import variable_of
@@ -205,7 +205,7 @@ class WatchReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return preformatted(html.escape(str(self))) + self.svg
+        return preformat(html.escape(str(self))) + self.svg
 
 
 UNSEEN = (
@@ -311,7 +311,7 @@ class GradientWatch:
             tensor = variable.handle_read()
             if type(tensor) is EagerTensor:
                 series.moved(tensor._array)
-        rows = tuple(_judged(self.series))
+        rows = tuple(_judge_variables(self.series))
         verdict = min((row.verdict for row in rows), key=SEVERITY.index, default="fine")
         steps = max((s.steps for s in self.series), default=0)
         return WatchReport(verdict, rows, steps, picture(self.series, rows))
@@ -368,7 +368,7 @@ class _Taken:
 # -- the verdict
 
 
-def _judged(series: list[Series]) -> list[WatchRow]:
+def _judge_variables(series: list[Series]) -> list[WatchRow]:
     """A row for each variable."""
     return [_row(one, part) for one, part in zip(series, _relative(series))]
 

@@ -19,7 +19,7 @@ LINES = 16  # variables that are drawn: the worst and the first ones
 TITLES = ("norm of the gradient", "update / weights, in a step")
 
 
-def drawn(series: list, rows: tuple) -> list[int]:
+def choose_drawn(series: list, rows: tuple) -> list[int]:
     """Which variables are drawn: those that are not fine first."""
     order = sorted(range(len(rows)), key=lambda i: rows[i].verdict == "fine")
     return sorted(order[:LINES])
@@ -44,7 +44,7 @@ def picture(series: list, rows: tuple) -> str:
     """The picture as SVG that stands alone; "" if there are no steps."""
     if not any(s.steps for s in series):
         return ""
-    places = drawn(series, rows)
+    places = choose_drawn(series, rows)
     panels = [_panel(k, [(p, curves(series[p])[k]) for p in places]) for k in range(2)]
     legend = _legend(places, rows)
     height = max(TOP + 2 * (PANEL + GAP), TOP + 18 * len(places) + 20)
@@ -152,7 +152,7 @@ def figure(series: list, rows: tuple, path: str) -> None:
 
     canvas = Figure(figsize=(9, 6))
     for number, axes in enumerate(canvas.subplots(2, 1)):
-        for row in drawn(series, rows):
+        for row in choose_drawn(series, rows):
             axes.plot(
                 range(1, len(curves(series[row])[number]) + 1),
                 curves(series[row])[number],

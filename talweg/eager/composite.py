@@ -43,9 +43,9 @@ class SparseTensor:
     __array_priority__ = 100
 
     def __init__(self, indices: object, values: Any, dense_shape: object):
-        self._indices = _ranked(convert_to_tensor(indices, int64), 2)
-        self._values = _ranked(convert_to_tensor(values), 1)
-        self._dense_shape = _ranked(convert_to_tensor(dense_shape, int64), 1)
+        self._indices = _set_rank(convert_to_tensor(indices, int64), 2)
+        self._values = _set_rank(convert_to_tensor(values), 1)
+        self._dense_shape = _set_rank(convert_to_tensor(dense_shape, int64), 1)
         _check_ranks(self)
         rows, depth = self._indices.dims
         if differ(rows, self._values.dims[0]):
@@ -172,7 +172,7 @@ class SparseTensor:
         return hooks.html_view(self)
 
 
-def _ranked(x: Any, rank: int) -> Any:
+def _set_rank(x: Any, rank: int) -> Any:
     """`x`, known to have this rank if a graph does not know its rank."""
     if type(x) is Symbol and x.node.aval.dims is None:
         return ensure_dims(x, shape=(None,) * rank)

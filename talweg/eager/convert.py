@@ -157,10 +157,10 @@ def to_array(value: Any, dtype: DType | None = None) -> Any:
         base: Any = next(k for k in (bool, int, float, complex, str, bytes) if isinstance(value, k))
         return to_array(base(value), dtype)
     if _is_sequence(value):
-        return _from_list(_listed(value), dtype)
+        return _from_list(_as_lists(value), dtype)
     if hasattr(value, "__index__"):  # a size that stands for a number
         return to_array(operator.index(value), dtype)
-    raise _unsupported(value)
+    raise _unsupported_error(value)
 
 
 class _NestedSequenceError(Exception):
@@ -177,7 +177,7 @@ def _is_sequence(value: object) -> bool:
     )
 
 
-def _listed(value: Any) -> list:
+def _as_lists(value: Any) -> list:
     """A sequence, and those in it, as lists; what stands for an integer as that."""
     if isinstance(value, memoryview):
         return value.tolist()
@@ -188,11 +188,11 @@ def _listed_item(item: Any) -> Any:
     if isinstance(item, (np.ndarray, np.generic, bool, int)):
         return item
     if _is_sequence(item):
-        return _listed(item)
+        return _as_lists(item)
     return operator.index(item) if hasattr(item, "__index__") else item
 
 
-def _unsupported(value: object) -> Exception:
+def _unsupported_error(value: object) -> Exception:
     if value is None:
         return value_error(
             "TW101",
@@ -332,7 +332,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
             _leaf_kinds(item, kinds)
         elif isinstance(item, (np.ndarray, np.generic)):
             if item.dtype.kind in "mM":
-                raise _unsupported(item)
+                raise _unsupported_error(item)
             if item.size:
                 kinds.add(_KINDS.get(item.dtype.kind, float))
         elif hasattr(item, "__array__") or hasattr(item, "__array_interface__"):
@@ -342,7 +342,7 @@ def _leaf_kinds(value: Any, kinds: set) -> None:
         elif _is_sequence(item) or hasattr(item, "__index__"):
             raise _NestedSequenceError
         else:
-            raise _unsupported(item)
+            raise _unsupported_error(item)
 
 
 def _from_list(value: object, dtype: DType | None) -> Any:
@@ -350,7 +350,7 @@ def _from_list(value: object, dtype: DType | None) -> Any:
     try:
         _leaf_kinds(value, kinds)
     except _NestedSequenceError:
-        value = _listed(value)
+        value = _as_lists(value)
         kinds = set()
         _leaf_kinds(value, kinds)
     texts = kinds & {str, bytes, object}
@@ -366,11 +366,11 @@ def _from_list(value: object, dtype: DType | None) -> Any:
         return array.astype((dtype or float32).numpy_dtype)
     if texts:
         if kinds - texts:
-            raise _mixed()
+            raise _mix()
         return _strings(array, dtype)
     first = _first_leaf(value)
     if len(kinds) > 1 and _clash(kinds, first, dtype):
-        raise _mixed()
+        raise _mix()
     if dtype is None and getattr(first, "dtype", None) in (np.float16, np.float64):
         dtype = of_numpy(first.dtype)  # those keep it when they come first, as in TensorFlow
         if complex not in kinds:
@@ -399,7 +399,7 @@ def _wrong_kind() -> Callable[..., Exception]:
     return value_error if dispatch.context.base is None else type_error
 
 
-def _mixed() -> Exception:
+def _mix() -> Exception:
     return _wrong_kind()("TW101", "Can't convert Python sequence with mixed types to Tensor.")
 
 

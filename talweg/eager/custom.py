@@ -126,7 +126,7 @@ def _apply(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     ]
     base = dispatch.context.base
     if hasattr(base, "captured"):  # the rule is to know them as the body does
-        leaves = [_brought_in(base, a) for a in leaves]
+        leaves = [_bring_in(base, a) for a in leaves]
     arguments = [part_of(a) for a in leaves]
     inside = VariableWatcher()
     outer = dispatch.context.recorders
@@ -175,7 +175,7 @@ def _with_part(leaf: object, part: Any) -> Any:
     return leaf._with_gradient(part) if hasattr(leaf, "_with_gradient") else part
 
 
-def _brought_in(graph: Any, leaf: object) -> Any:
+def _bring_in(graph: Any, leaf: object) -> Any:
     part = part_of(leaf)
     return _with_part(leaf, graph.bring_in(part)) if _is_outside(graph, part) else leaf
 

@@ -60,7 +60,7 @@ class ExtensionType(FieldsOnly):
         cls.extension_fields = _fields_of(cls, sys._getframe(1).f_locals)
         signature = _signature_of(cls)
         own = cls.__dict__.get("__init__")
-        made = _built_by_hand(own) if own is not None else _built(signature)
+        made = _run_own_constructor(own) if own is not None else _make_constructor(signature)
         cls.__init__ = made  # type: ignore[method-assign]
         if own is None:
             cls.__signature__ = signature  # type: ignore[attr-defined]
@@ -183,7 +183,7 @@ def _signature_of(cls: Any) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=cls)
 
 
-def _built(signature: inspect.Signature) -> Callable[..., None]:
+def _make_constructor(signature: inspect.Signature) -> Callable[..., None]:
     """A constructor that takes the fields."""
 
     def init(self: Any, *args: object, **kwargs: object) -> None:
@@ -196,7 +196,7 @@ def _built(signature: inspect.Signature) -> Callable[..., None]:
     return init
 
 
-def _built_by_hand(init: Callable[..., None]) -> Callable[..., None]:
+def _run_own_constructor(init: Callable[..., None]) -> Callable[..., None]:
     """The user's constructor, in which fields may be set; afterwards they are converted."""
 
     @functools.wraps(init)
@@ -238,7 +238,7 @@ def _spec_class(cls: Any, signature: inspect.Signature) -> type:
         for parameter in signature.parameters.values()
     ]
     plain = signature.replace(parameters=parameters)
-    made = _built(plain) if init is None else _built_by_hand(init)
+    made = _make_constructor(plain) if init is None else _run_own_constructor(init)
     space.update(
         __init__=made,
         __module__=cls.__module__,

@@ -106,9 +106,9 @@ def _fit(value: object, annotation: Any, path: str, spec: bool) -> Any:
         return _tensor_spec(value, path) if spec else _tensor(value, path)
     if annotation is None or annotation in PLAIN:
         kind = type(None) if annotation is None else annotation
-        return _checked(value, kind, path, kind.__name__)
+        return _check_fields(value, kind, path, kind.__name__)
     if annotation is TensorShape:
-        return _converted(value, TensorShape, (list, tuple, int, TensorShape), path, "TensorShape")
+        return _convert(value, TensorShape, (list, tuple, int, TensorShape), path, "TensorShape")
     if annotation is DType:
         return _dtype(value, path)
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
@@ -120,10 +120,10 @@ def _fit(value: object, annotation: Any, path: str, spec: bool) -> Any:
         return _fit_mapping(value, parts, path, spec)
     if annotation in COMPOSITES:
         kind = COMPOSITES[annotation] if spec else annotation
-        return _checked(value, kind, path, kind.__name__)
+        return _check_fields(value, kind, path, kind.__name__)
     if hasattr(annotation, "extension_fields"):
         kind = annotation.Spec if spec else annotation
-        return _checked(value, kind, path, kind.__name__)
+        return _check_fields(value, kind, path, kind.__name__)
     named = getattr(annotation, "__forward_arg__", annotation)
     raise type_error("TW104", f"{path}: Unsupported type annotation {named!r}")
 
@@ -132,13 +132,13 @@ def _mismatch(path: str, wanted: str, value: object) -> TypeError:
     return type_error("TW104", f"{path}: expected {wanted}, got {type(value).__name__!r}")
 
 
-def _checked(value: object, kind: type, path: str, name: str) -> Any:
+def _check_fields(value: object, kind: type, path: str, name: str) -> Any:
     if not isinstance(value, kind):
         raise _mismatch(path, repr(name), value)
     return value
 
 
-def _converted(value: object, make: Callable, kinds: tuple, path: str, name: str) -> Any:
+def _convert(value: object, make: Callable, kinds: tuple, path: str, name: str) -> Any:
     if value is None or isinstance(value, kinds):
         try:
             return make(value)

@@ -44,11 +44,11 @@ class FieldsOnly:
         )
 
     def __repr__(self) -> str:
-        fields = [f"{name}={_shown(self.__dict__[name])}" for name in self.extension_fields]
+        fields = [f"{name}={_show(self.__dict__[name])}" for name in self.extension_fields]
         return f"{type(self).__qualname__.split('<locals>.')[-1]}({', '.join(fields)})"
 
 
-def _shown(value: SparseTensor) -> str:
+def _show(value: SparseTensor) -> str:
     return repr(dict(value)) if isinstance(value, SpecDict) else repr(value)
 
 
@@ -56,7 +56,7 @@ class SpecDict(ImmutableDict):
     """A mapping field in a spec; shown as a plain dictionary."""
 
 
-def filled(cls: Any, fields: Mapping[str, Any]) -> Any:
+def make_instance(cls: Any, fields: Mapping[str, Any]) -> Any:
     """An object of a type with these fields, made without its constructor."""
     made = object.__new__(cls)
     made.__dict__.update(fields)
@@ -77,7 +77,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     @classmethod
     def _deserialize(cls, parts: Iterable) -> Any:
         pairs = {name: value for name, value in parts}
-        return filled(
+        return make_instance(
             cls,
             {
                 name: field.spec(_from_plain(pairs[name]))
@@ -88,8 +88,8 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     @classmethod
     def from_value(cls, value: Any) -> Any:
         """The spec of a value."""
-        return filled(
-            cls, {name: _described(value.__dict__[name]) for name in cls.extension_fields}
+        return make_instance(
+            cls, {name: _describe(value.__dict__[name]) for name in cls.extension_fields}
         )
 
     def _of(self, value: object) -> TypeSpec | None:
@@ -100,24 +100,24 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether some value could have this spec and the other, or is of this spec."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else self._of(spec_or_value)
-        return _related(self, other, lambda one, two: one.is_compatible_with(two))
+        return _relate(self, other, lambda one, two: one.is_compatible_with(two))
 
     def is_subtype_of(self, other: object) -> bool:
         """Whether every value of this spec is one of `other`."""
-        return _related(self, other, lambda one, two: one.is_subtype_of(two))
+        return _relate(self, other, lambda one, two: one.is_subtype_of(two))
 
     def most_specific_common_supertype(self, others: Any) -> Any:
         """The most specific spec that this one and all others are subtypes of; None if none is."""
         found: Any = self
         for other in others:
-            found = None if found is None else _merged(found, other)
+            found = None if found is None else _merge(found, other)
         return found
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._serialize() == other._serialize()
 
     def __hash__(self) -> int:
-        return hash((type(self), frozen(self)))
+        return hash((type(self), freeze(self)))
 
     # -- the tensors
 
@@ -128,7 +128,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     @property
     def trace_key(self) -> tuple:
         """What calls of traced functions with values of this spec have in common."""
-        return frozen(self, tensors=False)
+        return freeze(self, tensors=False)
 
     def part_specs(self) -> list[TensorSpec]:
         """The specs of all tensors of a value, in order."""
@@ -137,7 +137,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
     def with_parts(self, parts: list) -> Any:
         """The value that consists of these tensors; its constructor and checks do not run."""
         remaining = iter(parts)
-        return self.with_leaves([_made(leaf, remaining) for leaf in leaves_of(self)])
+        return self.with_leaves([_make(leaf, remaining) for leaf in leaves_of(self)])
 
     def with_part_specs(self, parts: list) -> Any:
         """The spec with other specs of its tensors; composites keep theirs."""
@@ -147,7 +147,7 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
             own = [next(remaining) for _ in _parts_of(leaf)]
             return TensorSpec(own[0].shape, own[0].dtype) if isinstance(leaf, TensorSpec) else leaf
 
-        return mapped(replaced, self)
+        return map_specs(replaced, self)
 
     def with_leaves(self, leaves: list) -> Any:
         """The value that consists of these tensors and composites."""
@@ -155,10 +155,10 @@ class ExtensionTypeSpec(FieldsOnly, TypeSpec):
 
     def __reduce__(self) -> tuple:
         plain = tuple([(name, _plain(value)) for name, value in self._serialize()])
-        return _restored, (self.value_type, plain)
+        return _restore, (self.value_type, plain)
 
 
-def _restored(cls: Any, parts: tuple) -> Any:
+def _restore(cls: Any, parts: tuple) -> Any:
     return cls.Spec._deserialize(parts)
 
 
@@ -182,7 +182,7 @@ def _children(value: object) -> list | None:
 
 def _with_children(value: Any, children: list) -> Any:
     if isinstance(value, FieldsOnly):
-        return filled(type(value), dict(zip(value.extension_fields, children)))
+        return make_instance(type(value), dict(zip(value.extension_fields, children)))
     if isinstance(value, tuple):
         return tuple(children)
     return type(value)(zip(value, children))
@@ -207,20 +207,20 @@ def with_leaves(value: object, leaves: Iterator) -> Any:
         return next(leaves) if _is_leaf(value) else value
     made = [with_leaves(part, leaves) for part in parts]
     if isinstance(value, ExtensionTypeSpec):
-        return filled(value.value_type, dict(zip(value.extension_fields, made)))
+        return make_instance(value.value_type, dict(zip(value.extension_fields, made)))
     if isinstance(value, SpecDict):
         return ImmutableDict(zip(value, made))
     return _with_children(value, made)
 
 
-def _described(value: Any) -> Any:
+def _describe(value: Any) -> Any:
     """A value of a field as its spec has it."""
     if hasattr(value, "_type_spec") and not hasattr(value, "handle_read"):
         return value._type_spec
     if isinstance(value, ImmutableDict):
-        return SpecDict({key: _described(item) for key, item in value.items()})
+        return SpecDict({key: _describe(item) for key, item in value.items()})
     if isinstance(value, tuple):
-        return tuple([_described(item) for item in value])
+        return tuple([_describe(item) for item in value])
     if hasattr(value, "dense_shape"):
         return IndexedSlicesSpec.from_value(value)
     return TensorSpec(value.shape, value.dtype) if isinstance(value, Tensor) else value
@@ -237,7 +237,7 @@ def _parts_of(leaf: TypeSpec) -> list:
     return leaf.part_specs()  # type: ignore[attr-defined]
 
 
-def _made(leaf: Any, remaining: Any) -> Any:
+def _make(leaf: Any, remaining: Any) -> Any:
     """The tensor or composite of a spec, from the next tensors."""
     parts = [next(remaining) for _ in _parts_of(leaf)]
     if isinstance(leaf, TensorSpec):
@@ -248,7 +248,7 @@ def _made(leaf: Any, remaining: Any) -> Any:
 # -- relations, field by field
 
 
-def _related(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
+def _relate(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, TypeSpec) and not isinstance(one, ExtensionTypeSpec):
@@ -258,40 +258,40 @@ def _related(one: Any, other: Any, rule: Callable[[Any, Any], bool]) -> bool:
         return one == other
     if len(parts) != len(others) or (isinstance(one, Mapping) and list(one) != list(other)):
         return False
-    return all(_related(a, b, rule) for a, b in zip(parts, others))
+    return all(_relate(a, b, rule) for a, b in zip(parts, others))
 
 
-def _merged(one: object, other: object) -> Any:
+def _merge(one: object, other: object) -> Any:
     """What covers both, None if nothing does."""
-    if not _related(one, other, lambda a, b: True):
+    if not _relate(one, other, lambda a, b: True):
         return None
     if isinstance(one, TypeSpec) and not isinstance(one, ExtensionTypeSpec):
         return one.most_specific_common_supertype([other])
     parts = _children(one)
     if parts is None:
         return one
-    merged = [_merged(a, b) for a, b in zip(parts, _children(other) or ())]
+    merged = [_merge(a, b) for a, b in zip(parts, _children(other) or ())]
     lost = any(found is None and part is not None for found, part in zip(merged, parts))
     return None if lost else _with_children(one, merged)
 
 
-def frozen(value: object, tensors: bool = True) -> Any:
+def freeze(value: object, tensors: bool = True) -> Any:
     """A hashable form of a spec; without what is known of its tensors if they are keyed apart."""
     parts = _children(value)
     if parts is not None:
         keys = tuple(value) if isinstance(value, Mapping) else ()
-        return (type(value), keys, *[frozen(part, tensors) for part in parts])
+        return (type(value), keys, *[freeze(part, tensors) for part in parts])
     if isinstance(value, TypeSpec):
         return value if tensors else type(value)
     return (type(value), str(value) if isinstance(value, TensorShape) else value)
 
 
-def mapped(function: Callable[[Any], Any], spec: Any) -> Any:
+def map_specs(function: Callable[[Any], Any], spec: Any) -> Any:
     """The spec with `function` of the spec of each of its tensors and composites."""
     parts = _children(spec)
     if parts is None:
         return function(spec) if isinstance(spec, TypeSpec) else spec
-    return _with_children(spec, [mapped(function, part) for part in parts])
+    return _with_children(spec, [map_specs(function, part) for part in parts])
 
 
 def not_batchable(spec: bool) -> Exception:

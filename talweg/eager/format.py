@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.dtypes import VARIANT, DType, stored
+from talweg.core.dtypes import VARIANT, DType, integer_view
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def numpy_text(array: Any, representation: bool = False) -> str:
     """The value as NumPy prints it (`str`, or `repr` without its type for scalars)."""
-    array = stored(array)
+    array = integer_view(array)
     if array.ndim == 0:
         value = array[()]
         if isinstance(value, bytes):

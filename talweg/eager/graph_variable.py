@@ -146,7 +146,7 @@ class GraphVariable(Variable):
 
     def _keep_nodes(self, graph: Any, tensor: Any) -> None:
         """Hold the first value and the operation that assigns it; name the variable's reading."""
-        safe = guarded(graph, tensor)
+        safe = guard_reads(graph, tensor)
         init = update_variable(safe, variable=self._handle, rule="assign")
         self._initial: Node = tensor.node
         self._safe_initial: Node = safe.node
@@ -311,11 +311,11 @@ class GraphVariable(Variable):
         """
         tensor = self._operand(value)
         self._check_assigned(tensor)
-        return labelled(self._change("assign", tensor), name, read_value)
+        return name_result(self._change("assign", tensor), name, read_value)
 
     def assign_unchecked(self, value: object, name: str | None = None) -> Any:
         """`assign` that lets the shape change."""
-        return labelled(self._change("assign", self._operand(value), strict=False), name)
+        return name_result(self._change("assign", self._operand(value), strict=False), name)
 
     def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
@@ -327,7 +327,7 @@ class GraphVariable(Variable):
                 f"Cannot {rule} a value of shape {tensor.shape} to variable '{self._name}' of "
                 f"shape {self._shape}",
             )
-        return labelled(self._change(rule, tensor), name, read_value)
+        return name_result(self._change(rule, tensor), name, read_value)
 
     def assign_add(
         self,
@@ -369,7 +369,7 @@ class GraphVariable(Variable):
                 f"scatter_{kind}: indices have dtype {indices.dtype.name}",
                 "int32 or int64",
             )
-        return labelled(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
+        return name_result(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
@@ -385,7 +385,7 @@ class GraphVariable(Variable):
         with self._base().as_default():
             indices = convert_to_tensor(sparse_delta.indices)
         updates = self._operand(sparse_delta.values)
-        return labelled(self._change("batch_update", indices, updates), name)
+        return name_result(self._change("batch_update", indices, updates), name)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
         with self._base().as_default():
@@ -394,7 +394,7 @@ class GraphVariable(Variable):
 
     def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
         """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
-        return labelled(self._change("slice", self._operand(value), place=place), name)
+        return name_result(self._change("slice", self._operand(value), place=place), name)
 
     # -- identity, printing
 
@@ -422,14 +422,14 @@ class GraphVariable(Variable):
         return bool(self.value())
 
 
-def labelled(result: Any, name: str | None, read_value: bool = True) -> Any:
+def name_result(result: Any, name: str | None, read_value: bool = True) -> Any:
     """The result of a change, named if a name was given; its operation unless `read_value`."""
     if name is not None:
         result.graph.label(result.node, name)
     return result if read_value else result.op
 
 
-def guarded(graph: Any, tensor: Any) -> Any:
+def guard_reads(graph: Any, tensor: Any) -> Any:
     """`tensor` with every reading of a variable replaced by one that its first value stands in for.
 
     Readings that wait for something, and what has effects, are left as they are.

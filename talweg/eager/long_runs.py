@@ -187,7 +187,7 @@ class LongRun:
                 base, present = self._bases[key], variable.present()
                 if present is not base:
                     rules = rules_of(self._program, handle)
-                    array = changed_anew(rules, base._array, array, present._array)
+                    array = replay_change(rules, base._array, array, present._array)
                 self._state[handle] = array
             finally:
                 let_go(held)
@@ -265,7 +265,7 @@ def rules_of(program: Program, variable: object) -> set[str]:
     return found
 
 
-def changed_anew(rules: set[str], base: Any, after: Any, present: Any) -> Any:
+def replay_change(rules: set[str], base: Any, after: Any, present: Any) -> Any:
     """What a change from `base` to `after` makes of the present value."""
     arrays = base, after, present
     if any([array is MISSING for array in arrays]) or len({np.shape(x) for x in arrays}) > 1:

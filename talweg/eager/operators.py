@@ -97,7 +97,7 @@ def _is_plain_number(value: Any, dtype: DType) -> bool:
     )
 
 
-def _hinted(x: object, y: object) -> tuple[Any, Any]:
+def _match_by_hint(x: object, y: object) -> tuple[Any, Any]:
     """As `matching`, but what stands right of a tensor only tries its dtype (`+` and `@`)."""
     if not is_tensor_like(y):
         x = convert_to_tensor(x)
@@ -123,7 +123,7 @@ def unary(prim: Primitive) -> Callable[[Any], Any]:
 
 def add(x: Any, y: Any) -> Any:
     """x + y; strings are joined."""
-    x, y = _hinted(x, y)
+    x, y = _match_by_hint(x, y)
     if isinstance(x, Tensor) and x.dtype is string:
         if isinstance(y, Tensor) and y.dtype is not string:
             raise invalid(
@@ -138,7 +138,7 @@ def add(x: Any, y: Any) -> Any:
 
 def matmul(x: object, y: object) -> Any:
     """x @ y."""
-    return contract.matmul(*_hinted(x, y))
+    return contract.matmul(*_match_by_hint(x, y))
 
 
 def truediv(x: object, y: object) -> Any:

@@ -70,7 +70,7 @@ def check_rows(rows: np.ndarray, nrows: int | None, function: str) -> int:
     return nrows
 
 
-def padded(splits: np.ndarray, inner: np.ndarray, rows: int, columns: int) -> np.ndarray:
+def pad_rows(splits: np.ndarray, inner: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """Rows of `inner` as an array [rows, columns, ...]; -1 where a row is too short."""
     result = np.full((rows, columns, *inner.shape[1:]), -1, np.int64)
     count = min(rows, len(splits) - 1)

@@ -38,7 +38,7 @@ _SECRET = object()
 _APPEARED: list[bool] = []  # whether functions look for ragged tensors
 
 
-def made(array: np.ndarray) -> Any:
+def make_tensor(array: np.ndarray) -> Any:
     """A tensor of an array; a constant of the graph in force."""
     base = dispatch.context.base
     return wrap(array) if base is None else base.constant(array)
@@ -73,7 +73,7 @@ class RaggedTensor(RaggedFactories):
     @classmethod
     def _of(cls, values: Any, splits: Any, uniform: object = None) -> RaggedTensor:
         """A ragged tensor of values and valid splits (an array or a tensor)."""
-        tensor = made(splits) if isinstance(splits, np.ndarray) else splits
+        tensor = make_tensor(splits) if isinstance(splits, np.ndarray) else splits
         return cls(values, tensor, _SECRET, uniform)
 
     # -- what it is
@@ -137,7 +137,7 @@ class RaggedTensor(RaggedFactories):
 
     def _integers(self, array: Any) -> Any:
         """A tensor of the dtype of the splits."""
-        return made(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
+        return make_tensor(np.asarray(array).astype(self._row_splits.dtype.numpy_dtype)[()])
 
     # -- sizes
 
@@ -242,7 +242,7 @@ class RaggedTensor(RaggedFactories):
             )
         result: Any = self
         for _ in range(inner - outer):
-            result = _merged(result, outer)
+            result = _merge_axes(result, outer)
         return result
 
     def consumers(self) -> list:
@@ -301,7 +301,7 @@ class RaggedTensor(RaggedFactories):
         if isinstance(values, RaggedTensor):
             rows = values._splits.shape[0] - 1
             flat = values._places(flat, [rows, *bounds[2:]])
-        return partition.padded(self._splits, flat, bounds[0], bounds[1])
+        return partition.pad_rows(self._splits, flat, bounds[0], bounds[1])
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """The values with their places."""
@@ -364,7 +364,7 @@ class RaggedTensor(RaggedFactories):
         return hooks.html_view(self)
 
 
-def _merged(x: Any, axis: int) -> Any:
+def _merge_axes(x: Any, axis: int) -> Any:
     """`x` with the dimensions `axis` and `axis + 1` made one."""
     if not isinstance(x, RaggedTensor):
         dims = x.dims
@@ -374,10 +374,10 @@ def _merged(x: Any, axis: int) -> Any:
     if axis == 0:
         return values
     if axis > 1:
-        return x.with_values(_merged(values, axis - 1))
+        return x.with_values(_merge_axes(values, axis - 1))
     if isinstance(values, RaggedTensor):
         return x._of(values.values, x._integers(array_of(values.row_splits)[x._splits]))
-    return x._of(_merged(values, 0), x._integers(x._splits * values.dims[1]))
+    return x._of(_merge_axes(values, 0), x._integers(x._splits * values.dims[1]))
 
 
 def _text(value: object) -> str:

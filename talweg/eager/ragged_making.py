@@ -160,7 +160,7 @@ class RaggedFactories:
     ) -> Any:
         """`from_row_splits` for every ragged dimension, outermost first."""
         result = flat_values
-        for splits in reversed(_listed(nested_row_splits)):
+        for splits in reversed(_as_list(nested_row_splits)):
             result = cls.from_row_splits(result, splits, validate=validate)
         return result
 
@@ -174,7 +174,7 @@ class RaggedFactories:
     ) -> Any:
         """`from_row_lengths` for every ragged dimension, outermost first."""
         result = flat_values
-        for lengths in reversed(_listed(nested_row_lengths)):
+        for lengths in reversed(_as_list(nested_row_lengths)):
             result = cls.from_row_lengths(result, lengths, validate=validate)
         return result
 
@@ -188,8 +188,8 @@ class RaggedFactories:
         validate: bool = True,
     ) -> Any:
         """`from_value_rowids` for every ragged dimension, outermost first."""
-        nested = _listed(nested_value_rowids)
-        counts = [None] * len(nested) if nested_nrows is None else _listed(nested_nrows)
+        nested = _as_list(nested_value_rowids)
+        counts = [None] * len(nested) if nested_nrows is None else _as_list(nested_nrows)
         result = flat_values
         for rows, count in zip(reversed(nested), reversed(counts)):
             result = cls.from_value_rowids(result, rows, count, validate=validate)
@@ -324,7 +324,7 @@ def _splits_in_graph(rows: Any, nrows: Any) -> Any:
     return layout.concat(convert_to_tensor(np.zeros(1, rows.dtype.numpy_dtype)), ends, axis=0)
 
 
-def _listed(nested: Any) -> list:
+def _as_list(nested: Any) -> list:
     if is_tensor_like(nested):
         raise type_error(
             "TW104", f"The splits, lengths or row ids are {nested!r}", "a list of tensors"

@@ -51,7 +51,7 @@ def gather(x: RaggedTensor, indices: object) -> Any:
         return x.values[begin:end]
     flat = layout.reshape(places, shape=(math.prod(dims),)) if len(dims) > 1 else places
     if any(type(part) is Symbol for part in (flat, *x._flat_components())):
-        gathered = _gathered(x, flat)
+        gathered = _gather_rows(x, flat)
     else:
         array = array_of(flat)
         rows = x._splits.shape[0] - 1
@@ -64,7 +64,7 @@ def gather(x: RaggedTensor, indices: object) -> Any:
     return gathered
 
 
-def _gathered(values: TensorLike, places: Tensor) -> Any:
+def _gather_rows(values: TensorLike, places: Tensor) -> Any:
     """`take` of what is known only when the graph runs; sizes that are known stay so."""
     if not isinstance(values, RaggedTensor):
         return indexing.gather(values, places, axis=0, batch_dims=0)
@@ -77,7 +77,7 @@ def _gathered(values: TensorLike, places: Tensor) -> Any:
     row = sequences.repeated(lengths, size=lengths.dims[0])
     here = sequences.counting(size=row.dims[0], dtype=splits.dtype)
     moved = indexing.gather(starts - ends + lengths, row, axis=0, batch_dims=0)
-    rows = _gathered(values.values, here + moved)
+    rows = _gather_rows(values.values, here + moved)
     return RaggedTensor._of(rows, layout.concat(zero, ends, axis=0), values._uniform)
 
 
@@ -200,16 +200,16 @@ def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
         )
 
 
-def paired(x: TensorLike, y: Any) -> tuple:
+def pair_operands(x: TensorLike, y: Any) -> tuple:
     """Two operands, of which a dense one is repeated along the rows of the ragged one."""
     if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
         return x, y
     if isinstance(x, RaggedTensor):
-        return x, repeated(y, x)
-    return repeated(x, y), y
+        return x, repeat_rows(y, x)
+    return repeat_rows(x, y), y
 
 
-def repeated(dense: object, like: RaggedTensor) -> Any:
+def repeat_rows(dense: object, like: RaggedTensor) -> Any:
     """A tensor such that it fits the flat values of a ragged one; it must not have its own rows.
 
     InvalidArgumentError where a size is neither 1 nor that of all rows.
@@ -251,7 +251,7 @@ def outer_rows(x: RaggedTensor) -> np.ndarray:
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     @boundary
     def operate(self: RaggedTensor, *others: object) -> Any:
-        operands = [self, *(paired(self, other)[1] for other in others)]
+        operands = [self, *(pair_operands(self, other)[1] for other in others)]
         return map_flat(getattr(hooks, name), *(operands[::-1] if reflected else operands))
 
     return operate

@@ -54,7 +54,7 @@ def of_its_own(tensor: EagerTensor) -> EagerTensor:
         return wrap(tensor._array)
 
 
-def _fetched(self: EagerTensor, name: str) -> Any:
+def _fetch_attribute(self: EagerTensor, name: str) -> Any:
     """The elements; of other attributes an AttributeError."""
     if name == "_array":
         found = np.asarray(_resident_of(self))
@@ -65,7 +65,7 @@ def _fetched(self: EagerTensor, name: str) -> Any:
     return object.__getattribute__(self, name)  # which says what is not there
 
 
-def _known(self: EagerTensor) -> Any:
+def _aval(self: EagerTensor) -> Any:
     """What tells shape and dtype, without fetching anything."""
     try:
         return _array_of(self)
@@ -74,24 +74,24 @@ def _known(self: EagerTensor) -> Any:
 
 
 def _dims(self: EagerTensor) -> tuple:
-    return _known(self).shape
+    return _aval(self).shape
 
 
 def _ndim(self: EagerTensor) -> int:
-    return _known(self).ndim
+    return _aval(self).ndim
 
 
 def _dtype(self: EagerTensor) -> DType:
-    return of_numpy(_known(self).dtype)
+    return of_numpy(_aval(self).dtype)
 
 
 def _nbytes(self: EagerTensor) -> int:
     """Bytes the elements take."""
-    return _known(self).nbytes
+    return _aval(self).nbytes
 
 
 def _let_devices_keep() -> None:
     """Let eager tensors be without an array."""
     for name, read in (("dims", _dims), ("ndim", _ndim), ("dtype", _dtype), ("nbytes", _nbytes)):
         setattr(EagerTensor, name, property(read))
-    EagerTensor.__getattr__ = _fetched  # type: ignore[method-assign]
+    EagerTensor.__getattr__ = _fetch_attribute  # type: ignore[method-assign]

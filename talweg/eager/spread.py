@@ -137,7 +137,7 @@ def begin() -> None:
             f"__{stem}__", with_reflection(_hook(stem), stem) if stem in BINARY else None
         )
     for stem in OPERATORS:
-        _have_operator(f"__r{stem}__", _reflected(_hook(stem)))
+        _have_operator(f"__r{stem}__", _reflected_operator(_hook(stem)))
     for name in ("__repr__", "__str__"):
         _have_text(name)
     device: Any = EagerTensor.__dict__["device"]
@@ -153,7 +153,7 @@ def _hook(stem: str) -> str:
     return HOOKS.get(stem, stem)
 
 
-def _reflected(name: str) -> Any:
+def _reflected_operator(name: str) -> Any:
     """The reflection of an operator."""
     return lambda x, y: getattr(hooks, name)(y, x)
 

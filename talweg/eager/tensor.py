@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core import dispatch
-from talweg.core.dtypes import DType, of_numpy, stored
+from talweg.core.dtypes import DType, integer_view, of_numpy
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.primitive import REGISTRY
@@ -113,7 +113,7 @@ class EagerTensor(Tensor):
                 state.observer.left(self)
             for recorder in context.recorders:
                 recorder.note_exit(self)
-        return stored(self._array)
+        return integer_view(self._array)
 
     def numpy(self) -> Any:
         """A copy of the value: an array, a NumPy scalar for rank 0, `bytes` for a scalar string."""
@@ -235,7 +235,7 @@ NO_PARAMS: dict = {}  # this very one: the operators below, called by whoever wr
 _COMMON = np.dtype("f4")  # spares the most frequent dtype a look-up
 
 
-def _hooked(operation: str) -> Callable[[Any, Any], Any]:
+def _hook_operator(operation: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: getattr(hooks, operation)(self, other)
 
 
@@ -248,7 +248,7 @@ def _fast(
     to the hook, which converts and reports.
     """
 
-    general = with_reflection(operation, stem) if stem in BINARY else _hooked(operation)
+    general = with_reflection(operation, stem) if stem in BINARY else _hook_operator(operation)
 
     def operate(self: EagerTensor, other: Any) -> Any:
         x = self._array

@@ -38,7 +38,7 @@ class _Before:
         self.used = dict(graph._used)
         self.placed = dict(graph._placed)
         self.collections = {name: list(items) for name, items in graph.collections.items()}
-        self.extras = {key: (value, _copied(value)) for key, value in graph.extras.items()}
+        self.extras = {key: (value, _copy_table(value)) for key, value in graph.extras.items()}
 
     def restore(self) -> None:
         """Give the graph back what it held, and take away what it got."""
@@ -64,6 +64,6 @@ class _Before:
             graph._used.setdefault(name.lower(), 1)
 
 
-def _copied(value: Any) -> dict | None:
+def _copy_table(value: Any) -> dict | None:
     """What a table holds; None for other things."""
     return dict(value) if isinstance(value, dict) else None

@@ -47,7 +47,7 @@ class CollectionItem:
 
     def give(self, graph: FunctionGraph) -> Any:
         """The value again."""
-        return structure.map_leaves(lambda leaf: _given(leaf, graph), self.value)
+        return structure.map_leaves(lambda leaf: _convert_given(leaf, graph), self.value)
 
     def __del__(self) -> None:
         for node in self.nodes:
@@ -63,17 +63,17 @@ class CollectionPosition:
         self.kind, self.parts = kind, parts
 
 
-def _given(leaf: TypeSpec, graph: Graph) -> Any:
+def _convert_given(leaf: TypeSpec, graph: Graph) -> Any:
     if type(leaf) is not CollectionPosition:
         return leaf
     if leaf.kind in (Symbol, Operation):
         node = leaf.parts[0]
         graph = node.table.owner() or graph  # one of a branch or loop that shares its collections
         return graph.symbol(node) if leaf.kind is Symbol else graph.operation_of(node)
-    return leaf.kind(*[_given(part, graph) for part in leaf.parts])
+    return leaf.kind(*[_convert_given(part, graph) for part in leaf.parts])
 
 
-def kept(value: object) -> Any:
+def detach_graph(value: object) -> Any:
     """`value` in a form that does not keep its graph."""
     leaves = structure.flatten(value, composites=True)
     return (
@@ -99,9 +99,9 @@ class CollectionRef(MutableSequence):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            self._items[index] = [kept(item) for item in value]
+            self._items[index] = [detach_graph(item) for item in value]
         else:
-            self._items[index] = kept(value)
+            self._items[index] = detach_graph(value)
 
     def __delitem__(self, index: Any) -> None:
         del self._items[index]
@@ -111,7 +111,7 @@ class CollectionRef(MutableSequence):
 
     def insert(self, index: int, value: object) -> None:
         """Put `value` before what stands at `index`."""
-        self._items.insert(index, kept(value))
+        self._items.insert(index, detach_graph(value))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (list, CollectionRef)) and list(self) == list(other)
@@ -130,7 +130,7 @@ class Collections:
     def add_to_collection(self, name: str, value: object) -> None:
         """Put `value` at the end of the collection `name`; RuntimeError if finalized."""
         self.check_mutable()  # type: ignore[attr-defined]
-        self.collections.setdefault(name, []).append(kept(value))
+        self.collections.setdefault(name, []).append(detach_graph(value))
 
     def add_to_collections(self, names: Any, value: object) -> None:
         """Put `value` into each of the collections, once."""

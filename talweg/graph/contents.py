@@ -45,7 +45,7 @@ def elements(node: Node) -> np.ndarray:
         else:
             pending.pop()
             if last not in memory:
-                memory[last] = _found(last)
+                memory[last] = _find_elements(last)
     return memory[node]
 
 
@@ -73,14 +73,14 @@ def _sources(node: Node) -> tuple:
     return tuple([s for s in sources if _length(s) <= LIMIT and s.aval.dtype.is_integer])
 
 
-def _found(node: Node) -> np.ndarray:
+def _find_elements(node: Node) -> np.ndarray:
     """The elements, where what they follow from is known."""
     length, dims = _length(node), node.aval.dims
     if length > MOST:
         raise NeedsStaticError(
             f"the number of sizes in {node!r} is not known while the graph is built"
         )
-    followed = _followed(node) if length <= LIMIT else None
+    followed = _follow(node) if length <= LIMIT else None
     if followed is None or followed.shape != dims:
         followed = np.full(dims, None, object)
     else:
@@ -125,7 +125,7 @@ def _values(sizes: list[Dim] | np.ndarray) -> set:
     return {atom for atom in atoms_of(list(sizes)) if atom.kind == "value"}
 
 
-def _followed(node: Node) -> Any:
+def _follow(node: Node) -> Any:
     """The elements, if the operation is one of those that are followed; else None."""
     rule = _RULES.get(node.prim.name)
     if rule is None:
@@ -137,7 +137,7 @@ def _followed(node: Node) -> Any:
         return None
 
 
-def _known(node: Node) -> np.ndarray:
+def _elements_of(node: Node) -> np.ndarray:
     """The elements of an operand; NeedsStaticError if they are not followed."""
     found = node.table.contents.get(node)
     if found is None:
@@ -170,7 +170,7 @@ def _size_value(node: Node, params: dict) -> Any:
 
 
 def _operand(node: Node, place: int = 0) -> np.ndarray:
-    return _known(node.operands[place])
+    return _elements_of(node.operands[place])
 
 
 def _same(node: Node, params: dict) -> Any:
@@ -189,7 +189,7 @@ def _slice(node: Node, params: dict) -> Any:
 
 
 def _concat(node: Node, params: dict) -> Any:
-    return np.concatenate([_known(operand) for operand in node.operands], params["axis"])
+    return np.concatenate([_elements_of(operand) for operand in node.operands], params["axis"])
 
 
 def _combine(apply: Any) -> Any:
@@ -244,7 +244,7 @@ def _each(apply: Any, left: object, right: object) -> np.ndarray:
 
 
 def _stack(node: Node, params: dict) -> Any:
-    return np.stack([_known(operand) for operand in node.operands], params["axis"])
+    return np.stack([_elements_of(operand) for operand in node.operands], params["axis"])
 
 
 def _item(node: Node, params: dict) -> Any:

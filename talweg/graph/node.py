@@ -209,7 +209,7 @@ class NodeTable:
         try:
             return prim.infer(*avals, **dict(params))
         except InvalidArgumentError as error:
-            raise refused(error) from None
+            raise graph_error(error) from None
         except (TypeError, AttributeError) as error:
             if "NoneType" not in str(error) or all(a.dims is not None for a in avals):
                 raise
@@ -339,7 +339,7 @@ class NodeTable:
         self.inferred.clear()
 
 
-def refused(error: OpError) -> Exception:
+def graph_error(error: OpError) -> Exception:
     """What building a graph raises where running would raise `error`: as in TensorFlow, TypeError
     where dtypes are wrong and ValueError for the rest.  What a value was tested for stays."""
     if getattr(error, "talweg_by_value", False):

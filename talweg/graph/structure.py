@@ -140,13 +140,13 @@ def pack(structure: object, leaves: list, composites: bool = False) -> Any:
             f"Could not pack sequence. Structure had {wanted} atoms, but flat_sequence had "
             f"{len(leaves)} items. Structure: {structure!r}, flat_sequence: {leaves!r}.",
         )
-    return _packed(structure, iter(leaves), composites)
+    return _pack(structure, iter(leaves), composites)
 
 
-def _packed(value: object, remaining: Iterator, composites: bool) -> Any:
+def _pack(value: object, remaining: Iterator, composites: bool) -> Any:
     if not is_nested(value, composites):
         return next(remaining)
-    return rebuild(value, [_packed(child, remaining, composites) for child in children(value)])
+    return rebuild(value, [_pack(child, remaining, composites) for child in children(value)])
 
 
 def packer(

@@ -53,16 +53,16 @@ class Tangents:
                 _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
 
-def asked_of(table: NodeTable) -> dict[Node, None]:
+def requested_nodes(table: NodeTable) -> dict[Node, None]:
     """The nodes of a table that somebody outside asks for, directly or as tangents.
 
     A linear body may be its own forward derivative, so this is a fixed point.
     """
     with asking:
-        return _asked_of(table)
+        return _requested_nodes(table)
 
 
-def _asked_of(table: NodeTable) -> dict[Node, None]:
+def _requested_nodes(table: NodeTable) -> dict[Node, None]:
     if table not in _tangents:
         return dict.fromkeys(table.requested.values())
     asked: dict[Any, dict] = {}
@@ -156,7 +156,7 @@ class Body:
         """The inner nodes that somebody outside asks for: in other programs, and as tangents."""
         if self.table is None:
             return ()
-        asked = asked_of(self.table)
+        asked = requested_nodes(self.table)
         if not asked:
             return ()
         found = {node: None for node in self.nodes if node in asked}

@@ -58,7 +58,7 @@ class _BodyPrinter:
         self.kept: list[Body] = []
 
     def body(self, body: Body, name: str) -> None:
-        number = {node: i for i, node in enumerate(_numbered(body))}
+        number = {node: i for i, node in enumerate(_number_it(body))}
         rows = []
         for node in number:
             if node not in body.inputs:
@@ -127,7 +127,7 @@ class _BodyPrinter:
 _UNUSUAL = (float("inf"), float("-inf"))
 
 
-def _numbered(body: Body) -> list[Node]:
+def _number_it(body: Body) -> list[Node]:
     own = set(body.inputs)
     return [*body.inputs, *[node for node in body.nodes if node not in own]]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from talweg.core.dtypes import NARROW, DType, stored
+from talweg.core.dtypes import NARROW, DType, integer_view
 
 TOP = {4: 2.0**31, 8: 2.0**63}  # where signed integers end
 with np.errstate(invalid="ignore"):  # whether NumPy gives the lowest integer for those by itself
@@ -31,7 +31,7 @@ def cast(x: Any, *, dtype: DType) -> Any:
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
     elif x.dtype.kind == "V":
-        x = _widened(x)
+        x = _widen(x)
     if dtype.is_integer and dtype.name in NARROW and x.dtype.kind in "fV":
         limits = np.float32(int(dtype.min)), np.float32(int(dtype.max))
         x = np.nan_to_num(np.clip(x.astype(np.float32), *limits)).astype(np.int8)
@@ -40,11 +40,11 @@ def cast(x: Any, *, dtype: DType) -> Any:
     return x.astype(target)
 
 
-def _widened(x: NDArray) -> Any:
+def _widen(x: NDArray) -> Any:
     """Elements that NumPy knows: quantized numbers and integers of few bits as integers."""
     if x.dtype.name.startswith(("int", "uint")):
         return x.astype(np.int8)
-    return stored(x)
+    return integer_view(x)
 
 
 def _float_to_integer(x: NDArray, target: np.dtype) -> Any:
@@ -56,17 +56,17 @@ def _float_to_integer(x: NDArray, target: np.dtype) -> Any:
         x = np.minimum(np.maximum(x, kind(limits.min)), kind(limits.max))
         return x.astype(np.int32).astype(target)  # NaN: 0 in the lowest bits
     if target.kind == "i":
-        return _signed(x, target)
+        return _to_signed(x, target)
     wide = np.dtype(np.int64)
     if target.itemsize == 4:
         fits = (x >= -TOP[4]) & (x < 2 * TOP[4])
-        return np.where(fits, _signed(x, wide), np.int64(TOP[4])).astype(target)
+        return np.where(fits, _to_signed(x, wide), np.int64(TOP[4])).astype(target)
     large = (x >= TOP[8]) & (x < 2 * TOP[8])
-    rest = _signed(np.where(large, x - x.dtype.type(TOP[8]), x), wide).astype(target)
+    rest = _to_signed(np.where(large, x - x.dtype.type(TOP[8]), x), wide).astype(target)
     return rest ^ np.where(large, target.type(1 << 63), target.type(0))
 
 
-def _signed(x: NDArray, target: np.dtype) -> Any:
+def _to_signed(x: NDArray, target: np.dtype) -> Any:
     """Truncated; the lowest integer for what does not fit."""
     found = x.astype(target)
     if _IS_LOWEST:

@@ -44,7 +44,7 @@ def convolution(
     """y = x * w, see the head of this module. [N, *S, C] [*K, C/groups, M] -> [N, *O, M]."""
     kernel, dtype = w.shape[:-2], np.result_type(x, w)
     outputs = windows.output_sizes(x.shape[1:-1], kernel, strides, padding, dilation)
-    x, w = windows.widened(x), windows.widened(w)
+    x, w = windows.widen(x), windows.widen(w)
     y = np.empty((x.shape[0], *outputs, w.shape[-1]), np.result_type(x, w))
     if 0 in (*y.shape, *x.shape, *w.shape):
         return np.zeros(y.shape, dtype)
@@ -68,7 +68,7 @@ def convolution_filter_gradient(
 ):
     """dL/dw = the sum of (columns of x)^T g. [N, *S, C] [N, *O, M] -> [*K, C/groups, M]."""
     dtype = np.result_type(x, g)
-    x, g = windows.widened(x), windows.widened(g)
+    x, g = windows.widen(x), windows.widen(g)
     shape = (*kernel, x.shape[-1] // groups, g.shape[-1])
     total = np.zeros(shape, np.result_type(x, g))
     if 0 in (*g.shape, *x.shape, *shape):
@@ -99,7 +99,7 @@ def convolution_input_gradient(
     [N, *O, M] [*K, C/groups, M] -> [N, *sizes, C]. This is the transposed convolution.
     """
     dtype = np.result_type(g, w)
-    g, w = windows.widened(g), windows.widened(w)
+    g, w = windows.widen(g), windows.widen(w)
     shape = (g.shape[0], *sizes, w.shape[-2] * groups)
     total = np.zeros(shape, np.result_type(g, w))
     if 0 in (*g.shape, *w.shape, *shape):
@@ -262,7 +262,7 @@ def _along_rows(weights, width):
     return np.repeat(weights[:, None, :], width, axis=1)
 
 
-def _shifted(
+def _tap_view(
     x: np.ndarray, place, outputs, index, kernel, strides: Sequence[int], dilation: Sequence[int]
 ):
     """What tap `index` of a tile reads of a padded x: a view of the shape of the tile."""
@@ -289,7 +289,7 @@ def _depthwise(
             total = np.empty(target.shape, y.dtype)
             product = np.empty_like(total)
             for index, row in enumerate(rows):
-                part = _shifted(x, tile, outputs, index, kernel, strides, dilation)
+                part = _tap_view(x, tile, outputs, index, kernel, strides, dilation)
                 np.multiply(part, row, out=product if index else total)
                 if index:
                     np.add(total, product, out=total)
@@ -310,7 +310,7 @@ def _depthwise_filter_gradient(
             # A product with ones is BLAS's sum over positions, several times faster than np.sum.
             ones = np.ones(rows.size // channels, g.dtype)
             for index in range(len(sums)):
-                part = _shifted(x, tile, outputs, index, kernel, strides, dilation)
+                part = _tap_view(x, tile, outputs, index, kernel, strides, dilation)
                 np.multiply(part, rows, out=product)
                 sums[index, :, copy] += ones @ product.reshape(-1, channels)
 

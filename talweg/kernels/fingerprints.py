@@ -166,7 +166,7 @@ def sip_round(v: int, w: int, x: int, y: int) -> tuple[int, int, int, int]:
     return v, w, x, y
 
 
-def keyed(s: Text, first: int, second: int) -> int:
+def siphash(s: Text, first: int, second: int) -> int:
     """SipHash-2-4 of `s` under a key of two 64-bit numbers."""
     v = first & MASK ^ 0x736F6D6570736575
     w = second & MASK ^ 0x646F72616E646F6D
@@ -197,7 +197,7 @@ def keyed(s: Text, first: int, second: int) -> int:
     return v ^ w ^ x ^ y
 
 
-def hashed(s: Text) -> int:
+def murmur_hash(s: Text) -> int:
     """MurmurHash64A of `s` (Appleby 2008)."""
     size = length(s)
     h = SEED ^ (size * MURMUR & MASK)

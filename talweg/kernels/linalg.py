@@ -21,7 +21,7 @@ def conjugate_transpose(x: np.ndarray) -> Any:
     return np.conjugate(turned) if x.dtype.kind == "c" else turned
 
 
-def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def widen_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel`, computing float16 in float32."""
 
     def run(*arrays: object, **params: object) -> Any:

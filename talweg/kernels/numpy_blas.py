@@ -61,16 +61,16 @@ _changing = threading.Lock()  # by whom the number of threads is changed at pres
 
 def dot(x: np.ndarray, y: np.ndarray) -> Any:
     """x.dot(y) of two matrices."""
-    return limited(x.size * y.shape[-1], x.dot, y)
+    return limit_threads(x.size * y.shape[-1], x.dot, y)
 
 
 def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
     """x y.   x [..., m, k], y [..., k, n] -> [..., m, n], into `out` if it is given."""
     work = max(x.size * y.shape[-1], x.shape[-2] * y.size)
-    return limited(work, np.matmul, x, y, *(() if out is None else (out,)))
+    return limit_threads(work, np.matmul, x, y, *(() if out is None else (out,)))
 
 
-def limited(work: int, product: Callable, *operands: object) -> Any:
+def limit_threads(work: int, product: Callable, *operands: object) -> Any:
     """What a product of so many multiplications gives, on its share of BLAS's threads."""
     functions = thread_functions() if work >= FEWEST else None
     before = functions[1]() if functions is not None else 1

@@ -40,7 +40,7 @@ def max_pool(
     """y[n, o, c] = max over taps k of x[n, o * stride + k * dilation - low, c]."""
     dtype = x.dtype
     lowest = -np.inf if _is_float(dtype) else _lowest_integer(dtype)
-    y = _reduce_windows(windows.widened(x), np.maximum, lowest, window, strides, padding, dilation)
+    y = _reduce_windows(windows.widen(x), np.maximum, lowest, window, strides, padding, dilation)
     return y.astype(dtype, copy=False)
 
 
@@ -129,9 +129,9 @@ def avg_pool(
 ):
     """y[n, o, c] = mean of the elements of the window that lie inside of x."""
     dtype = x.dtype
-    y = _reduce_windows(windows.widened(x), np.add, 0, window, strides, padding, dilation)
+    y = _reduce_windows(windows.widen(x), np.add, 0, window, strides, padding, dilation)
     counts = window_counts(x.shape[1:-1], y.shape[1:-1], window, strides, padding, dilation)
-    return _divided(y, counts).astype(dtype, copy=False)
+    return _divide_by_counts(y, counts).astype(dtype, copy=False)
 
 
 def avg_pool_transpose(
@@ -144,9 +144,9 @@ def avg_pool_transpose(
 ):
     """gx[n, i, c] = sum of g[n, o, c] / count(o) over the windows o that read i."""
     dtype = g.dtype
-    g = windows.widened(g)
+    g = windows.widen(g)
     counts = window_counts(sizes, g.shape[1:-1], window, strides, padding, dilation)
-    g = _divided(g, counts, np.empty_like(g))
+    g = _divide_by_counts(g, counts, np.empty_like(g))
     # Fewest elements first: the last axis is widened first, so rows stay long for the others.
     for axis in reversed(range(len(sizes))):
         g = _spread_axis(
@@ -195,7 +195,7 @@ def _on_axis(values: np.ndarray, axis, ndim):
     return values.reshape([-1 if other == axis else 1 for other in range(ndim)])
 
 
-def _divided(y: np.ndarray, counts, out=None):
+def _divide_by_counts(y: np.ndarray, counts, out=None):
     """y / the product of the per-axis counts."""
     divisor = y.dtype.type(1)
     for axis, count in enumerate(counts, start=1):
@@ -278,10 +278,10 @@ def _operands(
     y,
 ):
     """All three in their working dtypes, y made where it is missing."""
-    x = windows.widened(x)
+    x = windows.widen(x)
     if y is None:
         y = max_pool(x, window, strides, padding, dilation)
-    return windows.widened(moved), x, windows.widened(y)
+    return windows.widen(moved), x, windows.widen(y)
 
 
 def _taps(

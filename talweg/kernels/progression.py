@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from talweg.core.dtypes import DType
 
 
-def allocated(function: str, make: Callable[..., Any], *arguments: object) -> Any:
+def allocate(function: str, make: Callable[..., Any], *arguments: object) -> Any:
     """make(*arguments), an array; ResourceExhaustedError if there is no room for it.
 
     InvalidArgumentError if the first of the arguments is a shape that no array has.
@@ -78,9 +78,9 @@ def progression(
             "TW207", f"range: requires start {relation} limit for delta {step}: {first}/{last}"
         )
     if dtype.is_integer:
-        return allocated("range", np.arange, first, last, step, dtype.numpy_dtype)
+        return allocate("range", np.arange, first, last, step, dtype.numpy_dtype)
     if not math.isfinite((last - first) / step):
         raise invalid("TW207", f"range: from {first} to {last} by {step}", "finite numbers")
     count = math.ceil(abs((last - first) / step))
-    steps = allocated("range", np.arange, float(count)).astype(dtype.numpy_dtype)
+    steps = allocate("range", np.arange, float(count)).astype(dtype.numpy_dtype)
     return (start + steps * delta).astype(dtype.numpy_dtype)

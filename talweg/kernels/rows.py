@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def mapped(function: Callable, batch: Any) -> Any:
+def map_rows(function: Callable, batch: Any) -> Any:
     """`batch` with `function` of every array and every `Rows` in it; None stays None."""
     if batch is None:
         return None
     if type(batch) is List:
-        return List.of([mapped(function, value) for value in batch.values()])
+        return List.of([map_rows(function, value) for value in batch.values()])
     if type(batch) is History:
-        values = {node: mapped(function, value) for node, value in batch.values.items()}
+        values = {node: map_rows(function, value) for node, value in batch.values.items()}
         return History(batch.trips, values)
     return function(batch)
 
@@ -35,10 +35,10 @@ def row_of(batch: object, place: int) -> Any:
     def take(value: np.ndarray) -> Any:
         return value.rows[place] if type(value) is Rows else value[place]
 
-    return mapped(take, batch)
+    return map_rows(take, batch)
 
 
-def joined(rows: list) -> Any:
+def join_slices(rows: list) -> Any:
     """The batch of cotangents of these slices: a tree, in which what slices lack is zero."""
     present = [row for row in rows if row is not None]
     if not present:
@@ -51,12 +51,12 @@ def joined(rows: list) -> Any:
                 columns.setdefault(index, [None] * len(rows))[number] = value
         batch = List(max(map(len, present)), {})
         for index, values in columns.items():
-            batch = batch.put(index, joined(values))
+            batch = batch.put(index, join_slices(values))
         return batch
     if kind is History:
         nodes = {node: None for row in present for node in row.values}
         values = {
-            node: joined([None if row is None else row.values.get(node) for row in rows])
+            node: join_slices([None if row is None else row.values.get(node) for row in rows])
             for node in nodes
         }
         return History(0, values)
@@ -65,7 +65,7 @@ def joined(rows: list) -> Any:
     return np.stack([np.zeros_like(present[0]) if row is None else row for row in rows])
 
 
-def repeated(value: object, size: int) -> Any:
+def repeat_value(value: object, size: int) -> Any:
     """The batch in which every slice has this value."""
 
     def repeat(part: np.generic | np.ndarray) -> Any:
@@ -74,10 +74,10 @@ def repeated(value: object, size: int) -> Any:
         part = np.asarray(part)
         return np.broadcast_to(part, (size, *part.shape))
 
-    return mapped(repeat, value)
+    return map_rows(repeat, value)
 
 
-def added(batch: object) -> Any:
+def add_slices(batch: object) -> Any:
     """The sum of the variants (or arrays) of all slices."""
 
     def add(value: np.ndarray) -> Any:
@@ -88,7 +88,7 @@ def added(batch: object) -> Any:
             found = total(found, row)
         return found
 
-    return mapped(add, batch)
+    return map_rows(add, batch)
 
 
 def nodes_of_values(history: History) -> dict:

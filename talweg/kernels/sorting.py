@@ -30,7 +30,7 @@ def stable_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
         low = int(x.min())
         if int(x.max()) - low < BYTE:
             x = _above(x, low).astype(np.uint8)  # a radix sort of one digit
-    packed = _packed(x, descending)
+    packed = _pack_order(x, descending)
     if packed is not None:
         packed.sort(-1)
         return np.bitwise_and(packed, PLACE, out=packed)
@@ -64,7 +64,7 @@ def _up_to_the_last(x: np.ndarray, count: int, descending: bool) -> np.ndarray |
     return np.take_along_axis(places, order, -1)
 
 
-def _packed(x: np.ndarray, descending: bool) -> np.ndarray | None:
+def _pack_order(x: np.ndarray, descending: bool) -> np.ndarray | None:
     """Integers of 64 bits in the order of x's rows and their places; None where none are made."""
     if x.shape[-1] <= FEW or x.shape[-1] > WIDEST or x.dtype.kind not in "iuf":
         return None
@@ -123,7 +123,7 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         _, first, group, count = np.unique(x, True, True, True, equal_nan=False)
         group = group.reshape(-1)
     else:
-        first, group, count = _tabled(x) or _sorted_groups(x)
+        first, group, count = _tabulate_groups(x) or _sorted_groups(x)
     is_first = np.zeros(x.size, np.int64)
     is_first[first] = 1
     rank = (np.cumsum(is_first) - 1)[first]
@@ -132,7 +132,7 @@ def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.flatnonzero(is_first), rank[group], ordered
 
 
-def _tabled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _tabulate_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """(first places, group of each element, sizes) of the groups of equal integers, by a table."""
     if x.dtype.kind not in "iu" or not x.size:
         return None

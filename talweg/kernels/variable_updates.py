@@ -25,7 +25,7 @@ def frozen_key(key: list) -> tuple:
     return tuple([(k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key])
 
 
-def _scattered(kind: str) -> Callable[..., Any]:
+def _scatter(kind: str) -> Callable[..., Any]:
     """Updates [*indices.shape, ...], or one number for all, combined into rows."""
 
     def update(
@@ -163,7 +163,7 @@ UPDATES: dict[str, Callable[..., Any]] = {
     "count_up_to": _count,
     "skip": _skip,
     "batch_update": _batch_update,
-    **{f"scatter_{kind}": _scattered(kind) for kind in KINDS},
+    **{f"scatter_{kind}": _scatter(kind) for kind in KINDS},
     **{f"scatter_nd_{kind}": _scattered_nd(kind) for kind in ND_KINDS},
 }
 

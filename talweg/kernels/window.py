@@ -142,7 +142,7 @@ def working_dtype(dtype: np.dtype):
     return dtype
 
 
-def widened(array: np.ndarray):
+def widen(array: np.ndarray):
     """`array` in its `working_dtype`."""
     return array.astype(working_dtype(array.dtype), copy=False)
 
@@ -238,7 +238,7 @@ def patches_transpose(
     gx[n, i, c] = sum of g[n, o, k, c] over all (o, k) with o * stride + k * dilation - low = i.
     """
     outputs, dtype, taps = g.shape[1:-1], g.dtype, math.prod(window)
-    g = widened(g).reshape(*g.shape[:-1], taps, g.shape[-1] // taps)
+    g = widen(g).reshape(*g.shape[:-1], taps, g.shape[-1] // taps)
     total = np.zeros((g.shape[0], *sizes, g.shape[-1]), g.dtype)
     for tap in window_taps(sizes, outputs, window, strides, padding, dilation):
         rows = total[in_image(tap.inputs)]

@@ -15,7 +15,14 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import End, IterationRun, Next
-from talweg.pipeline.slices import batch_spec, count_rows, row_of, row_spec, stacked, stacked_arrays
+from talweg.pipeline.slices import (
+    batch_spec,
+    count_rows,
+    row_of,
+    row_spec,
+    stack_contents,
+    stacked_arrays,
+)
 from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
 if TYPE_CHECKING:
@@ -56,10 +63,10 @@ class Batch(Stage):
         rows = self.inputs[0].rows(run)
         if rows is not None:
             return _batches_of_rows(rows, count, drops)
-        return _collected(self.inputs[0], run, repeat(count), drops)
+        return _collect_batches(self.inputs[0], run, repeat(count), drops)
 
 
-def _collected(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
+def _collect_batches(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bool) -> Next:
     """Batches of these sizes, of the elements of a stage."""
     pull, specs = source.start(run), source.layout.flat
     ended = False
@@ -77,7 +84,7 @@ def _collected(source: Stage, run: IterationRun, sizes: Iterator[int], drops: bo
             raise End
         return tuple(
             [
-                stacked(list(items), spec, number)
+                stack_contents(list(items), spec, number)
                 for number, (items, spec) in enumerate(zip(zip(*elements), specs))
             ]
         )
@@ -100,7 +107,7 @@ class BatchesInTurn(Stage):
 
     def start(self, run: IterationRun) -> Next:
         """Collect elements."""
-        return _collected(self.inputs[0], run, cycle(self.sizes), self.drop_remainder)
+        return _collect_batches(self.inputs[0], run, cycle(self.sizes), self.drop_remainder)
 
 
 def check_known(count: object) -> None:
@@ -206,7 +213,7 @@ class PaddedBatch(Stage):
             columns = zip(zip(*elements), self.shapes, self.paddings)
             return tuple(
                 [
-                    None if shape is None else padded(items, shape, value, fill)
+                    None if shape is None else pad_arrays(items, shape, value, fill)
                     for items, shape, value in columns
                 ]
             )
@@ -214,7 +221,7 @@ class PaddedBatch(Stage):
         return step
 
 
-def padded(items: tuple, shape: TensorShape, value: object, fill: int | None) -> np.ndarray:
+def pad_arrays(items: tuple, shape: TensorShape, value: object, fill: int | None) -> np.ndarray:
     """Arrays in one, each filled up with `value` to the shape, or to the largest of them."""
     rank = items[0].ndim
     if shape.rank is not None and shape.rank != rank:

@@ -32,7 +32,7 @@ _DAMAGE = (
 )
 
 
-def encoded(layout: ElementLayout, flat: tuple) -> bytes:
+def encode(layout: ElementLayout, flat: tuple) -> bytes:
     """An element as bytes."""
     heads, bodies = [], []
     for array in layout.parts(flat):
@@ -48,7 +48,7 @@ def encoded(layout: ElementLayout, flat: tuple) -> bytes:
     return b"".join([_LENGTH.pack(len(head)), head, *bodies])
 
 
-def decoded(layout: ElementLayout, data: bytes) -> tuple:
+def decode(layout: ElementLayout, data: bytes) -> tuple:
     """An element from bytes; DataLossError for what is none."""
     try:
         (size,) = _LENGTH.unpack_from(data)

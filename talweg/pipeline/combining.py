@@ -14,9 +14,9 @@ from talweg.pipeline.batching import Batch
 from talweg.pipeline.element import ElementLayout, OfElement
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Map
-from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merged
+from talweg.pipeline.nesting import Choose, FlatMap, Interleave, Zip, merge_specs
 from talweg.pipeline.order import Concatenate
-from talweg.pipeline.resampling import resampled
+from talweg.pipeline.resampling import resample
 from talweg.pipeline.source import RandomNumbers
 from talweg.pipeline.stage import Stage
 
@@ -69,7 +69,7 @@ class Combining:
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements, then those of another dataset; TypeError where their structures differ."""
-        spec = merged(
+        spec = merge_specs(
             self.stage.layout.spec,
             dataset.stage.layout.spec,
             "Incompatible types of input datasets:",
@@ -142,7 +142,7 @@ class Combining:
             raise value_error("TW104", "Invalid `datasets`. `datasets` should not be empty.")
         exported = hooks.exported
         if not hasattr(weights, "stage"):
-            datasets, weights = _weighted(datasets, weights)
+            datasets, weights = _check_weights(datasets, weights)
             if len(datasets) == 1:
                 return datasets[0]
         numbers = RandomNumbers(seeds_of(seed), bool(rerandomize_each_iteration))
@@ -174,10 +174,10 @@ class Combining:
         Elements are left out at random.  class_func(element): an int32 scalar.  initial_dist: the
         proportions in the data, which are counted if not given.
         """
-        return resampled(self, class_func, target_dist, initial_dist, seed)
+        return resample(self, class_func, target_dist, initial_dist, seed)
 
 
-def _weighted(datasets: Any, weights: object) -> tuple[list, Any]:
+def _check_weights(datasets: Any, weights: object) -> tuple[list, Any]:
     """The datasets that can be chosen, and their logits; ValueError for a wrong number."""
     datasets = list(datasets)
     if weights is None:

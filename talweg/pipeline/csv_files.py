@@ -31,7 +31,7 @@ class CsvField:
     """
 
     def __init__(self, default: TensorLike, dtypes: bool):
-        named = None if not dtypes or isinstance(default, Tensor) else _named(default)
+        named = None if not dtypes or isinstance(default, Tensor) else _named_dtype(default)
         if named is not None:
             self.dtype, self.default = named, None
         else:
@@ -54,7 +54,7 @@ class CsvField:
         return text(found) if self.dtype is string else found
 
 
-def _named(default: object) -> DType | None:
+def _named_dtype(default: object) -> DType | None:
     """The dtype that something names; None if it is a value."""
     if not isinstance(default, (DType, np.dtype, type, str, int)):
         return None
@@ -122,7 +122,7 @@ class Csv(Stage):
         return tuple([field.parse(row[n], number, self.missing) for number, (field, n) in pairs])
 
 
-def inferred(values: list[str], missing: str) -> DType:
+def infer_dtype(values: list[str], missing: str) -> DType:
     """The narrowest of int32, int64, float32, float64 and string that all values fit."""
     given = [value for value in values if value not in ("", missing)]
     return as_dtype(KINDS[max([_kind(value) for value in given], default=4)])

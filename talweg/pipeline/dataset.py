@@ -32,10 +32,16 @@ from talweg.pipeline import element
 from talweg.pipeline.combining import Combining
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.grouping import Grouping
-from talweg.pipeline.iterators import NumpyIterator, OwnedIterator, applied, in_graph, unwrapped
+from talweg.pipeline.iterators import (
+    NumpyIterator,
+    OwnedIterator,
+    in_graph,
+    run_effect,
+    unwrap_variant,
+)
 from talweg.pipeline.keeping import Keeping
 from talweg.pipeline.making import Making
-from talweg.pipeline.mapping import DataFunction, settled
+from talweg.pipeline.mapping import DataFunction, trace_reduction
 from talweg.pipeline.nesting import Given
 from talweg.pipeline.options import Options
 from talweg.pipeline.run import (
@@ -43,8 +49,8 @@ from talweg.pipeline.run import (
     Bound,
     End,
     IterationRun,
-    bound_of,
-    made_anew,
+    bind,
+    needs_restart,
     unknowns,
 )
 from talweg.pipeline.stage import Stage
@@ -103,20 +109,22 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     def bound(self) -> Bound:
         """The pipeline with all values it needs; TypeError if it uses tensors of a graph."""
-        return bound_of(self.stage)
+        return bind(self.stage)
 
     def bound_in(self, run: IterationRun) -> Bound:
         """The pipeline as part of another one."""
         found = unknowns(self.stage)
         if not found:
-            return bound_of(self.stage)
+            return bind(self.stage)
         return Bound(self.stage, run.values, {} if run.kept is None else run.kept)
 
     def cardinality(self) -> Any:
         """The number of elements, an int64 scalar: -1 if there is no end, -2 if nobody knows."""
         if in_graph() and unknowns(self.stage):
-            call = lambda bound: (np.int64(unwrapped(bound).size()),)  # noqa: E731
-            return applied("DatasetCardinality", [Aval((), int64)], call, self._variant_tensor)[0]
+            call = lambda bound: (np.int64(unwrap_variant(bound).size()),)  # noqa: E731
+            return run_effect("DatasetCardinality", [Aval((), int64)], call, self._variant_tensor)[
+                0
+            ]
         with dispatch.eagerly():
             return wrap(np.int64(self.bound().size()))
 
@@ -213,14 +221,14 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         >>> tf.data.Dataset.range(5).reduce(np.int64(0), lambda state, x: state + x).numpy()
         np.int64(10)
         """
-        first, function = settled(
+        first, function = trace_reduction(
             initial_state, reduce_func, self.stage.layout, "Dataset.reduce()", gives_element=False
         )
         leaves = element.flatten(first)
         if not in_graph():
             flat = tuple([element.content_of(leaf) for leaf in leaves])
             run = IterationRun({}, None)
-            return function.layout.value(_reduced(self.bound(), flat, function, run))
+            return function.layout.value(_reduce(self.bound(), flat, function, run))
         return self._reduce_in_graph(leaves, function)
 
     def _reduce_in_graph(self, leaves: list, function: DataFunction) -> Any:
@@ -231,10 +239,10 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         def call(bound: Bound, *arrays: object) -> tuple:
             values = dict(zip(ids, arrays[count:]))
             run = IterationRun(values, None)
-            flat = tuple([unwrapped(array) for array in arrays[:count]])
-            return tuple(layout.parts(_reduced(unwrapped(bound), flat, function, run)))
+            flat = tuple([unwrap_variant(array) for array in arrays[:count]])
+            return tuple(layout.parts(_reduce(unwrap_variant(bound), flat, function, run)))
 
-        from_graph = applied(
+        from_graph = run_effect(
             "ReduceDataset", _avals(layout), call, self._variant_tensor, *leaves, *captured
         )
         return element.pack(layout.spec, list(from_graph))
@@ -244,8 +252,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         layout = self.stage.layout
         if not in_graph():
             return layout.value(_single(self.bound()))
-        call = lambda bound: tuple(layout.parts(_single(unwrapped(bound))))  # noqa: E731
-        found = applied("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
+        call = lambda bound: tuple(layout.parts(_single(unwrap_variant(bound))))  # noqa: E731
+        found = run_effect("DatasetToSingleElement", _avals(layout), call, self._variant_tensor)
         return _together(layout, found)
 
     def traced_steps(self) -> tuple:
@@ -258,9 +266,9 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def _variant_tensor(self) -> Any:
         """The tensor that stands for it; in a graph an operation, if it uses tensors of that."""
         free = unknowns(self.stage)
-        if not free and not (in_graph() and made_anew(self.stage)):
+        if not free and not (in_graph() and needs_restart(self.stage)):
             if self._tensor is None:
-                self._tensor = EagerTensor(Variant(bound_of(self.stage)))
+                self._tensor = EagerTensor(Variant(bind(self.stage)))
             return self._tensor
         if isinstance(self.stage, Given):
             return self.stage.tensor
@@ -273,7 +281,7 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
         operands = [read_leaf(leaf) for leaf in free]
         name = stage.name.lstrip("_")
-        (self._tensor,) = applied(name, [Aval((), variant)], make, *operands)
+        (self._tensor,) = run_effect(name, [Aval((), variant)], make, *operands)
         return self._tensor
 
     @property
@@ -328,7 +336,7 @@ def _together(layout: ElementLayout, tensors: tuple) -> Any:
     return element.pack(layout.spec, leaves)
 
 
-def _reduced(bound: Bound, state: tuple, function: DataFunction, run: IterationRun) -> tuple:
+def _reduce(bound: Bound, state: tuple, function: DataFunction, run: IterationRun) -> tuple:
     """The last state of a reduction."""
     step, call = bound.start(), function.run_several(run)
     while True:
@@ -359,7 +367,7 @@ def _not_single(text: str) -> Exception:
 def dataset_of(tensor: object, layout: ElementLayout, cls: type = Dataset) -> Any:
     """The dataset that a tensor stands for."""
     if type(tensor) is EagerTensor:
-        bound = unwrapped(tensor._array)
+        bound = unwrap_variant(tensor._array)
         if not bound.values:
             return cls(bound.stage)
     return cls(Given(tensor, layout))

@@ -64,13 +64,13 @@ def flatten(value: object) -> list:
 
 def pack(template: object, leaves: list) -> Any:
     """The nest `template` with other leaves."""
-    return _packed(template, iter(leaves))
+    return _pack(template, iter(leaves))
 
 
-def _packed(template: object, remaining: Iterator) -> Any:
+def _pack(template: object, remaining: Iterator) -> Any:
     if not is_nested(template):
         return next(remaining)
-    parts = [_packed(child, remaining) for child in structure.children(template)]
+    parts = [_pack(child, remaining) for child in structure.children(template)]
     return structure.rebuild(template, parts)
 
 
@@ -119,13 +119,13 @@ def as_leaf(value: object) -> Any:
         raise
 
 
-def converted(value: object) -> Any:
+def convert_element(value: object) -> Any:
     """A nest with every leaf as it is kept."""
     if isinstance(value, tuple) and hasattr(value, "dense_shape"):
         return as_leaf(value)
     if not is_nested(value):
         return as_leaf(value)
-    parts = [converted(child) for child in structure.children(value)]
+    parts = [convert_element(child) for child in structure.children(value)]
     return structure.rebuild(value, parts)
 
 
@@ -207,7 +207,7 @@ class ElementLayout:
 
     def flattened(self, value: TensorLike, what: str = "element") -> tuple:
         """The flat form of an eager element of this structure; TypeError for another."""
-        leaves = flatten(converted(value))
+        leaves = flatten(convert_element(value))
         if len(leaves) != len(self.flat):
             raise type_error(
                 "TW208", f"{what}: the structure of {value!r} is not that of {self.spec!r}"

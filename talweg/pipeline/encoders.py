@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.spec import TypeSpec
 from talweg.eager.extension import ExtensionType
-from talweg.eager.extension_spec import leaves_of, mapped
+from talweg.eager.extension_spec import leaves_of, map_specs
 from talweg.pipeline.slices import batch_spec, row_spec
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ class ExtensionTypeBatchEncoder:
 
     def batch(self, spec: TypeSpec, batch_size: int | None) -> Any:
         """The spec of a batch of values."""
-        return mapped(lambda leaf: batch_spec(leaf, batch_size), spec)
+        return map_specs(lambda leaf: batch_spec(leaf, batch_size), spec)
 
     def unbatch(self, spec: TypeSpec) -> Any:
         """The spec of a row of a value."""
-        return mapped(row_spec, spec)
+        return map_specs(row_spec, spec)
 
     def encode(self, spec: TypeSpec, value: TensorLike, minimum_rank: int = 0) -> list:
         """The tensors and composites that stand for a value."""

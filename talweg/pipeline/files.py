@@ -13,7 +13,7 @@ from talweg.core.dtypes import string
 from talweg.core.errors import InvalidArgumentError, compose
 from talweg.core.spec import TensorSpec
 from talweg.pipeline.element import ElementLayout
-from talweg.pipeline.nesting import interleaved
+from talweg.pipeline.nesting import interleave
 from talweg.pipeline.records import RecordReader, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import Stage
@@ -59,7 +59,7 @@ class Files(Stage):
             return _stepping(reader(waiting.pop(0), compression))
 
         cycle = 1 if self.parallel is None else run.number(self.parallel)
-        return interleaved(open_next, max(1, cycle if cycle > 0 else 10), 1)
+        return interleave(open_next, max(1, cycle if cycle > 0 else 10), 1)
 
 
 def _stepping(source: Iterator[bytes]) -> Next:

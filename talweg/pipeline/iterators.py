@@ -88,7 +88,7 @@ class Cursor:
             return True
 
 
-def unwrapped(value: object) -> Any:
+def unwrap_variant(value: object) -> Any:
     """What a variant holds."""
     return value.value if type(value) is Variant else value
 
@@ -106,7 +106,7 @@ class IteratorOperation:
         return self.call(*values)
 
 
-def applied(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
+def run_effect(tf_type: str, avals: list, call: Callable[..., Any], *operands: object) -> tuple:
     """The results of an operation with an effect."""
     return host_call(*operands, call=IteratorOperation(tf_type, tuple(avals), call))
 
@@ -170,9 +170,9 @@ class Iterator(Trackable):
             layout = self._layout
 
             def begin(bound: Bound) -> tuple:
-                return (Variant(Cursor(unwrapped(bound).start(), layout)),)
+                return (Variant(Cursor(unwrap_variant(bound).start(), layout)),)
 
-            (self._variant,) = applied(
+            (self._variant,) = run_effect(
                 "AnonymousIteratorV3", [Aval((), variant)], begin, dataset._variant_tensor
             )
         else:
@@ -180,7 +180,7 @@ class Iterator(Trackable):
             self._cursor = Cursor(dataset.bound().start(), self._layout)
 
     def _take_variant(self, tensor: object) -> None:
-        self._cursor = unwrapped(tensor._array) if type(tensor) is EagerTensor else None
+        self._cursor = unwrap_variant(tensor._array) if type(tensor) is EagerTensor else None
         self._variant = None if self._cursor is not None else tensor
 
     @property
@@ -243,12 +243,12 @@ class Iterator(Trackable):
 
         def take(cursor: Variant | Cursor) -> tuple:
             try:
-                return tuple(layout.parts(unwrapped(cursor).next()))
+                return tuple(layout.parts(unwrap_variant(cursor).next()))
             except End:
                 raise end_of_sequence() from None
 
         avals = avals_of(layout)
-        tensors = applied("IteratorGetNext", avals, take, self.iterator_tensor)
+        tensors = run_effect("IteratorGetNext", avals, take, self.iterator_tensor)
         return element_in_graph(layout, tensors)
 
     def get_next_as_optional(self) -> Optional:
@@ -260,11 +260,11 @@ class Iterator(Trackable):
             return Optional(self._layout, flat)
 
         def take(cursor: Cursor) -> tuple:
-            cursor = unwrapped(cursor)
+            cursor = unwrap_variant(cursor)
             flat = cursor.next() if cursor.more() else None
             return (Variant(Optional(cursor.layout, flat)),)
 
-        (tensor,) = applied(
+        (tensor,) = run_effect(
             "IteratorGetNextAsOptional", [Aval((), variant)], take, self.iterator_tensor
         )
         return OptionalSpec(self._layout.spec).from_variant(tensor)
@@ -273,8 +273,8 @@ class Iterator(Trackable):
         """For a loop in a graph: what says whether there is an element, and what takes it."""
 
         def more() -> Any:
-            call = lambda cursor: (wrap(unwrapped(cursor).more())._array,)  # noqa: E731
-            return applied("IteratorHasNext", [Aval((), bool_)], call, self.iterator_tensor)[0]
+            call = lambda cursor: (wrap(unwrap_variant(cursor).more())._array,)  # noqa: E731
+            return run_effect("IteratorHasNext", [Aval((), bool_)], call, self.iterator_tensor)[0]
 
         return more, self.get_next
 
@@ -376,7 +376,7 @@ class Optional:
     @staticmethod
     def from_value(value: Any) -> Optional:
         """One with an element."""
-        value = element.converted(value)
+        value = element.convert_element(value)
         layout = ElementLayout(element.specs_of(value))
         leaves = element.flatten(value)
         if in_graph():
@@ -392,7 +392,7 @@ class Optional:
             def make(*arrays: object) -> tuple:
                 return (Variant(Optional(layout, layout.whole(list(arrays)))),)
 
-            (tensor,) = applied("OptionalFromValue", [Aval((), variant)], make, *parts)
+            (tensor,) = run_effect("OptionalFromValue", [Aval((), variant)], make, *parts)
             return Optional(layout, None, tensor)
         return Optional(layout, tuple([element.content_of(leaf) for leaf in leaves]))
 
@@ -434,16 +434,16 @@ class Optional:
         """Whether there is an element, a bool tensor."""
         if self._variant is None:
             return wrap(element.np.bool_(self._flat is not None))
-        call = lambda found: (element.np.bool_(unwrapped(found)._flat is not None),)  # noqa: E731
-        return applied("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
+        call = lambda found: (element.np.bool_(unwrap_variant(found)._flat is not None),)  # noqa: E731
+        return run_effect("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
 
     def get_value(self, name: str | None = None) -> Any:
         """The element; InvalidArgumentError if there is none."""
         if self._variant is None:
             return self._layout.value(self._given())
         layout = self._layout
-        call = lambda found: tuple(layout.parts(unwrapped(found)._given()))  # noqa: E731
-        tensors = applied("OptionalGetValue", avals_of(layout), call, self._variant)
+        call = lambda found: tuple(layout.parts(unwrap_variant(found)._given()))  # noqa: E731
+        tensors = run_effect("OptionalGetValue", avals_of(layout), call, self._variant)
         return element_in_graph(layout, tensors)
 
     def _given(self) -> tuple:
@@ -484,7 +484,7 @@ class OptionalSpec(TypeSpec):
     def from_variant(self, tensor: TensorLike) -> Optional:
         """The Optional that a tensor stands for."""
         if type(tensor) is EagerTensor:
-            return unwrapped(tensor._array)
+            return unwrap_variant(tensor._array)
         spec = self._element_spec
         return Optional(None if spec is None else ElementLayout(spec), None, tensor)
 

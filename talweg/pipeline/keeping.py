@@ -11,7 +11,7 @@ import numpy as np
 from talweg.pipeline import files, saved
 from talweg.pipeline.making import seeds_of
 from talweg.pipeline.order import Shuffle
-from talweg.pipeline.run import bound_of
+from talweg.pipeline.run import bind
 from talweg.pipeline.source import Tensors, TensorSlices
 from talweg.pipeline.stage import Stage
 
@@ -79,7 +79,7 @@ class Keeping:
         """
         layout = self.stage.layout
         saved.save(
-            bound_of(self.stage),
+            bind(self.stage),
             layout,
             path_of(path),
             saved.kind_of_compression(compression),

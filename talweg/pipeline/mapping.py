@@ -234,7 +234,7 @@ class Scan(Stage):
     name = "_ScanDataset"
 
     def __init__(self, source: Any, initial: Any, function: Callable[..., Any]):
-        self.initial, self.function = settled(
+        self.initial, self.function = trace_reduction(
             initial, function, source.layout, "Dataset.scan()", gives_element=True
         )
         super().__init__(ElementLayout(self.function.layout.spec[1]), source)
@@ -262,7 +262,7 @@ class Scan(Stage):
         return step
 
 
-def settled(
+def trace_reduction(
     initial: object,
     function: Callable[..., Any],
     layout: ElementLayout,
@@ -274,7 +274,7 @@ def settled(
     Shapes of the state that the function does not keep become unknown.  TypeError where it changes
     structure or dtypes.
     """
-    initial = element.converted(initial)
+    initial = element.convert_element(initial)
     spec = element.specs_of(initial)
     while True:
         state = ElementLayout(spec)
@@ -288,13 +288,13 @@ def settled(
                     f"returns {after!r}",
                 )
             after = after[0]
-        loosened = _loosened(spec, after, what)
+        loosened = _relax_spec(spec, after, what)
         if loosened == spec:
             return initial, made
         spec = loosened
 
 
-def _loosened(before: TensorSpec, after: object, what: str) -> Any:
+def _relax_spec(before: TensorSpec, after: object, what: str) -> Any:
     """The spec that both have; TypeError where structures or dtypes differ."""
     one, other = element.flatten(before), element.flatten(after)
     same = element.text_of(element.pack(before, [0] * len(one))) == element.text_of(

@@ -13,7 +13,7 @@ from talweg.core.spec import TensorSpec
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.run import Bound, End, IterationRun, Next, bound_of
+from talweg.pipeline.run import Bound, End, IterationRun, Next, bind
 from talweg.pipeline.stage import INFINITE, UNKNOWN, Rows, Stage, counting, smallest, start_rows
 
 if TYPE_CHECKING:
@@ -142,10 +142,10 @@ class Interleave(Stage):
             (bound,) = call(source())
             return bound.start(run)
 
-        return interleaved(open_next, cycle, block)
+        return interleave(open_next, cycle, block)
 
 
-def interleaved(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
+def interleave(open_next: Callable[[], Next], cycle: int, block: int) -> Next:
     """`block` elements of each of `cycle` sources in turn.
 
     `open_next` opens one more, or raises End; it takes the place of an ended one when the turn of
@@ -272,7 +272,7 @@ class Window(Stage):
         columns = zip(*window)
         return tuple(
             [
-                bound_of(Listed(layout, [(item,) for item in column]))
+                bind(Listed(layout, [(item,) for item in column]))
                 for layout, column in zip(self.leaf_layouts, columns)
             ]
         )
@@ -313,7 +313,7 @@ class GroupByWindow(Stage):
 
         def emit(which: int) -> None:
             nonlocal inner
-            elements = bound_of(Listed(self.inputs[0].layout, groups.pop(which)))
+            elements = bind(Listed(self.inputs[0].layout, groups.pop(which)))
             sizes.pop(which)
             (bound,) = reduce((np.int64(which),), (elements,))
             inner = bound.start(run)
@@ -364,7 +364,7 @@ class Choose(Stage):
     def __init__(self, selector: object, sources: list, stop_on_empty: bool):
         spec = sources[0].layout.spec
         for other in sources[1:]:
-            spec = merged(spec, other.layout.spec, "Incompatible datasets: element specs")
+            spec = merge_specs(spec, other.layout.spec, "Incompatible datasets: element specs")
         super().__init__(ElementLayout(spec), selector, *sources)
         self.stop_on_empty = stop_on_empty
 
@@ -410,7 +410,7 @@ class Choose(Stage):
         return step
 
 
-def merged(first: object, second: object, what: str) -> Any:
+def merge_specs(first: object, second: object, what: str) -> Any:
     """The spec of elements of either dataset; TypeError where structures or dtypes differ."""
     one, other = element.flatten(first), element.flatten(second)
     same = element.text_of(element.pack(first, [0] * len(one))) == element.text_of(

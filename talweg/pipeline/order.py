@@ -84,7 +84,7 @@ class Take(PassOn):
             return start_rows(rows)
         left = run.number(self.count)
         if not left:
-            return _ended
+            return _end
         step = self.inputs[0].start(run)
         if left < 0:
             return step
@@ -144,7 +144,7 @@ class Skip(PassOn):
             return start_rows(rows)
         left = run.number(self.count)
         if left < 0:
-            return _ended
+            return _end
         step = self.inputs[0].start(run)
 
         def last() -> tuple:
@@ -157,7 +157,7 @@ class Skip(PassOn):
         return last
 
 
-def _ended() -> tuple:
+def _end() -> tuple:
     raise End
 
 
@@ -293,7 +293,7 @@ class Repeat(PassOn):
             return start_rows(rows)
         source, left = self.inputs[0], run.number(self.count)
         if not left:
-            return _ended
+            return _end
         step, found_any, once_more = source.start(run), False, self._begins_once_more(left)
 
         def again() -> tuple:
@@ -304,7 +304,7 @@ class Repeat(PassOn):
                 except End:
                     if left == 1 or (not found_any and left < 0):
                         if once_more:
-                            step, once_more = _ended, source.start(run) is None
+                            step, once_more = _end, source.start(run) is None
                         raise
                     left -= 1
                     found_any = False
@@ -397,7 +397,7 @@ class Shuffle(PassOn):
         rows = self.inputs[0].rows(run)
         if rows is None:
             return None
-        numbered, step = rows, _ended
+        numbered, step = rows, _end
 
         def numbers() -> Callable[[], int]:
             numbered.begin()
@@ -417,7 +417,7 @@ class Shuffle(PassOn):
 
         def begin() -> None:
             nonlocal step
-            step = shuffled(numbers, run.number(self.buffer_size), self._draws(run))
+            step = shuffle(numbers, run.number(self.buffer_size), self._draws(run))
 
         def shuffled_order(count: int) -> np.ndarray:
             drawn = []
@@ -436,10 +436,10 @@ class Shuffle(PassOn):
         if rows is not None:
             return start_rows(rows)
         source = self.inputs[0]
-        return shuffled(lambda: source.start(run), run.number(self.buffer_size), self._draws(run))
+        return shuffle(lambda: source.start(run), run.number(self.buffer_size), self._draws(run))
 
 
-def shuffled(
+def shuffle(
     begin: Callable[[], Callable[[], Any]], size: int, numbers: Iterator[int]
 ) -> Callable[[], Any]:
     """What a source gives, drawn from a buffer of `size` places (any number, if negative).

@@ -283,7 +283,7 @@ def in_parallel(source: Next, call: Callable[[tuple], tuple], count: int) -> Nex
             except End as end:
                 ended = end
             except Exception as error:
-                under_way.append(_failed(error))
+                under_way.append(_failure(error))
         if not under_way:
             holder = None
             raise End
@@ -292,7 +292,7 @@ def in_parallel(source: Next, call: Callable[[tuple], tuple], count: int) -> Nex
     return step
 
 
-def _failed(error: Exception) -> Task:
+def _failure(error: Exception) -> Task:
     task = Task(())
     task.error = error
     task.done.set()

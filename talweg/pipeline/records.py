@@ -118,7 +118,7 @@ class RecordReader:
         try:
             return action(*arguments)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise damaged(str(error), self.path) from None
+            raise damaged_error(str(error), self.path) from None
         except OSError as error:
             raise from_system(error, self.path) from None
 
@@ -145,21 +145,21 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
             if not head:
                 return
             if len(head) < HEAD.size:
-                raise damaged(f"truncated record at {offset}", path)
+                raise damaged_error(f"truncated record at {offset}", path)
             length, check = HEAD.unpack(head)
             if masked(crc32c(head[:8])) != check:
-                raise damaged(f"corrupted record at {offset}", path)
+                raise damaged_error(f"corrupted record at {offset}", path)
             data = file.read(length + TAIL.size)
             if len(data) < length + TAIL.size:
-                raise damaged(f"truncated record at {offset}", path)
+                raise damaged_error(f"truncated record at {offset}", path)
             record = data[:length]
             if masked(crc32c(record)) != TAIL.unpack(data[length:])[0]:
-                raise damaged(f"corrupted record at {offset + HEAD.size}", path)
+                raise damaged_error(f"corrupted record at {offset + HEAD.size}", path)
             yield record
             offset += HEAD.size + length + TAIL.size
 
 
-def damaged(what: str, path: str) -> Exception:
+def damaged_error(what: str, path: str) -> Exception:
     """The error of a file whose bytes are not what was written."""
     return DataLossError(None, None, compose("TW209", f"{what} in {path}"))
 

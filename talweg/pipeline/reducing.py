@@ -18,8 +18,8 @@ from talweg.pipeline import element
 from talweg.pipeline.batching import batches, check_count
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.nesting import Listed, merged
-from talweg.pipeline.run import End, IterationRun, Next, bound_of
+from talweg.pipeline.nesting import Listed, merge_specs
+from talweg.pipeline.run import End, IterationRun, Next, bind
 from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
@@ -91,16 +91,16 @@ class GroupByReducer(Stage):
         return [finalize(states[which]) for which in sorted(states)]
 
 
-def listed(elements: object) -> Listed:
+def list_stage(elements: object) -> Listed:
     """The stage of a Python list of elements; ValueError for none, TypeError if they differ."""
     if not isinstance(elements, list):
         raise type_error("TW104", f"`elements` must be a list, got {type(elements)}")
     if not elements:
         raise value_error("TW104", "Invalid `elements`. `elements` should not be empty.")
-    values = [element.converted(value) for value in elements]
+    values = [element.convert_element(value) for value in elements]
     spec = element.specs_of(values[0])
     for value in values[1:]:
-        spec = merged(spec, element.specs_of(value), "from_list: elements of specs")
+        spec = merge_specs(spec, element.specs_of(value), "from_list: elements of specs")
     listed_stage = Listed(
         ElementLayout(spec),
         [tuple([element.content_of(leaf) for leaf in element.flatten(v)]) for v in values],
@@ -239,7 +239,7 @@ class PadTo(Stage):
                 "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "
                 "be a dictionary.",
             )
-        if bound_of(source).size() < 0:
+        if bind(source).size() < 0:
             raise value_error(
                 "TW104",
                 "`tf.data.experimental.pad_to_cardinality` requires its input dataset to "

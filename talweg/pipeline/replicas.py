@@ -14,7 +14,7 @@ from talweg.eager.replicated import PerReplicaSpec
 from talweg.pipeline import element
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.run import End, IterationRun, Next
-from talweg.pipeline.slices import batch_spec, row_of, row_spec, stacked
+from talweg.pipeline.slices import batch_spec, row_of, row_spec, stack_contents
 from talweg.pipeline.stage import Stage
 
 
@@ -39,7 +39,7 @@ class Shared(Stage):
 
         def step() -> tuple:
             flat = source()
-            return tuple([_divided(item, spec, count) for item, spec in zip(flat, specs)])
+            return tuple([_divide_batch(item, spec, count) for item, spec in zip(flat, specs)])
 
         return step
 
@@ -111,7 +111,7 @@ def _shared_spec(spec: TypeSpec, count: int) -> TypeSpec:
     return spec if shape.rank is None else batch_spec(row_spec(spec), own)
 
 
-def _divided(item: np.ndarray, spec: TypeSpec, count: int) -> tuple:
+def _divide_batch(item: np.ndarray, spec: TypeSpec, count: int) -> tuple:
     """The parts of a batch: as many rows each as the largest part needs, until none are left."""
     if item is None:
         return (None,) * count
@@ -135,7 +135,7 @@ def _part(item: np.ndarray, spec: TypeSpec, start: int, stop: int) -> Any:
         return item if item is None else item[start:stop]
     take: Callable[[int], Any] = row_of(item)
     if stop > start:
-        return stacked([take(place) for place in range(start, stop)], row_spec(spec), 0)
+        return stack_contents([take(place) for place in range(start, stop)], row_spec(spec), 0)
     return _empty(item)
 
 

@@ -20,7 +20,7 @@ from talweg.eager.convert import convert_to_tensor
 COUNTED, FIRST = 32, 10  # elements counted at a time; how many of each class are assumed before
 
 
-def exported(name: str) -> Callable[..., Any]:
+def find_public(name: str) -> Callable[..., Any]:
     """A public function."""
     return hooks.exported(name)
 
@@ -28,27 +28,27 @@ def exported(name: str) -> Callable[..., Any]:
 def acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
     """The probability to accept each class, and that of taking the data as it is."""
     tiny = np.finfo(initial.dtype.numpy_dtype).tiny
-    ratios = exported("where")(
-        initial > tiny, target / exported("maximum")(initial, tiny), target * 0.0
+    ratios = find_public("where")(
+        initial > tiny, target / find_public("maximum")(initial, tiny), target * 0.0
     )
-    most, least = exported("reduce_max")(ratios), exported("reduce_min")(ratios)
+    most, least = find_public("reduce_max")(ratios), find_public("reduce_min")(ratios)
     return (ratios - least) / (most - least), least
 
 
-def counted(classes: Any, number: int) -> Any:
+def count_classes(classes: Any, number: int) -> Any:
     """A dataset of the proportions of classes, as they are known when an element comes."""
 
     def update(seen: Any, found: Any) -> tuple[Any, Any]:
-        one_hot = exported("one_hot")(found, number, dtype=int64)
-        seen = seen + exported("reduce_sum")(one_hot, 0)
-        proportions = exported("cast")(seen / exported("reduce_sum")(seen), float32)
-        return seen, exported("tile")(proportions[None], [COUNTED, 1])
+        one_hot = find_public("one_hot")(found, number, dtype=int64)
+        seen = seen + find_public("reduce_sum")(one_hot, 0)
+        proportions = find_public("cast")(seen / find_public("reduce_sum")(seen), float32)
+        return seen, find_public("tile")(proportions[None], [COUNTED, 1])
 
     first = np.full([number], FIRST, np.int64)
     return classes.batch(COUNTED).scan(first, update).unbatch()
 
 
-def resampled(dataset: Any, class_func: Any, target: Any, initial: object, seed: object) -> Any:
+def resample(dataset: Any, class_func: Any, target: Any, initial: object, seed: object) -> Any:
     """Pairs of class and element, in the proportions of `target`."""
     target = convert_to_tensor(target)
     make = type(dataset)
@@ -61,18 +61,18 @@ def resampled(dataset: Any, class_func: Any, target: Any, initial: object, seed:
         return class_func(*data), element
 
     if initial is None:
-        proportions = counted(dataset.map(class_func), target.dims[0])
+        proportions = count_classes(dataset.map(class_func), target.dims[0])
         both = proportions.map(lambda p: acceptance(p, target))
     else:
         both = make.from_tensors(acceptance(convert_to_tensor(initial), target)).repeat()
     chances = make.zip((both.map(lambda accept, rest: accept), dataset)).map(
-        lambda accept, data: (class_of(data), exported("gather")(accept, class_of(data)), data)
+        lambda accept, data: (class_of(data), find_public("gather")(accept, class_of(data)), data)
     )
     accepted = chances.filter(
-        lambda which, chance, data: exported("random.uniform")([], seed=seed) < chance
+        lambda which, chance, data: find_public("random.uniform")([], seed=seed) < chance
     )
     accepted = accepted.map(lambda which, chance, data: (which, data)).prefetch(3)
-    weights = both.map(lambda accept, rest: exported("stack")([rest, 1.0 - rest]))
+    weights = both.map(lambda accept, rest: find_public("stack")([rest, 1.0 - rest]))
     return make.sample_from_datasets(
         [dataset.map(marked), accepted], weights, seed, stop_on_empty_dataset=True
     )

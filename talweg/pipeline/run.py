@@ -105,7 +105,7 @@ class Bound:
         return self.stage.size(IterationRun(self.values, self.kept, False))
 
 
-def bound_of(stage: object) -> Bound:
+def bind(stage: object) -> Bound:
     """A dataset that uses no graph tensors."""
     return Bound(stage, {}, None)
 
@@ -120,7 +120,7 @@ def unknowns(stage: Stage) -> list:
     return list(found.values())
 
 
-def made_anew(stage: Stage) -> bool:
+def needs_restart(stage: Stage) -> bool:
     """Whether a pipeline has a state that begins whenever the graph it was made in runs."""
     return any([here.remembers and here.in_graph for here in stages_of(stage)])
 

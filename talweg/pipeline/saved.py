@@ -29,10 +29,10 @@ from talweg.core.errors import (
 )
 from talweg.core.system_errors import from_system
 from talweg.formats import files
-from talweg.pipeline.codec import decoded, encoded, spec_from_json, spec_to_json
+from talweg.pipeline.codec import decode, encode, spec_from_json, spec_to_json
 from talweg.pipeline.element import ElementLayout
 from talweg.pipeline.function import DataFunction
-from talweg.pipeline.records import RecordFile, damaged, records_in
+from talweg.pipeline.records import RecordFile, damaged_error, records_in
 from talweg.pipeline.run import End, IterationRun, Next
 from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
@@ -68,7 +68,7 @@ class FileCache(PassOn):
         return first
 
     def _reading(self) -> Next:
-        about = _checked(
+        about = _check_json(
             Path(f"{self.path}.index"), {key: _FIELDS[key] for key in ("spec", "count")}
         )
         path, count = f"{self.path}.data-00000-of-00001", about["count"]
@@ -80,7 +80,7 @@ class FileCache(PassOn):
                 flat = source()
             except End:
                 if seen != count:
-                    raise damaged(f"it has {seen} elements of {count}", path) from None
+                    raise damaged_error(f"it has {seen} elements of {count}", path) from None
                 raise
             seen += 1
             return flat
@@ -98,7 +98,7 @@ class FileCache(PassOn):
             except End:
                 writer.finish(layout)
                 raise
-            writer.write(encoded(layout, flat))
+            writer.write(encode(layout, flat))
             return flat
 
         return step
@@ -178,7 +178,7 @@ def _records(layout: ElementLayout, paths: list[str], compression: str) -> Next:
         nonlocal source
         while True:
             for data in source:
-                return decoded(layout, data)
+                return decode(layout, data)
             if not waiting:
                 raise End
             source = records_in(waiting.pop(0), compression)
@@ -218,7 +218,7 @@ def save(
                 shard_folder = folder / SHARD.format(which)
                 files.make_folder(str(shard_folder))
                 shards[which] = RecordFile(str(shard_folder / "00000000.snapshot"), compression)
-            shards[which].write(encoded(layout, flat))
+            shards[which].write(encode(layout, flat))
             count += 1
         for file in shards.values():
             file.close(durable=True)
@@ -244,29 +244,29 @@ def save(
 def about(path: str) -> dict:
     """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
     try:
-        return _checked(Path(path) / ABOUT, _FIELDS)
+        return _check_json(Path(path) / ABOUT, _FIELDS)
     except (NotFoundError, FailedPreconditionError):  # or what should be its folder is a file
         text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
         raise NotFoundError(None, None, text) from None
 
 
-def _checked(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
+def _check_json(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
     """What a file in JSON says of elements; DataLossError unless each field is right."""
     try:
         facts = json.loads(file.read_bytes())
     except OSError as error:
         raise from_system(error, str(file)) from None
     except (ValueError, RecursionError) as error:
-        raise damaged(f"no JSON ({error})", str(file)) from None
+        raise damaged_error(f"no JSON ({error})", str(file)) from None
     if not isinstance(facts, dict):
-        raise damaged("no JSON object", str(file))
+        raise damaged_error("no JSON object", str(file))
     for key, is_right in fields.items():
         if not is_right(facts.get(key)):
-            raise damaged(f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file))
+            raise damaged_error(f"the field {key!r} is {reprlib.repr(facts.get(key))}", str(file))
     try:
         spec_from_json(facts["spec"])
     except Exception as error:  # whatever a spec makes of parts that are none
-        raise damaged(f"the field 'spec' is none ({error})", str(file)) from None
+        raise damaged_error(f"the field 'spec' is none ({error})", str(file)) from None
     return facts
 
 

@@ -34,12 +34,12 @@ from talweg.pipeline.iterators import (
     Cursor,
     IteratorOperation,
     OwnedIterator,
-    applied,
     avals_of,
     element_in_graph,
     end_of_sequence,
     in_graph,
-    unwrapped,
+    run_effect,
+    unwrap_variant,
 )
 from talweg.pipeline.run import Bound, End, unknowns
 from talweg.prims.host import act
@@ -185,7 +185,7 @@ class Iterator(OwnedIterator):
         ids = [id(leaf) for leaf in found]
 
         def begin(*arrays: object) -> None:
-            values = {key: unwrapped(array) for key, array in zip(ids, arrays)}
+            values = {key: unwrap_variant(array) for key, array in zip(ids, arrays)}
             resource.start(session_state(), Bound(stage, values, {}))  # type: ignore[union-attr]
 
         call = IteratorOperation("MakeIterator", (), begin)
@@ -205,7 +205,7 @@ class Iterator(OwnedIterator):
             state = session_state()
             own = resource
             if own is None:
-                own, values = _named(state, values[0]), ()
+                own, values = _find_iterator(state, values[0]), ()
             elif own.stage is not None:
                 state.setdefault("iterators", {})[own.handle] = own
             try:
@@ -214,7 +214,7 @@ class Iterator(OwnedIterator):
                 raise end_of_sequence() from None
 
         return element_in_graph(
-            layout, applied("IteratorGetNext", avals_of(layout), take, *operands)
+            layout, run_effect("IteratorGetNext", avals_of(layout), take, *operands)
         )
 
     def string_handle(self, name: str | None = None) -> Any:
@@ -231,7 +231,7 @@ class Iterator(OwnedIterator):
                 resource.cursor(state, values)
             return (np.array(resource.handle, object),)
 
-        return applied("IteratorToStringHandle", [Aval((), string)], register, *operands)[0]
+        return run_effect("IteratorToStringHandle", [Aval((), string)], register, *operands)[0]
 
     def _flat_components(self) -> list:
         raise type_error("TW501", "an iterator of a session cannot be passed to a function")
@@ -252,7 +252,7 @@ class Iterator(OwnedIterator):
         return legacy_classes(self._layout.spec)
 
 
-def _named(state: dict, handle: object) -> IteratorResource:
+def _find_iterator(state: dict, handle: object) -> IteratorResource:
     """The iterator that a string stands for."""
     key = handle[()] if isinstance(handle, np.ndarray) else handle
     found = state.get("iterators", {}).get(key)

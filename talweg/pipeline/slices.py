@@ -107,7 +107,7 @@ def _sparse_rows(content: SparseTensor) -> Callable[[int], Any]:
 # -- batches
 
 
-def stacked(items: list, spec: TypeSpec, component: int) -> Any:
+def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
     """The batch of some contents of one spec; InvalidArgumentError where shapes differ."""
     if type(spec) is TensorSpec:
         return stacked_arrays(items, component)
@@ -117,7 +117,7 @@ def stacked(items: list, spec: TypeSpec, component: int) -> Any:
         return _stacked_sparse(items)
     if isinstance(spec, ExtensionTypeSpec):
         return _stacked_extensions(items, spec)
-    return _stacked_ragged(items, spec)
+    return _stack_ragged(items, spec)
 
 
 def stacked_arrays(items: list, component: int) -> np.ndarray:
@@ -159,7 +159,7 @@ def _stacked_sparse(items: list) -> SparseTensor:
     )
 
 
-def _stacked_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
+def _stack_ragged(items: list, spec: TypeSpec) -> RaggedTensor:
     """Ragged tensors (or, of ragged rank 0, tensors) as one with one more divided dimension."""
     dtype = spec.row_splits_dtype.numpy_dtype
     tensors = [_plain(item) for item in items]
@@ -200,7 +200,7 @@ def _encoding(value: object) -> list:
     return structure.flatten(encoder_of(spec).encode(spec, value, 1))
 
 
-def _decoded(encoder: Any, spec: Any, parts: list) -> Any:
+def _decode(encoder: Any, spec: Any, parts: list) -> Any:
     """The value of a spec of which an encoder made these; what it made may be any nest."""
     return encoder.decode(spec, structure.pack(encoder.encoding_specs(spec), parts))
 
@@ -210,7 +210,7 @@ def _extension_rows(content: Any) -> Callable[[int], Any]:
     encoder = encoder_of(spec)
     inner = encoder.unbatch(spec)
     parts = [row_of(_as_content(part)) for part in _encoding(content)]
-    return lambda place: _decoded(encoder, inner, [_plain(part(place)) for part in parts])
+    return lambda place: _decode(encoder, inner, [_plain(part(place)) for part in parts])
 
 
 def _stacked_extensions(items: list, spec: object) -> Any:
@@ -218,10 +218,10 @@ def _stacked_extensions(items: list, spec: object) -> Any:
     columns = zip(*[structure.flatten(encoder.encode(spec, item)) for item in items])
     specs = structure.flatten(encoder.encoding_specs(spec))
     stacks = [
-        _plain(stacked([_as_content(part) for part in column], own, place))
+        _plain(stack_contents([_as_content(part) for part in column], own, place))
         for place, (column, own) in enumerate(zip(columns, specs))
     ]
-    return _decoded(encoder, encoder.batch(spec, len(items)), stacks)
+    return _decode(encoder, encoder.batch(spec, len(items)), stacks)
 
 
 def _splits(lengths: np.ndarray, dtype: Any) -> np.ndarray:

@@ -39,7 +39,7 @@ class Tensors(Stage):
     name = "_TensorDataset"
 
     def __init__(self, value: TensorLike):
-        self.value = element.converted(value)
+        self.value = element.convert_element(value)
         super().__init__(ElementLayout(element.specs_of(self.value)))
         self.flat_leaves = element.flatten(self.value)
 
@@ -60,7 +60,7 @@ class Tensors(Stage):
             if given:
                 raise End
             given = True
-            return tuple([resolved(run, leaf) for leaf in self.flat_leaves])
+            return tuple([resolve_leaf(run, leaf) for leaf in self.flat_leaves])
 
         return step
 
@@ -74,7 +74,7 @@ def _tensors_in(leaves: list) -> list:
     ]
 
 
-def resolved(run: IterationRun, leaf: object) -> Any:
+def resolve_leaf(run: IterationRun, leaf: object) -> Any:
     """The content of a leaf, for this pass."""
     if type(leaf) is EagerTensor:
         return run.array(leaf)
@@ -97,7 +97,7 @@ class TensorSlices(Stage):
     moves_rows = True
 
     def __init__(self, value: TensorLike):
-        self.value = element.converted(value)
+        self.value = element.convert_element(value)
         self.flat_leaves = element.flatten(self.value)
         if not self.flat_leaves:
             raise value_error(
@@ -127,7 +127,7 @@ class TensorSlices(Stage):
         return _tensors_in(self.flat_leaves)
 
     def _contents(self, run: IterationRun) -> list:
-        return [resolved(run, leaf) for leaf in self.flat_leaves]
+        return [resolve_leaf(run, leaf) for leaf in self.flat_leaves]
 
     def size(self, run: IterationRun) -> int:
         """The first dimension."""
@@ -285,7 +285,7 @@ class FromGenerator(Stage):
             nonlocal source
             if source is None:
                 args = [_argument(run.array(arg)) for arg in self.args]
-                source = _begun(self.generator, args)
+                source = _begin(self.generator, args)
             check_wanted()
             try:
                 value = _outside(next, source)
@@ -316,7 +316,7 @@ def _outside(function: Callable[..., Any], *args: object) -> Any:
         context.base, context.recorders = before
 
 
-def _begun(generator: Callable[..., Any], args: list) -> Iterator:
+def _begin(generator: Callable[..., Any], args: list) -> Iterator:
     try:
         return iter(_outside(generator, *args))
     except OpError:
@@ -336,7 +336,7 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
     specs = layout.flat
     if not element.is_nested(layout.spec):
         (only,) = specs
-        return lambda value: (_taken(value, only),)
+        return lambda value: (_take_leaf(value, only),)
 
     def take(value: tuple[np.ndarray, ...]) -> tuple:
         if isinstance(value, list) and isinstance(layout.spec, tuple):
@@ -353,19 +353,19 @@ def taker(layout: ElementLayout) -> Callable[[Any], tuple]:
                     f"yielded element was {value!r}.",
                 ),
             )
-        return tuple([_taken(leaf, spec) for leaf, spec in zip(leaves, specs)])
+        return tuple([_take_leaf(leaf, spec) for leaf, spec in zip(leaves, specs)])
 
     return take
 
 
-def _taken(value: float | np.ndarray, spec: TypeSpec) -> Any:
+def _take_leaf(value: float | np.ndarray, spec: TypeSpec) -> Any:
     """A yielded leaf as content of this spec."""
     if type(spec) is not TensorSpec:
         if isinstance(spec, NoneTensorSpec):
             return None
         leaf = element.as_leaf(value)
         if not spec.is_compatible_with(leaf):
-            raise _unexpected("not compatible with the expected spec", spec, value)
+            raise _unexpected_error("not compatible with the expected spec", spec, value)
         return element.content_of(leaf)
     dtype = spec.dtype
     try:
@@ -376,7 +376,7 @@ def _taken(value: float | np.ndarray, spec: TypeSpec) -> Any:
         else:
             array = convert_to_tensor(value, dtype)._array
     except (TypeError, ValueError):
-        raise _unexpected(
+        raise _unexpected_error(
             "could not be converted to the expected type", dtype.name, value
         ) from None
     if not spec.shape.is_compatible_with(array.shape):
@@ -392,7 +392,7 @@ def _taken(value: float | np.ndarray, spec: TypeSpec) -> Any:
     return array
 
 
-def _unexpected(happened: str, expected: object, value: object) -> Exception:
+def _unexpected_error(happened: str, expected: object, value: object) -> Exception:
     text = (
         f"TypeError: `generator` yielded an element that {happened}. The expected type was "
         f"{expected}, but the yielded element was {value!r}."

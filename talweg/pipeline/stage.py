@@ -102,7 +102,7 @@ def start_rows(rows: Rows) -> Next:
     rows.begin()
     one, order = rows.one, rows.order
     if rows.computed:
-        return _start_computed(rows)
+        return _start_computation(rows)
     numbers: Any = iter(())
 
     def step() -> tuple:
@@ -118,7 +118,7 @@ def start_rows(rows: Rows) -> Next:
     return step
 
 
-def _start_computed(rows: Rows) -> Next:
+def _start_computation(rows: Rows) -> Next:
     """Element after element of rows that are computed many at a time.
 
     Where many cannot be computed, because one of them fails, they are one by one.

@@ -108,7 +108,7 @@ class Vectorized:
         slot = self._place(node, any(flags))
         self.start.append(None)
         if prim.batch != ELEMENTWISE:
-            kernel = partial(_ruled, prim, tuple(flags), node.params)
+            kernel = partial(_apply_batch_rule, prim, tuple(flags), node.params)
         elif not any(flags):
             kernel = partial(prim.numpy, **node.params)
         else:
@@ -165,7 +165,7 @@ def _spread(array: Any, missing: int) -> Any:
     return array.reshape((len(array), *(1,) * missing, *array.shape[1:]))
 
 
-def _ruled(prim: Primitive, flags: tuple, params: dict, *arrays: Any) -> Any:
+def _apply_batch_rule(prim: Primitive, flags: tuple, params: dict, *arrays: Any) -> Any:
     """An operation by its batch rule."""
     operands = [wrap(array) for array in arrays]
     if not any(flags):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AROUND = (-3, 3)
 
 
-def _ordered(name: str, scipy_names: tuple[str, ...], text: str, slope: Callable):
+def _bessel_of_order(name: str, scipy_names: tuple[str, ...], text: str, slope: Callable):
     """A function of integer order n >= 0; `slope(y, x, order)` is its derivative."""
 
     def infer(x, *, order: int):
@@ -81,16 +81,16 @@ def _neighbours(name: str, x: object, order: int, parity: int):
     return 0.5 * (prim(x, order=order - 1) + (above if parity == 1 else -above))
 
 
-bessel_i = _ordered(
+bessel_i = _bessel_of_order(
     "bessel_i", ("i0", "i1", "iv"), "y = Iₙ(x).   2 dy/dx = Iₙ₋₁ + Iₙ₊₁.   DLMF 10.29.1", _slope_i
 )
-bessel_ie = _ordered(
+bessel_ie = _bessel_of_order(
     "bessel_ie",
     ("i0e", "i1e", "ive"),
     "y = e^(-|x|) Iₙ(x).   dy/dx = (yₙ₋₁ + yₙ₊₁) / 2 - sign(x) y, with sign(0) = 0.",
     _slope_ie,
 )
-bessel_j = _ordered(
+bessel_j = _bessel_of_order(
     "bessel_j", ("j0", "j1", "jv"), "y = Jₙ(x).   2 dy/dx = Jₙ₋₁ - Jₙ₊₁.   DLMF 10.6.1", _slope_j
 )
 

@@ -115,7 +115,7 @@ class matmul:
 
     def batch(size, batched, x, y):
         rank = max(len(x.dims) - batched[0], len(y.dims) - batched[1])
-        return matmul(*(_aligned(size, v, b, rank) for v, b in zip((x, y), batched)))
+        return matmul(*(_align_batch(size, v, b, rank) for v, b in zip((x, y), batched)))
 
     def expand(t, x, y):
         return in_float32(t, "matmul", (x, y), 0, {})
@@ -136,7 +136,7 @@ class matmul:
     )
 
 
-def _aligned(size, x, batched: int, rank):
+def _align_batch(size, x, batched: int, rank):
     """`x` with its batch axis in front of `rank` axes, so that batch axes broadcast."""
     if not batched:
         return x

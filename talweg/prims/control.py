@@ -62,7 +62,7 @@ def avals_outside(body: Body, operands: tuple, nodes: tuple) -> list[Aval]:
     return avals
 
 
-def merged(left: Aval, right: Aval) -> Aval:
+def merge_facts(left: Aval, right: Aval) -> Aval:
     """What holds for both of two results."""
     if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
         return Aval(None, left.dtype)
@@ -88,7 +88,7 @@ class branch:
     def infer(index, *operands, bodies):
         results = avals_outside(bodies[0], operands, bodies[0].outputs)
         for body in bodies[1:]:
-            results = list(map(merged, results, avals_outside(body, operands, body.outputs)))
+            results = list(map(merge_facts, results, avals_outside(body, operands, body.outputs)))
         return (*results, _LIST)
 
     def numpy(run, operands, *, bodies):
@@ -190,7 +190,7 @@ class inner_value:
     memory = "view"
 
     def infer(history, *, inner, stacked, rows=()):
-        dims, dtype = fixed(inner.aval), inner.aval.dtype
+        dims, dtype = fixed_dims(inner.aval), inner.aval.dtype
         if stacked or dtype is variant:
             return _LIST
         return Aval(None if dims is None else (*rows, *dims), dtype)
@@ -210,7 +210,7 @@ class inner_value:
         return None if t is None else history_part(t, *zero_like(z), inner=inner, **zero(z))
 
 
-def fixed(aval: Aval) -> tuple | None:
+def fixed_dims(aval: Aval) -> tuple | None:
     """The dimensions of `aval`, None where they are no numbers."""
     if aval.dims is None:
         return None

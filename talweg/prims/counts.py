@@ -12,7 +12,7 @@ from talweg.core.dims import below, differ
 from talweg.core.dtypes import INTEGER, REAL, float64, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.kernels.progression import allocated
+from talweg.kernels.progression import allocate
 from talweg.prims.indexing import check_range
 
 COUNTS = NoGradient("a count is an integer")
@@ -37,7 +37,7 @@ class bincount:
         x = x.reshape(-1)
         if x.size and x.min() < 0:
             raise invalid("TW207", "bincount: arr holds negative numbers", "numbers >= 0")
-        return allocated("bincount", np.bincount, x[x < size], None, size)[:size]
+        return allocate("bincount", np.bincount, x[x < size], None, size)[:size]
 
     def requires(t, x, *, size):
         t.require(t.greater_equal(x, 0))
@@ -170,7 +170,7 @@ class histogram:
         step = (float(high) - float(low)) / bins
         places = np.clip((np.asarray(x, np.float64) - float(low)) / step, 0, bins - 1)
         places = places.astype(np.int64).reshape(-1)
-        found = allocated("histogram_fixed_width", np.bincount, places, None, bins)
+        found = allocate("histogram_fixed_width", np.bincount, places, None, bins)
         return found.astype(dtype.numpy_dtype)
 
     no_gradient = COUNTS

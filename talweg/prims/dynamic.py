@@ -102,7 +102,7 @@ def as_index(key: tuple, dims: tuple):
     return (*index, ...)
 
 
-def resolved(key: tuple, dims: tuple):
+def resolve_key(key: tuple, dims: tuple):
     """The key as bounds of a `strided_slice` that keeps all axes."""
     begin, end, strides = [], [], []
     for place, size in enumerate(dims):
@@ -154,7 +154,7 @@ class slice_by:
         return slice_by(x, key=((None, None, None), *key))
 
     def expand(t, x, *, key):
-        y = t.strided_slice(x, **resolved(key, x.dims))
+        y = t.strided_slice(x, **resolve_key(key, x.dims))
         return t.reshape(y, shape=sliced_dims(x.dims, key))
 
     memory = "view"
@@ -188,7 +188,7 @@ class unslice_by:
         return unslice_by(g, key=((None, None, None), *key), shape=(size, *shape))
 
     def expand(t, g, *, key, shape):
-        bounds = resolved(key, shape)
+        bounds = resolve_key(key, shape)
         sizes = [sliced_size(*bound) for bound in zip(*bounds.values())]
         return t.unslice(t.reshape(g, shape=tuple(sizes)), **bounds, shape=shape)
 
@@ -265,7 +265,7 @@ def _check_vector(name: str, shape: Aval):
         raise invalid("TW203", f"{name}: shape has shape {shape.dims}", "an integer vector")
 
 
-def _known(x: np.ndarray):
+def _constant_array(x: np.ndarray):
     """The array of a constant, for `expand` rules."""
     return np.broadcast_to(x.content, x.dims)
 
@@ -311,7 +311,7 @@ class reshape_to:
         if shape.content is not None:
             blank = np.broadcast_to(np.zeros((), bool), x.dims)
             try:
-                known = reshape_to.numpy(blank, _known(shape), dims=dims).shape
+                known = reshape_to.numpy(blank, _constant_array(shape), dims=dims).shape
             except OpError:
                 return NotImplemented
         elif is_static(dims):
@@ -361,7 +361,7 @@ class broadcast_by:
     def expand(t, x, shape, *, dims):
         if shape.content is None:
             return NotImplemented
-        return t.broadcast_to(x, shape=tuple(_known(shape).tolist()))
+        return t.broadcast_to(x, shape=tuple(_constant_array(shape).tolist()))
 
     no_gradient = {"shape": COUNTS}
     batch = LOOP
@@ -402,7 +402,9 @@ class transpose_by:
     def expand(t, x, perm):
         if perm.content is None:
             return NotImplemented
-        order = [axis + len(x.dims) if axis < 0 else axis for axis in _known(perm).tolist()]
+        order = [
+            axis + len(x.dims) if axis < 0 else axis for axis in _constant_array(perm).tolist()
+        ]
         return t.transpose(x, perm=tuple(order))
 
     no_gradient = {"perm": COUNTS}
@@ -442,7 +444,7 @@ class reverse_by:
 
     def expand(t, x, axes):
         rank = len(x.dims)
-        given = [] if axes.content is None else _known(axes).tolist()
+        given = [] if axes.content is None else _constant_array(axes).tolist()
         found = {axis % rank for axis in given if -rank <= axis < rank}
         if axes.content is None or len(found) < len(given):
             return NotImplemented

@@ -12,7 +12,7 @@ from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.core.shapes import known_first, normalize_axis
+from talweg.core.shapes import merge_equal_shapes, normalize_axis
 from talweg.prims.layout import batch_to_front, concat, reshape
 
 
@@ -43,7 +43,7 @@ class stack:
                     f"dtype {first.dtype.name}",
                     "operands of one dtype",
                 )
-        dims = known_first(*[value.dims for value in values])
+        dims = merge_equal_shapes(*[value.dims for value in values])
         return Aval((*dims[:axis], len(values), *dims[axis:]), first.dtype)
 
     def numpy(*values: np.ndarray, axis):

@@ -12,7 +12,7 @@ from talweg.core.dims import Size, below, differ, largest, same
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import NeedsStaticError, invalid, invalid_value
 from talweg.core.primitive import Reject, Sample, later
-from talweg.core.shapes import known_first, normalize_axis
+from talweg.core.shapes import merge_equal_shapes, normalize_axis
 
 
 def batch_to_front(size: object, x, batched: object):
@@ -368,7 +368,7 @@ class concat:
                     "operands of one dtype",
                 )
         total = sum(value.dims[axis] for value in values)
-        dims = known_first(*[value.dims for value in values])
+        dims = merge_equal_shapes(*[value.dims for value in values])
         return Aval((*dims[:axis], total, *dims[axis + 1 :]), first.dtype)
 
     def numpy(*values: np.ndarray, axis):

@@ -58,10 +58,10 @@ def spread(g, x, axes):
     """`g`, a reduction's result, with the reduced axes of x back, at full size."""
     if axes is None:
         return broadcast_like(g, x)
-    return broadcast_to(kept(g, x, axes) if g.dims else g, shape=x.dims)
+    return broadcast_to(keep_axes(g, x, axes) if g.dims else g, shape=x.dims)
 
 
-def kept(g, x, axes):
+def keep_axes(g, x, axes):
     """`g`, a reduction's result, with the reduced axes of x back, at size 1."""
     if axes is None:
         return g
@@ -178,12 +178,12 @@ class broadcast_like:
     samples = (Sample([3], [2, 3]), Sample([2, 1], [2, 3]), Sample([], [2]))
 
 
-def widened(t, x):
+def widen(t, x):
     """`x`, 16-bit floats as float32, for `expand` rules."""
     return t.cast(x, dtype=float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
-def narrowed(t, x, dtype):
+def narrow(t, x, dtype):
     """`x` as `dtype`, for `expand` rules."""
     return x if x.dtype is dtype else t.cast(x, dtype=dtype)
 
@@ -219,8 +219,8 @@ class reduce_mean:
             total = t.cast(x, dtype=uint64 if dtype.is_unsigned else int64)
             total = t.reduce_sum(total, axes=axes, keepdims=keepdims)
             return t.cast(t.truncate_div(total, count) if count else total, dtype=dtype)
-        total = t.reduce_sum(widened(t, x), axes=axes, keepdims=keepdims)
-        return narrowed(t, t.div(total, count), dtype)
+        total = t.reduce_sum(widen(t, x), axes=axes, keepdims=keepdims)
+        return narrow(t, t.div(total, count), dtype)
 
     batch = _batch("reduce_mean")
     memory = "reduce"
@@ -250,7 +250,7 @@ class reduce_prod:
 
     def vjp(g, y, x, *, axes, keepdims):
         axes = all_axes(x, axes)
-        return kept(g, x, axes) * products_of_others(conjugate(x), axes)
+        return keep_axes(g, x, axes) * products_of_others(conjugate(x), axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         axes = all_axes(x, axes)
@@ -330,11 +330,11 @@ def _extreme(name, kernel, text):
     def weights(y, x, axes):
         """1/n at the n places where x takes the extreme value, 0 elsewhere."""
         axes = all_axes(x, axes)
-        mask = cast(equal(x, kept(y, x, axes)), dtype=x.dtype)
+        mask = cast(equal(x, keep_axes(y, x, axes)), dtype=x.dtype)
         return mask / reduce_sum(mask, axes=axes, keepdims=True)
 
     def vjp(g, y, x, *, axes, keepdims):
-        return weights(y, x, axes) * kept(g, x, axes)
+        return weights(y, x, axes) * keep_axes(g, x, axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
@@ -424,7 +424,7 @@ def _arg_extreme(name, kernel, text):
         positions = t.counting(size, int32 if size <= int32.max else int64)
         positions = t.reshape(positions, shape=(size, *(1,) * (len(x.dims) - axis - 1)))
         positions = t.select(t.equal(x, best), positions, size - 1)
-        return narrowed(t, t.reduce_min(positions, axes=(axis,), keepdims=False), dtype)
+        return narrow(t, t.reduce_min(positions, axes=(axis,), keepdims=False), dtype)
 
     fields = {
         "__doc__": text,
@@ -475,18 +475,18 @@ class logsumexp:
         return total.astype(dtype, copy=False)
 
     def vjp(g, y, x, *, axes, keepdims):
-        return softmax_weights(y, x, axes) * kept(g, x, axes)
+        return softmax_weights(y, x, axes) * keep_axes(g, x, axes)
 
     def jvp(t, y, x, *, axes, keepdims):
         return reduce_sum(softmax_weights(y, x, axes) * t, axes=axes, keepdims=keepdims)
 
     def expand(t, x, *, axes, keepdims):
         axes, dtype = all_axes(x, axes), x.dtype
-        x = widened(t, x)
+        x = widen(t, x)
         top = t.reduce_max(x, axes=axes, keepdims=True)
         top = t.select(t.is_finite(top), top, t.zeros_of(top))
         total = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=True)
-        result = narrowed(t, t.add(t.log(total), top), dtype)
+        result = narrow(t, t.add(t.log(total), top), dtype)
         return t.reshape(result, shape=reduced_dims(x.dims, axes, keepdims))
 
     batch = _batch("logsumexp")
@@ -497,4 +497,4 @@ class logsumexp:
 
 def softmax_weights(y, x, axes):
     """eˣ⁻ʸ, with y the log-sum-exp of x; NaN where both are infinite, as in TensorFlow."""
-    return exp(x - kept(y, x, axes))
+    return exp(x - keep_axes(y, x, axes))

@@ -14,8 +14,8 @@ from talweg.core.dtypes import variant
 from talweg.core.errors import invalid
 from talweg.core.primitive import later
 from talweg.graph.node import GRAPH
-from talweg.kernels.rows import Rows, added, joined, row_of
-from talweg.kernels.rows import repeated as repeated_values
+from talweg.kernels.rows import Rows, add_slices, join_slices, row_of
+from talweg.kernels.rows import repeat_value as repeated_values
 from talweg.kernels.variants import History, List, total
 from talweg.prims.layout import broadcast_to, transpose
 
@@ -51,7 +51,7 @@ def known_dims(x):
     return x.dims if aval is None else aval.dims
 
 
-def repeated(x, size: object):
+def repeat_rows(x, size: object):
     """`size` times x, along a new first axis."""
     if x.dtype is variant or known_dims(x) is None:
         return rows_repeat(x, size=size)
@@ -60,10 +60,10 @@ def repeated(x, size: object):
 
 def in_front(x: object, size: Size, kind: int):
     """x with the batch axis in front: its own, or `size` times x."""
-    return x if kind else repeated(x, size)
+    return x if kind else repeat_rows(x, size)
 
 
-def turned(x: object):
+def swap_first_axes(x: object):
     """x with its first two axes exchanged."""
     dims = known_dims(x)
     if dims is None:
@@ -112,7 +112,7 @@ class rows_sum:
         return x if x.dtype is variant else Aval(_dims_of_slice(x), x.dtype)
 
     def numpy(x, *, size):
-        return added(x)
+        return add_slices(x)
 
     def vjp(g, z, x, *, size):
         return [rows_repeat(g, size=size)]
@@ -158,7 +158,7 @@ class rows_joined:
     def numpy(values, *, size):
         if values is None:
             return None
-        return joined([values.get(place) for place in range(int(size))])
+        return join_slices([values.get(place) for place in range(int(size))])
 
     def vjp(g, z, values, *, size):
         return [rows_list(g, size=size)]
@@ -204,7 +204,7 @@ class rows_stack:
 
     def numpy(values, *, size, dims, dtype):
         rows = [None if values is None else values.get(place) for place in range(int(size))]
-        found = joined(rows)
+        found = join_slices(rows)
         if type(found) is Rows:
             shapes = sorted({row.shape for row in rows if row is not None})
             raise invalid("TW204", f"slices of a batch have different shapes: {shapes}", "one")
@@ -216,7 +216,9 @@ class rows_stack:
     def batch(count, kinds, values, *, size, dims, dtype):
         if UNEVEN in kinds:
             return NotImplemented
-        return turned(rows_stack(values, size=size, dims=more_dims(count, dims), dtype=dtype))
+        return swap_first_axes(
+            rows_stack(values, size=size, dims=more_dims(count, dims), dtype=dtype)
+        )
 
     def vjp(g, z, values, *, size, dims, dtype):
         return [later("list_from")(g)]
@@ -300,7 +302,7 @@ class history_unrows:
         for node, part, kind in nodes.rows:
             if node in history.values:
                 value = history.values[node]
-                values[part] = total(values.get(part), value if kind else added(value))
+                values[part] = total(values.get(part), value if kind else add_slices(value))
         return History(history.trips, values)
 
     def vjp(g, z, history, *, nodes, size):

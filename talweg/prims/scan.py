@@ -18,7 +18,7 @@ from talweg.core.dims import dims_differ
 from talweg.core.dtypes import FLOATING, NUMERIC
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
-from talweg.core.shapes import known_first
+from talweg.core.shapes import merge_equal_shapes
 from talweg.prims.arithmetic import greater, select, zeros_of
 from talweg.prims.layout import batch_to_front, reverse, strided_slice, unslice
 from talweg.prims.reduce import conjugate
@@ -75,7 +75,7 @@ def _kernel(ufunc, start: float):
     return kernel
 
 
-def _compiled(step: Callable, start: float):
+def _scan_rule(step: Callable, start: float):
     """The rule by which a scan is compiled; `step(s, carried, x)` is what is carried on."""
 
     def scan(s, x: object, *, axis: object, exclusive: object, reverse: object):
@@ -101,7 +101,7 @@ def part(x, axis: int, start, stop):
     return strided_slice(x, begin=tuple(begin), end=tuple(end), strides=(1,) * len(begin))
 
 
-def shifted(x, axis: int, by):
+def shift(x, axis: int, by):
     """x moved by `by` places along an axis (backward if negative); zeros move in."""
     size = x.dims[axis]
     if type(size) is int and size <= abs(by):
@@ -131,7 +131,7 @@ class linear_recurrence:
         check_dtype("linear_recurrence", "b", b.dtype, {a.dtype})
         if dims_differ(a.dims, b.dims):
             raise invalid("TW204", f"linear_recurrence: a has shape {a.dims}, b {b.dims}")
-        return Aval(known_first(b.dims, a.dims), b.dtype)
+        return Aval(merge_equal_shapes(b.dims, a.dims), b.dtype)
 
     def numpy(a, b, *, axis):
         factors, sums = np.array(a), np.array(b)
@@ -145,13 +145,13 @@ class linear_recurrence:
         return sums
 
     def vjp(g, s, a, b, *, axis):
-        a, before = conjugate(a), conjugate(shifted(s, axis, 1))
-        gb = linear_recurrence(_flip(shifted(a, axis, -1), axis), _flip(g, axis), axis=axis)
+        a, before = conjugate(a), conjugate(shift(s, axis, 1))
+        gb = linear_recurrence(_flip(shift(a, axis, -1), axis), _flip(g, axis), axis=axis)
         gb = _flip(gb, axis)
         return lambda: gb * before, gb
 
     def jvp(t: tuple, s, a, b, *, axis):
-        return linear_recurrence(a, t[1] + t[0] * shifted(s, axis, 1), axis=axis)
+        return linear_recurrence(a, t[1] + t[0] * shift(s, axis, 1), axis=axis)
 
     def batch(size, batched, a, b, *, axis):
         a, b = (batch_to_front(size, x, own) for x, own in zip((a, b), batched))
@@ -191,7 +191,7 @@ class cumsum:
     def transpose_x(g, x, *, axis, exclusive, reverse):
         return cumsum(g, axis=axis, exclusive=exclusive, reverse=not reverse)
 
-    scan = _compiled(lambda s, carried, x: carried + x, 0)
+    scan = _scan_rule(lambda s, carried, x: carried + x, 0)
     call = "scan"
     batch = _batch("cumsum")
     memory = "scan"
@@ -220,8 +220,8 @@ def _cumprod_vjp(g: object, y: object, x: object, axis: int, exclusive: bool):
     """x̄ₖ = (Πⱼ<ₖ xⱼ) sₖ with sₖ = Σᵢ≥ₖ ȳᵢ Πₖ<ⱼ≤ᵢ xⱼ = ȳₖ + xₖ₊₁ sₖ₊₁."""
     x = conjugate(x)
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
-    g = shifted(g, axis, -1) if exclusive else g
-    sums = linear_recurrence(shifted(_flip(x, axis), axis, 1), _flip(g, axis), axis=axis)
+    g = shift(g, axis, -1) if exclusive else g
+    sums = linear_recurrence(shift(_flip(x, axis), axis, 1), _flip(g, axis), axis=axis)
     return before * _flip(sums, axis)
 
 
@@ -229,7 +229,7 @@ def _cumprod_jvp(t: object, y: object, x: object, axis: int, exclusive: bool):
     """ẏᵢ = ẋᵢ Πⱼ<ᵢ xⱼ + xᵢ ẏᵢ₋₁."""
     before = cumprod(x, axis=axis, exclusive=True, reverse=False)
     t = linear_recurrence(x, t * before, axis=axis)
-    return shifted(t, axis, 1) if exclusive else t
+    return shift(t, axis, 1) if exclusive else t
 
 
 @primitive
@@ -241,7 +241,7 @@ class cumprod:
     numpy = _kernel(np.multiply, 1)
     vjp = _facing(_cumprod_vjp)
     jvp = _facing(_cumprod_jvp)
-    scan = _compiled(lambda s, carried, x: carried * x, 1)
+    scan = _scan_rule(lambda s, carried, x: carried * x, 1)
     call = "scan"
     batch = _batch("cumprod")
     memory = "scan"
@@ -260,9 +260,9 @@ def _logsumexp_vjp(g: object, y: object, x: object, axis: int, exclusive: bool):
     """x̄ₖ = Σᵢ≥ₖ ȳᵢ eˣₖ⁻ʸᵢ = eˣₖ⁻ʸₖ sₖ with sₖ = ȳₖ + eʸₖ⁻ʸₖ₊₁ sₖ₊₁; no factor exceeds 1."""
     if exclusive:
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
-        g = shifted(g, axis, -1)
+        g = shift(g, axis, -1)
     y = _flip(y, axis)
-    sums = linear_recurrence(_decay(y, shifted(y, axis, 1)), _flip(g, axis), axis=axis)
+    sums = linear_recurrence(_decay(y, shift(y, axis, 1)), _flip(g, axis), axis=axis)
     return _decay(x, _flip(y, axis)) * _flip(sums, axis)
 
 
@@ -270,8 +270,8 @@ def _logsumexp_jvp(t: object, y: object, x: object, axis: int, exclusive: bool):
     """ẏᵢ = ẋᵢ eˣᵢ⁻ʸᵢ + eʸᵢ₋₁⁻ʸᵢ ẏᵢ₋₁."""
     if exclusive:
         y = cumulative_logsumexp(x, axis=axis, exclusive=False, reverse=False)
-    t = linear_recurrence(_decay(shifted(y, axis, 1), y), _decay(x, y) * t, axis=axis)
-    return shifted(t, axis, 1) if exclusive else t
+    t = linear_recurrence(_decay(shift(y, axis, 1), y), _decay(x, y) * t, axis=axis)
+    return shift(t, axis, 1) if exclusive else t
 
 
 def _add_logarithms(s, x, y):
@@ -289,7 +289,7 @@ class cumulative_logsumexp:
     numpy = _kernel(np.logaddexp, -np.inf)
     vjp = _facing(_logsumexp_vjp)
     jvp = _facing(_logsumexp_jvp)
-    scan = _compiled(_add_logarithms, -np.inf)
+    scan = _scan_rule(_add_logarithms, -np.inf)
     call = "scan"
     batch = _batch("cumulative_logsumexp")
     memory = "scan"

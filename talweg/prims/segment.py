@@ -24,7 +24,7 @@ from talweg.prims.arithmetic import cast, equal, greater_equal, logical_and, sel
 from talweg.prims.complex import conj
 from talweg.prims.indexing import in_float32
 from talweg.prims.layout import broadcast_to, concat, reshape, reverse, strided_slice, transpose
-from talweg.prims.scan import linear_recurrence, shifted
+from talweg.prims.scan import linear_recurrence, shift
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _rows(x: np.ndarray, ids, count: object, name: object):
     return x, ids
 
 
-def _reduced(name: str, ufunc, start: Callable):
+def _segment_kernel(name: str, ufunc, start: Callable):
     """The kernel that reduces each segment by `ufunc` with neutral element start(dtype)."""
 
     def kernel(x: np.ndarray, ids, *, count):
@@ -102,7 +102,7 @@ def _reduced(name: str, ufunc, start: Callable):
     return kernel
 
 
-def _compiled(name: str, op: str, start: Callable, mark: float | None = None):
+def _segment_rules(name: str, op: str, start: Callable, mark: float | None = None):
     """The rules by which a segment reduction is compiled; start and mark as in `ScatterRule`."""
 
     def requires(t, x: object, ids, *, count: object):
@@ -206,8 +206,8 @@ class segment_sum:
     operands = "x ids"
     tf_type = "UnsortedSegmentSum"
     infer = _infer("segment_sum", NUMERIC)
-    numpy = _reduced("segment_sum", np.add, lambda dtype: 0)
-    requires, expand, scatter, call = _compiled("segment_sum", "add", lambda dtype: 0).values()
+    numpy = _segment_kernel("segment_sum", np.add, lambda dtype: 0)
+    requires, expand, scatter, call = _segment_rules("segment_sum", "add", lambda dtype: 0).values()
     no_gradient = {"ids": IDS}
 
     def transpose_x(g, x, ids, *, count):
@@ -291,12 +291,12 @@ def _extreme(name: str, ufunc: Callable, text: str):
 
     op, mark = ("maximum", -np.inf) if name == "segment_max" else ("minimum", np.inf)
     fields = {
-        **_compiled(name, op, lambda dtype: _worst(dtype, name), mark),
+        **_segment_rules(name, op, lambda dtype: _worst(dtype, name), mark),
         "__doc__": text,
         "tf_type": f"UnsortedSegment{name[8:].title()}",
         "operands": "x ids",
         "infer": _infer(name, REAL),
-        "numpy": _reduced(name, ufunc, lambda dtype: _worst(dtype, name)),
+        "numpy": _segment_kernel(name, ufunc, lambda dtype: _worst(dtype, name)),
         "vjp": vjp,
         "jvp": jvp,
         "no_gradient": {"ids": IDS},
@@ -368,8 +368,8 @@ def _products_before(x, ids):
 
     ones = 1 + zeros_of(x)
     if type(size) is not int:
-        same_id = equal(ids, shifted(ids + 1, 0, 1) - 1)  # false at the start: ids are not negative
-        factors = select(same_id, shifted(x, 0, 1), zeros_of(x))
+        same_id = equal(ids, shift(ids + 1, 0, 1) - 1)  # false at the start: ids are not negative
+        factors = select(same_id, shift(x, 0, 1), zeros_of(x))
         return linear_recurrence(factors, select(same_id, zeros_of(x), ones), axis=0)
     y = concat(
         _span(ones, 0, 1),
@@ -404,8 +404,10 @@ class segment_prod:
     operands = "x ids"
     tf_type = "UnsortedSegmentProd"
     infer = _infer("segment_prod", NUMERIC)
-    numpy = _reduced("segment_prod", np.multiply, lambda dtype: 1)
-    requires, expand, scatter, call = _compiled("segment_prod", "mul", lambda dtype: 1).values()
+    numpy = _segment_kernel("segment_prod", np.multiply, lambda dtype: 1)
+    requires, expand, scatter, call = _segment_rules(
+        "segment_prod", "mul", lambda dtype: 1
+    ).values()
     no_gradient = {"ids": IDS}
 
     def vjp(g, y, x, ids, *, count):

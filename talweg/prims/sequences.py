@@ -12,7 +12,7 @@ from talweg.core.dims import below, differ
 from talweg.core.dtypes import int32, int64, of_numpy
 from talweg.core.errors import OpError, invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.kernels.progression import allocated, progression
+from talweg.kernels.progression import allocate, progression
 
 COUNTS = NoGradient("positions are integers")
 
@@ -32,7 +32,7 @@ class counting:
     def numpy(*, size, dtype):
         if size < 0:
             raise invalid("TW207", f"range: requires start <= limit: 0/{size}")
-        return allocated("range", np.arange, size).astype(dtype.numpy_dtype)
+        return allocate("range", np.arange, size).astype(dtype.numpy_dtype)
 
     def loops(s, index, *, size, dtype):
         return s.cast(s.index(index[0]), dtype)

@@ -33,7 +33,7 @@ from talweg.strategies.variables import (
     make_variable,
     updated,
 )
-from talweg.trace.autograph.convert import handed_over
+from talweg.trace.autograph.convert import adopt_function
 from talweg.trace.function import Function
 from talweg.trace.host_calls import Outside
 from talweg.trace.methods import BoundFunction
@@ -105,7 +105,7 @@ class MirroredExtended(StrategyExtended):
         def each(*given: object, **named: object) -> Any:
             index = next(own)
             with placed(index, updating=True), self._on(index):
-                return handed_over(fn)(*given, **named)
+                return adopt_function(fn)(*given, **named)
 
         with self.container_strategy.scope():
             parts_out = updated(self.container_strategy, var, each, args, kwargs or {})
@@ -144,7 +144,7 @@ class MirroredExtended(StrategyExtended):
         strategy.need_all("run")
         own: Any = fn.__wrapped__ if type(fn) is BoundFunction else fn
         if place.traced:
-            return contexts.traced.run(handed_over(fn), tuple(args), dict(kwargs or {}))
+            return contexts.traced.run(adopt_function(fn), tuple(args), dict(kwargs or {}))
         if not options.run_eagerly:
             results = on_devices.run(self, own, args, kwargs or {})
             if results is not NotImplemented:
@@ -154,7 +154,7 @@ class MirroredExtended(StrategyExtended):
             with strategy.scope():
                 return self.traced_together(own)(*args, **(kwargs or {}))
         with strategy.scope():
-            return self._run(handed_over(fn), args, kwargs or {})
+            return self._run(adopt_function(fn), args, kwargs or {})
 
     def _run(self, fn: Callable, args: tuple, kwargs: dict) -> Any:
         strategy = self.container_strategy
@@ -170,7 +170,7 @@ class MirroredExtended(StrategyExtended):
         python_function = own.python_function
 
         def run_all(*args: object, **kwargs: object) -> Any:
-            return self._run(handed_over(python_function), args, kwargs)
+            return self._run(adopt_function(python_function), args, kwargs)
 
         found = Function(run_all, **{**own._options(), "input_signature": None})
         found._replicas = None

@@ -34,7 +34,7 @@ from talweg.prims.host import act, host_call
 from talweg.strategies.rows import LOCK, rows_of
 from talweg.strategies.traced_replica import NotTracedOnceError, TracedContext
 from talweg.strategies.variables import DistributedVariable, ReplicaPart
-from talweg.trace.autograph.convert import handed_over
+from talweg.trace.autograph.convert import adopt_function
 from talweg.trace.function import Function
 from talweg.trace.host_calls import Outside
 from talweg.trace.signature import Taken
@@ -89,7 +89,7 @@ class ReplicatedFunction:
         def of_replica(*args: Any, **kwargs: Any) -> Any:
             context = TracedContext(strategy)
             with context.traced():
-                result = handed_over(python_function)(*args, **kwargs)
+                result = adopt_function(python_function)(*args, **kwargs)
             graph = dispatch.context.base
             leaves = structure.flatten(result, composites=True)
             alike = [not isinstance(x, Symbol) or id(x) in context.given for x in leaves]

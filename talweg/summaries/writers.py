@@ -19,7 +19,7 @@ from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import NotFoundError, compose, type_error, value_error
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims.host import act
 from talweg.summaries.events import EventFile, messages
@@ -38,7 +38,7 @@ class _State(threading.local):
     condition: Any = None
 
 
-state = carried(_State())
+state = carry_context(_State())
 
 
 def session_graph() -> Any:

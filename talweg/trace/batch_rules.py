@@ -25,7 +25,7 @@ from talweg.graph.node import Node
 from talweg.graph.subgraph import Body, Tangents
 from talweg.prims import control
 from talweg.prims.arithmetic import add, less
-from talweg.prims.control import fixed
+from talweg.prims.control import fixed_dims
 from talweg.prims.lists import elements
 from talweg.prims.rows import (
     EVEN,
@@ -264,7 +264,7 @@ def _apart(size: Size) -> bool:
     return type(size) is int
 
 
-def _traced(size: Size, make: Callable[..., Any]) -> Any:
+def _trace_apart(size: Size, make: Callable[..., Any]) -> Any:
     """`make()`, traced apart from the graph in force if the size is known."""
     context = dispatch.context
     before = context.base
@@ -289,7 +289,7 @@ def call_batch(prim: Primitive, size: Size, kinds: tuple, operands: tuple, body:
             trace.finish((0,) * len(body.outputs))
             return Batched([body], [trace])
 
-        made = _traced(size, make)
+        made = _trace_apart(size, make)
         if made is None:
             return NotImplemented
         if _apart(size):
@@ -313,7 +313,7 @@ def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> An
             trace.finish(least)
         return Batched(list(bodies), traces)
 
-    made = _traced(size, make)
+    made = _trace_apart(size, make)
     if made is None:
         return NotImplemented
     *results, history = control.branch(*operands, *made.captures, bodies=made.bodies)
@@ -346,7 +346,7 @@ def loop_batch(
         made.kinds = carried
         return made
 
-    made = _traced(size, make)
+    made = _trace_apart(size, make)
     if made is None:
         return NotImplemented
     carried = own[0]
@@ -401,7 +401,7 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *finals, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _joined(finals[1:], made, size, prim.multiple)
+    return _join_slices(finals[1:], made, size, prim.multiple)
 
 
 def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dict) -> int:
@@ -430,7 +430,7 @@ def _slice(x: Any, source: object, index: Symbol) -> Any:
     if dims is not None:
         dims = tuple([graph.size_inside(size) for size in dims[1:]])
     aval = Aval(dims, x.dtype)
-    params = (("dims", fixed(aval)), ("dtype", x.dtype))
+    params = (("dims", fixed_dims(aval)), ("dtype", x.dtype))
     # Not `list_get`: what nobody has computed, since no slice needs it, may be absent.
     return graph.apply(elements.list_take, params, graph.nodes_of((source, index)), aval)
 
@@ -445,19 +445,19 @@ def _outside(aval: Aval) -> Aval:
     return Aval(tuple(dims), aval.dtype)
 
 
-def _joined(found: list, made: list, size: Size, multiple: bool) -> Any:
+def _join_slices(found: list, made: list, size: Size, multiple: bool) -> Any:
     """The results of all slices together."""
     results = []
     for values, aval in zip(found, made):
         if aval.dtype is variant:
             results.append(rows_of(values, size=size))
         else:
-            results.append(_stacked(values, aval, size))
+            results.append(_stack_slices(values, aval, size))
     kinds = tuple([UNEVEN if aval.dtype is variant else EVEN for aval in made])
     return Kinds(tuple(results) if multiple else results[0], kinds)
 
 
-def _stacked(values: object, aval: Aval, size: Size) -> Any:
+def _stack_slices(values: object, aval: Aval, size: Size) -> Any:
     """The results of all slices together, of a tensor of which that is known of every slice."""
     context = dispatch.context
     params = {"dims": aval.dims, "dtype": aval.dtype, "size": size}

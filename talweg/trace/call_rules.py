@@ -26,7 +26,7 @@ from talweg.prims.calls import call
 from talweg.prims.control import avals_outside
 from talweg.prims.state import after
 from talweg.trace.bodies import BodyGraph, aval_of
-from talweg.trace.control_rules import nodes_in, seeded, zeros_like
+from talweg.trace.control_rules import nodes_in, seed_cotangents, zeros_like
 from talweg.trace.derived import InnerValues, View
 from talweg.transform.batch import BatchTensor
 from talweg.transform.rules import densify
@@ -168,7 +168,7 @@ def inner_of(history: object, node: Node, operands: tuple, body: Body) -> Any:
     return value
 
 
-def _derived(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
+def _derive_once(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
     """What is derived from a body, made by the first thread that asks for it."""
     found = body.programs.get(key)
     if found is None:
@@ -187,7 +187,7 @@ def _derived(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
 def reverse_of(body: Body, given: tuple, wanted: tuple, parts: tuple = ()) -> Reverse:
     """The reverse of a body for a pattern of cotangents; made once."""
     key = ("reverse", given, wanted, parts)
-    return _derived(body, key, lambda: Reverse(body, given, wanted, parts))
+    return _derive_once(body, key, lambda: Reverse(body, given, wanted, parts))
 
 
 def usual_reverse(body: Body) -> Reverse | None:
@@ -217,7 +217,7 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
             for n in known
             if n.table is body.table
         }
-    nodes, parts = seeded(body, g_history)
+    nodes, parts = seed_cotangents(body, g_history)
     if parts is not None:
         return {node: parts[node] for node in nodes}
     return {
@@ -281,7 +281,7 @@ def call_jvp(t: object, z: tuple, operands: tuple, body: Body) -> tuple:
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     key = ("forward", given)
-    forward = _derived(body, key, lambda: Forward(body, given))
+    forward = _derive_once(body, key, lambda: Forward(body, given))
     values = {("t", i): tangents[i] for i in given}
     context = dispatch.context
     before, context.keep_inside = context.keep_inside, True  # the tangent of the history

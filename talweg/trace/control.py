@@ -303,7 +303,9 @@ def loop_in_segments(
     def segment(variables: list) -> list:
         inner = [Aval((), int32), *map(aval_of, variables[1:])]
         graph = BodyGraph("segment")
-        graph.run(lambda: apply_loop(go_on, some, variables, inner, partial(_shifted, check))[1:-1])
+        graph.run(
+            lambda: apply_loop(go_on, some, variables, inner, partial(_shift_check, check))[1:-1]
+        )
         captures = captures_of([graph])
         outputs = again(*captures, body=graph.body(captures))[:-1]
         return [arithmetic.add(variables[0], 1), *outputs]
@@ -312,7 +314,7 @@ def loop_in_segments(
     return apply_loop(lambda v: condition(v[1:]), segment, start, [Aval((), int32), *avals])[1:-1]
 
 
-def _shifted(check: Callable[[Any], None], graph: BodyGraph) -> None:
+def _shift_check(check: Callable[[Any], None], graph: BodyGraph) -> None:
     """`check` for a body with one more variable in front."""
     check(Shifted(graph.inputs[1:], graph.results[1:]))
 

@@ -25,7 +25,7 @@ from talweg.graph.symbol import Symbol
 from talweg.kernels.rows import nodes_of_values
 from talweg.prims import control
 from talweg.prims.arithmetic import add, greater, sub, zeros_of
-from talweg.prims.control import avals_outside, fixed
+from talweg.prims.control import avals_outside, fixed_dims
 from talweg.prims.lists import elements
 from talweg.prims.rows import EVEN
 from talweg.trace.bodies import BodyGraph, apply_branch, apply_loop, aval_of, captures_of
@@ -76,7 +76,7 @@ def nodes_in(g_history: object) -> dict | None:
     return None if type(g_history) is Symbol else nodes_of_values(content(g_history))
 
 
-def seeded(body: Body, g_history: object) -> tuple[list[Node], dict | None]:
+def seed_cotangents(body: Body, g_history: object) -> tuple[list[Node], dict | None]:
     """The inner nodes that get cotangents from outside, and these cotangents if they are known."""
     parts = parts_of(g_history)
     if parts is not None:
@@ -92,7 +92,7 @@ def seeded(body: Body, g_history: object) -> tuple[list[Node], dict | None]:
 
 def _like(view: View, node: Node) -> tuple[tuple, dict]:
     """What a zero in place of an inner value takes its shape from: operands, parameters."""
-    dims = fixed(node.aval)
+    dims = fixed_dims(node.aval)
     if dims is not None and None not in dims:
         return (), {"dims": dims, "dtype": node.aval.dtype}
     return (view(node),), {"dims": None, "dtype": node.aval.dtype}
@@ -120,7 +120,7 @@ def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
     graphs = []
     for body in bodies:
         graph = BodyGraph(f"{body.name}_reverse")
-        nodes, parts = seeded(body, g[-1])
+        nodes, parts = seed_cotangents(body, g[-1])
         inner = InnerValues(body, list(operands), z[-1], 0, nodes)
 
         def trace(
@@ -187,7 +187,7 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
                 for n, x in zip(inner.body.inputs, tangents)
             ]
             body_tangents = inner.push(view, given)
-            pairs.append(_asked(graph, inner, body_tangents))
+            pairs.append(_inner_tangents(graph, inner, body_tangents))
             return [body_tangents.get(node) for node in inner.body.outputs]
 
         graph.run(trace)
@@ -196,7 +196,7 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
     return (*body_tangents, _tangent_history(history, list(bodies), graphs, pairs))
 
 
-def _asked(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
+def _inner_tangents(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
     """The inner nodes with their tangents, which may be asked for later."""
     outside = set(inner.body.inputs[inner.carried :])
     pairs = [(n, graph.own(x).node) for n, x in found.items() if n not in outside]
@@ -275,7 +275,7 @@ class _Derived:
             asked = {"inner": node, "stacked": True}
             values = graph.outside(control.inner_value, inner.history, asked)
             nodes = graph.nodes_of((values, index))
-            params = (("dims", fixed(aval)), ("dtype", aval.dtype))
+            params = (("dims", fixed_dims(aval)), ("dtype", aval.dtype))
             # Not `list_get`: what a branch did not compute may be absent; nobody uses it then.
             return graph.apply(elements.list_take, params, nodes, aval)
 
@@ -284,7 +284,7 @@ class _Derived:
 
     def avals(self, initial: list, places: list) -> list:
         """What is known in every iteration of the index, and of (co)tangents at `places`."""
-        inside = [fixed(self.inner.body.inputs[place].aval) for place in places]
+        inside = [fixed_dims(self.inner.body.inputs[place].aval) for place in places]
         own = [Aval(dims, x.dtype) for dims, x in zip(inside, initial[1:])]
         rest = initial[1 + len(places) :]
         return [Aval((), initial[0].dtype), *own, *map(aval_of, rest)]
@@ -293,7 +293,7 @@ class _Derived:
 def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> list:
     """Cotangents of a loop's operands: a loop that runs the reversed body backwards."""
     *seeds, g_history = g
-    nodes, parts = seeded(body, g_history)
+    nodes, parts = seed_cotangents(body, g_history)
     inner = InnerValues(body, list(operands), z[-1], count, nodes)
     active = _reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
@@ -438,7 +438,7 @@ class _Forward(_Derived):
             if self.tangents[position] is not None:
                 given[position] = view.claim(inputs[position], graph.own(self.tangents[position]))
         tangents = inner.push(view, given)
-        self.graph, self.pairs = graph, _asked(graph, inner, tangents)
+        self.graph, self.pairs = graph, _inner_tangents(graph, inner, tangents)
         results = [add(index, 1)]
         for position in self.places:
             own = tangents.get(inner.body.outputs[position])

@@ -153,7 +153,7 @@ class DescribedFunction:
         plain = is_plain_nest(self._template)
         output = type_text(self.output_specs if plain else self.structured_outputs)
         if not verbose:
-            return f"({', '.join(_listed(self.parameters))}) -> {output}"
+            return f"({', '.join(_list_parameters(self.parameters))}) -> {output}"
         lines = ["Input Parameters:"]
         for name, kind, value in self.parameters:
             lines.append(f"  {name} ({kind.name}): {type_text(value)}")
@@ -195,7 +195,7 @@ def type_text(value: Any) -> str:
     return f"Literal[{value!r}]"
 
 
-def _listed(parameters: list[tuple]) -> list[str]:
+def _list_parameters(parameters: list[tuple]) -> list[str]:
     """Parameters as in a definition, with the marks of those by position and by keyword alone."""
     found: list[str] = []
     kinds = [kind for _, kind, _ in parameters]

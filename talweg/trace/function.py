@@ -29,9 +29,9 @@ from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
-from talweg.trace.input_signature import checked_signature, fitted, signature_key
+from talweg.trace.input_signature import checked_signature, fit_argument, signature_key
 from talweg.trace.library_attributes import FunctionAttributes
-from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrapped
+from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrap_method
 from talweg.trace.options import options
 from talweg.trace.signature import (
     ArgumentPlace,
@@ -40,7 +40,7 @@ from talweg.trace.signature import (
     difference,
     places_of,
     put_together,
-    relaxed,
+    relax_key,
     release_values,
     specs_together,
     tensor_keys,
@@ -82,7 +82,7 @@ class Function(FunctionAttributes):
         self._fast: dict[tuple, ConcreteFunction] = {}
         self._turn = Turn()  # whoever traces has it
         self._clear()
-        functools.update_wrapper(self, unwrapped(python_function), updated=())
+        functools.update_wrapper(self, unwrap_method(python_function), updated=())
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_made(self)
 
@@ -344,7 +344,7 @@ class Function(FunctionAttributes):
                 "TW104",
                 f"{self._name}: {len(wanted)} arguments in the input signature, got {len(args)}",
             )
-        found = [fitted(spec, value, self._name) for spec, value in zip(wanted, args)]
+        found = [fit_argument(spec, value, self._name) for spec, value in zip(wanted, args)]
         return (*found, *args[len(wanted) :]), kwargs
 
     # -- tracing
@@ -389,12 +389,12 @@ class Function(FunctionAttributes):
         if self.input_signature is not None:
             return key
         limit = 1 if self._reduce else 2
-        alike = [other for other in self._traces if relaxed(other, key) is not None]
+        alike = [other for other in self._traces if relax_key(other, key) is not None]
         if len(alike) < limit:
             return key
         general = key
         for other in alike:
-            general = relaxed(general, other) or general
+            general = relax_key(general, other) or general
         return general
 
     def _explain(self, key: object) -> str | None:

@@ -118,20 +118,20 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
         name = kwargs.pop("name", None)
         call = Later(function, args, kwargs, "Assert")
         operands = call.take_operands()
-        known = [_known(operand) for operand in operands]
+        known = [_constant_value(operand) for operand in operands]
         try:
             if all(value is not None for value in known):
                 _eagerly(function, call, known)
-                return _named(nothing(), name)
+                return _set_name(nothing(), name)
             if getattr(function, "of_shapes", False):
                 function(*args, **kwargs)
-                return _named(nothing(), name)
+                return _set_name(nothing(), name)
         except NeedsStaticError:
             pass
         except OpError as error:
             error.talweg_by_value = True  # type: ignore[attr-defined]
             raise
-        return _named(_operation_of(act(*operands, call=call)), name)
+        return _set_name(_operation_of(act(*operands, call=call)), name)
 
     return check
 
@@ -147,7 +147,7 @@ def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
         context.base = before
 
 
-def _known(operand: Any) -> Any:
+def _constant_value(operand: Any) -> Any:
     """The value of a constant; None if it is known only when the graph runs."""
     if type(operand) is Symbol:
         content = constant_of(operand.node)
@@ -155,7 +155,7 @@ def _known(operand: Any) -> Any:
     return operand._array if type(operand) is dispatch.state.plain else None
 
 
-def _named(operation: Any, name: str | None) -> Any:
+def _set_name(operation: Any, name: str | None) -> Any:
     if name and operation is not None:
         operation.graph.label(operation.node, name)
     return operation

@@ -52,7 +52,7 @@ class NumpyCall:
     def __call__(self, *arrays: object) -> tuple:
         with Outside():
             found = self.wrapped(self.function, [np.array(array) for array in arrays])
-        results = _listed(found)
+        results = _as_list(found)
         self._check_count(results)
         return tuple([self._array(*pair) for pair in zip(results, self.dtypes)])
 
@@ -169,7 +169,7 @@ def taped_call_jvp(t: tuple, z: tuple, operands: tuple, call: TapedCall) -> Any:
     raise NotImplementedError(compose("TW402", text, hint="reverse mode: tf.gradients"))
 
 
-def _listed(results: np.generic | np.ndarray) -> list:
+def _as_list(results: np.generic | np.ndarray) -> list:
     if results is None:
         return []
     return list(results) if isinstance(results, (list, tuple)) else [results]

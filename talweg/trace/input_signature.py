@@ -55,7 +55,7 @@ def checked_signature(signature: list[Any] | None, function: Callable[..., Any])
     return tuple(signature)
 
 
-def fitted(spec: TypeSpec, value: object, name: str) -> Any:
+def fit_argument(spec: TypeSpec, value: object, name: str) -> Any:
     """An argument as its spec demands; TypeError if it does not fit."""
     if isinstance(spec, TensorSpec):
         if isinstance(value, TensorSpec):
@@ -81,7 +81,8 @@ def fitted(spec: TypeSpec, value: object, name: str) -> Any:
     except (TypeError, ValueError):
         raise _unfit(spec, value, name) from None
     parts = [
-        fitted(s, v, name) for s, v in zip(structure.children(spec), structure.children(value))
+        fit_argument(s, v, name)
+        for s, v in zip(structure.children(spec), structure.children(value))
     ]
     return structure.rebuild(value, parts)
 

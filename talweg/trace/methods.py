@@ -57,7 +57,7 @@ class Method:
         return self.bound(*args, **kwargs)
 
 
-def unwrapped(function: Method | Callable[..., Any]) -> Any:
+def unwrap_method(function: Method | Callable[..., Any]) -> Any:
     """The function of a class that a method is made of; any other function itself."""
     return function.__wrapped__ if isinstance(function, Method) else function
 

@@ -27,7 +27,7 @@ from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tape import GradientTape
 from talweg.eager.tensor import EagerTensor, wrap
 from talweg.graph import structure
-from talweg.graph.node import Content, refused
+from talweg.graph.node import Content, graph_error
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.prims.arithmetic import zeros_of
@@ -163,7 +163,7 @@ class OpaqueCall:
     def key(self) -> tuple:
         """What makes two calls equal."""
         if self._key is None:
-            self._key = self.function, _frozen(self.args), _frozen(self.kwargs)
+            self._key = self.function, _freeze(self.args), _freeze(self.kwargs)
         return self._key
 
     def __eq__(self, other: object) -> bool:
@@ -178,12 +178,12 @@ class OpaqueCall:
         return f"<call of {getattr(self.function, '__name__', self.function)}>"
 
 
-def _frozen(value: object) -> Any:
+def _freeze(value: object) -> Any:
     """`value` as part of a key: what is equal in Python, but is another argument, differs."""
     if isinstance(value, dict):
-        return tuple([(key, _frozen(item)) for key, item in value.items()])
+        return tuple([(key, _freeze(item)) for key, item in value.items()])
     if isinstance(value, (list, tuple)):
-        return (type(value).__name__, *map(_frozen, value))
+        return (type(value).__name__, *map(_freeze, value))
     kind = type(value)
     try:
         if isinstance(value, (np.ndarray, np.generic, float, complex)):  # 0.0 is not -0.0
@@ -307,7 +307,7 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     except InvalidArgumentError as error:
         if base is None:
             raise
-        raise refused(error) from None
+        raise graph_error(error) from None
     if base is not None:
         if not base.building_function:
             result = _in_graph(base, result)
@@ -317,7 +317,7 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     return result
 
 
-def named_by_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+def use_name_as_scope(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let the argument `name` of a function be the scope of what it makes, not a name of that."""
     function.name_of_scope = True  # type: ignore[attr-defined]
     return function

@@ -43,7 +43,7 @@ def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
 def _next_to(obj: object) -> Iterator[Any]:
     """What an object refers to that a program could get at."""
     if isinstance(obj, FunctionType):
-        yield from _seen_by(obj)
+        yield from _visible_to(obj)
     elif isinstance(obj, MethodType):
         yield obj.__func__
         yield obj.__self__
@@ -75,7 +75,7 @@ def _slots(kind: type) -> tuple:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _seen_by(function: FunctionType) -> Iterator[Any]:
+def _visible_to(function: FunctionType) -> Iterator[Any]:
     """What a function sees: its cells and defaults, and the globals that it names."""
     for cell in function.__closure__ or ():
         try:

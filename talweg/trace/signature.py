@@ -272,7 +272,7 @@ def tensor_keys(key: tuple[Any, ...]) -> list:
     return []
 
 
-def relaxed(old: object, new: object) -> Any:
+def relax_key(old: object, new: object) -> Any:
     """The key that covers both: dimensions that differ become unknown; None if more differs."""
     if old == new:
         return old
@@ -285,7 +285,7 @@ def relaxed(old: object, new: object) -> Any:
         if a is None or b is None or len(a) != len(b):
             return (old[0], None)
         return (old[0], tuple([x if x == y else None for x, y in zip(a, b)]))
-    parts = [relaxed(a, b) for a, b in zip(old, new)]
+    parts = [relax_key(a, b) for a, b in zip(old, new)]
     if any(part is None and a is not None for part, a in zip(parts, old)):
         return None
     return tuple(parts)

@@ -40,13 +40,13 @@ def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]
     context.base, context.recorders = None, ()
     try:
         equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
-        avals, fit = _tried(call, operands, composites, equal)
+        avals, fit = _try_ranks(call, operands, composites, equal)
         if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
-            avals, _ = _tried(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+            avals, _ = _try_ranks(call, operands, composites, _mixed_ranks(unknown, len(operands)))
         if avals is None and len(operands) <= COMBINED:
             ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
             fills = list(itertools.product(FILLS, repeat=len(operands)))
-            avals, _ = _tried(call, operands, composites, ranks, fills)
+            avals, _ = _try_ranks(call, operands, composites, ranks, fills)
         if avals is not None and not unknown:
             avals = _ranks_by_counts(call, operands, composites, avals)
     finally:
@@ -66,8 +66,8 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
         if type(x) is EagerTensor or not _counts_axes(x) or len(known_dims(x) or ()) != 1:
             continue
         for count, fill in itertools.product(COUNTS, FILLS):
-            trial = [*operands[:place], _made_up(x, 1, fill, count), *operands[place + 1 :]]
-            others, _ = _tried(call, trial, composites, [[0] * len(operands)])
+            trial = [*operands[:place], _make_up(x, 1, fill, count), *operands[place + 1 :]]
+            others, _ = _try_ranks(call, trial, composites, [[0] * len(operands)])
             if others is not None and len(others) == len(found):
                 found = [a if a == b else Aval(None, a.dtype) for a, b in zip(found, others)]
     return found
@@ -102,7 +102,7 @@ def _sizes(call: Any) -> tuple:
     return (*[(n, n) for n in sizes], (4, 2))
 
 
-def _tried(
+def _try_ranks(
     call: Any, operands: list, composites: list, ranks: list, fills: list | None = None
 ) -> tuple:
     """What the results of calls with made-up values of these ranks have in common, where they fit.
@@ -118,7 +118,7 @@ def _tried(
         if common is not None and size != fitting and known:
             continue  # other sizes are for what the first does not fit: squeeze, or broadcasting
         kinds = zip(operands, trial_ranks, filled)
-        trial = [_made_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
+        trial = [_make_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
         for parts in composites:
             parts.make_fit(trial)
         try:
@@ -138,7 +138,7 @@ def _tried(
     return common, len(fit)
 
 
-def _made_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
+def _make_up(x: Any, rank: int, fill: int | None, unknown: int) -> Any:
     if type(x) is EagerTensor:
         return x
     dims = known_dims(x)

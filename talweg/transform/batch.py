@@ -44,7 +44,7 @@ from talweg.prims.layout import (
     strided_slice,
     transpose,
 )
-from talweg.prims.rows import EVEN, Kinds, known_dims, repeated, rows_sum
+from talweg.prims.rows import EVEN, Kinds, known_dims, repeat_rows, rows_sum
 from talweg.transform.rules import densify
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class BatchInterpreter:
             return BatchTensor(value, self, kind)
         if not value.dtype.is_differentiable and value.dtype is not variant:
             return value  # a number of iterations is one number
-        return BatchTensor(repeated(value, self.size), self)
+        return BatchTensor(repeat_rows(value, self.size), self)
 
 
 class BatchedRule:
@@ -198,8 +198,8 @@ def apply_rule(prim: Primitive, size: int, batched: tuple, operands: list, param
     """The result of `prim` for `size` slices; operands with a true flag have the axis in front."""
     results, kinds = with_kinds(prim, size, batched, operands, params)
     if not prim.multiple:
-        return results if kinds[0] else repeated(results, size)
-    return tuple([z if kind else repeated(z, size) for z, kind in zip(results, kinds)])
+        return results if kinds[0] else repeat_rows(results, size)
+    return tuple([z if kind else repeat_rows(z, size) for z, kind in zip(results, kinds)])
 
 
 def with_kinds(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> tuple:
@@ -218,9 +218,9 @@ def with_kinds(prim: Primitive, size: Size, kinds: tuple, operands: list, params
 def _by_rule(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -> Any:
     rule = prim.batch
     if rule == ELEMENTWISE:
-        return prim(*_aligned(kinds, operands, size), **params)
+        return prim(*_align_ranks(kinds, operands, size), **params)
     if rule == LEADING:
-        fronted = [x if kind else repeated(x, size) for x, kind in zip(operands, kinds)]
+        fronted = [x if kind else repeat_rows(x, size) for x, kind in zip(operands, kinds)]
         return prim(*fronted, **params)
     if rule == LOOP:
         return NotImplemented
@@ -239,7 +239,7 @@ def _for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, p
     return hooks.for_each_slice(prim, size, kinds, operands, params)
 
 
-def _aligned(batched: tuple, operands: list, size: int) -> list:
+def _align_ranks(batched: tuple, operands: list, size: int) -> list:
     """Operands whose ranks leave the batch axis in front when they broadcast."""
     ranks = [len(x.dims) - own if isinstance(x, Tensor) else 0 for x, own in zip(operands, batched)]
     rank = max(ranks)
@@ -314,7 +314,7 @@ def unwrap(value: object, interpreter: BatchInterpreter) -> Any:
     """What a batched function gave, with the batch axis in front."""
     if interpreter.owns(value):
         return value.inner
-    return repeated(value, interpreter.size)
+    return repeat_rows(value, interpreter.size)
 
 
 def over_rows(function: Callable[[Any], list], rows: Any, at_once: bool) -> list:

@@ -35,7 +35,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     for record in records:
         prim, operands, results = record[:3]
         wanted = [id(operand) in reached for operand in operands]
-        if True not in wanted or (prim.no_gradient and _blocked(prim, wanted)):
+        if True not in wanted or (prim.no_gradient and _is_blocked(prim, wanted)):
             continue
         if type(results) is tuple:
             reached.update([id(z) for z in results if z.dtype.is_differentiable])
@@ -47,7 +47,7 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     return kept, reached
 
 
-def _blocked(prim: Primitive, wanted: list) -> bool:
+def _is_blocked(prim: Primitive, wanted: list) -> bool:
     """Whether no cotangent goes on to any of the operands wanted, by the declaration."""
     names, blocked = prim.operands, prim.no_gradient
     last = len(names) - 1
@@ -96,7 +96,7 @@ def _sweep(
         if seen is not None:
             operands, results, params = seen(operands, results, params)
         if type(results) is tuple and prim.effect != BODY:
-            g = _filled(g, results)  # type: ignore
+            g = _fill_zeros(g, results)  # type: ignore
         try:
             parts = (prim.vjp or vjp_of(prim))(g, results, operands, params, wanted)
         except NeedsStaticError:
@@ -116,7 +116,7 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
     return None if all(g is None for g in found) else tuple(found)
 
 
-def _filled(cotangents: tuple, results: tuple) -> tuple:
+def _fill_zeros(cotangents: tuple, results: tuple) -> tuple:
     """The cotangents, with zeros for absent ones."""
     return tuple([_dense(g, z) for g, z in zip(cotangents, results)])
 

@@ -86,12 +86,12 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
     return g * partial
 
 
-def guarded(partial: object, g: object) -> Any:
+def guard_zero(partial: object, g: object) -> Any:
     """`g` times a partial, 0 where `g` is 0."""
     return mul_no_nan(partial, g)
 
 
-def conjugated(partial: Any) -> Any:
+def conjugate_partial(partial: Any) -> Any:
     """The conjugate of a partial that is a tensor."""
     return conj(partial) if partial.dtype.is_complex else partial
 
@@ -163,7 +163,7 @@ def _pull(prim: Primitive, name: str) -> Callable[[Any, Any, tuple, int], Any]:
         elif constant is not None:
             part = times(g, constant, True)
         elif prim.guarded:
-            part = guarded(conjugated(partial(z, *operands)), g)
+            part = guard_zero(conjugate_partial(partial(z, *operands)), g)
         else:
             part = times(g, partial(z, *operands), True)
         x = operands[i]
@@ -189,7 +189,7 @@ def _elementwise_jvp(prim: Primitive) -> Callable[..., Any]:
         for partial, t in zip(partials, tangents):
             if t is not None and partial is not None:
                 p = partial(z, *operands)
-                part = guarded(p, t) if prim.guarded else times(t, p, False)
+                part = guard_zero(p, t) if prim.guarded else times(t, p, False)
                 total = accumulate(total, part)
         if total is not None and not fits(total, z):
             total = total + zeros_of(z)

@@ -6,7 +6,7 @@ import pytest
 import talweg.compat.v1 as tf
 from talweg.api.arguments import integers, resolve_shape
 from talweg.core.dim_walks import evaluate
-from talweg.core.dims import below, differ, largest, resolved, same, smallest
+from talweg.core.dims import below, differ, largest, resolve_size, same, smallest
 from talweg.core.errors import NeedsStaticError
 
 
@@ -44,8 +44,8 @@ def test_equal_functions_are_one(sizes):
 
 def test_a_size_that_may_be_minus_1(sizes):
     a, b, n = sizes
-    assert resolved(a, a * b, b) is a
-    found = resolved(n, 12, 3)
+    assert resolve_size(a, a * b, b) is a
+    found = resolve_size(n, 12, 3)
     for given, wanted in ((-1, 4), (4, 4), (0, 0)):
         assert evaluate(found, lambda atom, given=given: given) == wanted
 

@@ -341,11 +341,11 @@ def test_damaged_conversions_are_made_again(tmp_path, content, monkeypatch):
         made: list = []
         monkeypatch.setattr(kept, "_key", lambda function, purpose: b"key")
         make = lambda: made.append(1) or True  # noqa: E731
-        assert kept.kept(network, "test", make) is True and len(made) == 1
-        assert kept.kept(network, "test", make) is True and len(made) == 1
+        assert kept.get_or_make(network, "test", make) is True and len(made) == 1
+        assert kept.get_or_make(network, "test", make) is True and len(made) == 1
         cache.put(b"key", content)
-        assert kept.kept(network, "test", make) is True and len(made) == 2
-        assert kept.kept(network, "test", make) is True and len(made) == 2
+        assert kept.get_or_make(network, "test", make) is True and len(made) == 2
+        assert kept.get_or_make(network, "test", make) is True and len(made) == 2
 
 
 def test_outlines_are_sound(watched):

@@ -60,7 +60,7 @@ def _at_once(monkeypatch):
 @pytest.mark.parametrize("seed", range(60))
 def test_same_as_one_by_one(seed, _at_once):
     chance = random.Random(seed)
-    pattern, texts = regex.compiled(_pattern(chance)), _texts(chance)
+    pattern, texts = regex.compile_pattern(_pattern(chance)), _texts(chance)
     found = pattern.match_kernel().of(texts, np.bool_, pattern.matches)
     if found is not None:
         assert found.tolist() == [pattern.matches(text) for text in texts]
@@ -81,7 +81,7 @@ def test_groups_as_one_by_one(seed, _at_once):
     """Groups in repetitions, alternatives, at the end of the text, without a part in the match."""
     chance = random.Random(seed)
     tail = chance.choice(["(a)?", "(b|(a))*", "((a)|b)+", "(a*)(b)?", "(-|$)", "(.)(.*)", ""])
-    pattern = regex.compiled(_pattern(chance) + tail.encode())
+    pattern = regex.compile_pattern(_pattern(chance) + tail.encode())
     texts = _texts(chance)
     for everywhere in (True, False):
         rewrite = regex.Rewrite(chance.choice([rb"\1", rb"<\0>", rb"\2-\1x", rb"[\1]\\"]))
@@ -96,7 +96,7 @@ def test_groups_as_one_by_one(seed, _at_once):
 
 
 def test_long_texts_with_groups_are_left_to_python(_at_once):
-    pattern = regex.compiled(b"(a)(b)?")
+    pattern = regex.compile_pattern(b"(a)(b)?")
     texts = np.array([b"ab" * 9, b"ab" * 4000, b"a" * 3000], object)
     rewrite = regex.Rewrite(rb"\1\1\1\1\1\1\1")
     kernel = pattern.replacement_kernel(rewrite, True)
@@ -106,13 +106,13 @@ def test_long_texts_with_groups_are_left_to_python(_at_once):
 
 def test_most_patterns_have_one():
     chance = random.Random(0)
-    patterns = [regex.compiled(_pattern(chance)) for _ in range(50)]
+    patterns = [regex.compile_pattern(_pattern(chance)) for _ in range(50)]
     assert sum(pattern.unordered is not None for pattern in patterns) >= 45
 
 
 def test_what_would_be_read_again_and_again_is_left(_at_once):
     """`(a*)*b` on many a: the code leaves the text after a bounded number of steps."""
-    pattern = regex.compiled(b"a+b")
+    pattern = regex.compile_pattern(b"a+b")
     texts = np.array([b"a" * 20000] * 2, object)
     asked = []
     kernel = pattern.replacement_kernel(regex.Rewrite(b"x"), True)
@@ -122,7 +122,7 @@ def test_what_would_be_read_again_and_again_is_left(_at_once):
 
 def test_what_has_none():
     for text in (rb"\bword", b"(?m)^a", "é+".encode(), b"(a|b)*a(a|b){12}"):
-        pattern = regex.compiled(text)
+        pattern = regex.compile_pattern(text)
         assert pattern.ordered is None
 
 

@@ -85,13 +85,13 @@ def test_its_share_of_the_cores(monkeypatch, asked, others, count):
     with settings.threads(asked):
         products.plain_product(x, x)
         seen = []
-        numpy_blas.limited(1 << 20, lambda: seen.append(threads()))
-        numpy_blas.limited(1 << 10, lambda: seen.append(threads()))  # too small to ask
+        numpy_blas.limit_threads(1 << 20, lambda: seen.append(threads()))
+        numpy_blas.limit_threads(1 << 10, lambda: seen.append(threads()))  # too small to ask
     assert Matrix.seen == [count] and seen == [count, 2] and threads() == 2
 
 
 def test_one_changes_at_a_time(monkeypatch):
     """A product within another one leaves the number of threads to that one."""
     monkeypatch.setattr(numpy_blas, "load", Others(2))
-    assert numpy_blas.limited(1 << 20, numpy_blas.limited, 1 << 20, threads) == 1
+    assert numpy_blas.limit_threads(1 << 20, numpy_blas.limit_threads, 1 << 20, threads) == 1
     assert threads() == 2

@@ -117,7 +117,7 @@ def test_all_pairs_in_functions(executor):
 
 def test_a_processor_that_saturates(monkeypatch):
     """Where NumPy's own conversions give another number, they are put right."""
-    whole = casting._signed
+    whole = casting._to_signed
     monkeypatch.setattr(casting, "_IS_LOWEST", False)
     for target in ("int32", "int64"):
         x = values("float64")

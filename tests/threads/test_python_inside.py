@@ -15,7 +15,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import locking, settings
-from talweg.eager.long_runs import changed_anew
+from talweg.eager.long_runs import replay_change
 from tests.threads import storms
 
 v1 = tf.compat.v1
@@ -320,10 +320,10 @@ def test_a_session_may_be_run_by_python_that_one_of_its_runs_calls(patient):
 
 def test_changes_are_made_anew():
     base, after, present = np.array([1.0, 1.0]), np.array([2.0, 1.0]), np.array([5.0, 6.0])
-    assert changed_anew({"add", "scatter_add"}, base, after, present).tolist() == [6.0, 6.0]
-    assert changed_anew({"assign"}, base, after, present).tolist() == [2.0, 1.0]
-    assert changed_anew({"assign"}, base, base, present).tolist() == [5.0, 6.0]
-    assert changed_anew({"scatter_update"}, base, after, present).tolist() == [2.0, 6.0]
-    assert changed_anew({"add"}, base, np.ones(3), present).tolist() == [1.0] * 3
+    assert replay_change({"add", "scatter_add"}, base, after, present).tolist() == [6.0, 6.0]
+    assert replay_change({"assign"}, base, after, present).tolist() == [2.0, 1.0]
+    assert replay_change({"assign"}, base, base, present).tolist() == [5.0, 6.0]
+    assert replay_change({"scatter_update"}, base, after, present).tolist() == [2.0, 6.0]
+    assert replay_change({"add"}, base, np.ones(3), present).tolist() == [1.0] * 3
     texts = np.array([b"a", b"b"], object)
-    assert changed_anew({"assign"}, texts, texts, texts).tolist() == [b"a", b"b"]
+    assert replay_change({"assign"}, texts, texts, texts).tolist() == [b"a", b"b"]

@@ -35,7 +35,7 @@ from talweg.eager.composite import SparseTensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph.symbol import Symbol
-from talweg.kernels.progression import allocated
+from talweg.kernels.progression import allocate
 from talweg.prims import arithmetic, dynamic, search, sequences, state
 from talweg.prims.layout import broadcast_to, reshape
 
@@ -71,8 +71,8 @@ def zeros_of(dims: tuple, dtype: DType) -> Any:
     if in_graph():
         return _filled(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])
     if dtype is string:
-        return constant(allocated("zeros", np.full, dims, b"", object))
-    return constant(allocated("zeros", np.zeros, dims, kind) if dims else np.zeros((), kind)[()])
+        return constant(allocate("zeros", np.full, dims, b"", object))
+    return constant(allocate("zeros", np.zeros, dims, kind) if dims else np.zeros((), kind)[()])
 
 
 def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
@@ -81,7 +81,7 @@ def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
     kind = dtype.numpy_dtype
     if in_graph():
         return _filled(dims, np.ones((), kind)[()])
-    return constant(allocated(function, np.ones, dims, kind) if dims else np.ones((), kind)[()])
+    return constant(allocate(function, np.ones, dims, kind) if dims else np.ones((), kind)[()])
 
 
 def _made_shape(shape: Any, function: str) -> tuple[Size, ...]:
@@ -266,7 +266,7 @@ def eye(
         places = sequences.counting(size=rows, dtype=int32)
         matrix = search.one_hot(places, depth=columns, axis=1, dtype=dtype)
         return _broadcast(matrix, shape=(*batch, rows, columns)) if batch else matrix
-    matrix = allocated("eye", np.eye, rows, columns, 0, dtype.numpy_dtype)
+    matrix = allocate("eye", np.eye, rows, columns, 0, dtype.numpy_dtype)
     return constant(np.broadcast_to(matrix, (*batch, rows, columns)).copy() if batch else matrix)
 
 

@@ -22,7 +22,7 @@ from talweg.api.export import export, implement_hook
 from talweg.core.dims import dims_differ, same
 from talweg.core.dtypes import ANY, bool_, int32, int64
 from talweg.core.errors import invalid, value_error
-from talweg.core.shapes import known_first
+from talweg.core.shapes import merge_equal_shapes
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.operators import matching_list
@@ -213,7 +213,7 @@ def boolean_mask(
             f"boolean_mask: shapes {covered} and {chosen.dims} are incompatible",
             "a mask of the shape of the axes it covers",
         )
-    covered = known_first(covered, chosen.dims)
+    covered = merge_equal_shapes(covered, chosen.dims)
     count = math.prod(covered)
     flat = layout.reshape(x, shape=(*x.dims[:start], count, *x.dims[start + rank :]))
     places = search.nonzero(layout.reshape(chosen, shape=(count,)))

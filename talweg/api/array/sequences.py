@@ -38,7 +38,7 @@ from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.tensor import EagerTensor, array_of
 from talweg.graph.symbol import Symbol, constant_of
-from talweg.kernels.progression import allocated, progression
+from talweg.kernels.progression import allocate, progression
 from talweg.prims import arithmetic, layout, reduce, search, sequences
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def linspace(
         end = tuple(count if axis == along else size for axis, size in enumerate(lined))
         zero, one = (0,) * len(lined), (1,) * len(lined)
         return layout.strided_slice(first, begin=zero, end=end, strides=one)
-    steps = allocated("linspace", np.arange, 1, count - 1).astype(first.dtype.numpy_dtype)
+    steps = allocate("linspace", np.arange, 1, count - 1).astype(first.dtype.numpy_dtype)
     steps = constant(steps.reshape(-1, *(1,) * (len(dims) - along)))
     inner = first + (last - first) / (count - 1) * steps
     return layout.concat(first, inner, last, axis=along)
@@ -308,7 +308,7 @@ def sequence_mask(
             raise invalid("TW207", f"sequence_mask: maxlen={maxlen}", "at least 0")
         kind = of_numpy(longest.dtype)
         x = x if x.dtype is kind else arithmetic.cast(x, dtype=kind)
-    steps = allocated("sequence_mask", np.arange, math.ceil(longest)).astype(x.dtype.numpy_dtype)
+    steps = allocate("sequence_mask", np.arange, math.ceil(longest)).astype(x.dtype.numpy_dtype)
     mask = arithmetic.less(constant(steps), layout.reshape(x, shape=(*x.dims, 1)))
     dtype = as_dtype(dtype)
     return mask if dtype is bool_ else arithmetic.cast(mask, dtype=dtype)

@@ -25,7 +25,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export, implement_hook, look_up
 from talweg.core.dims import Dim, below, differ, is_symbolic, same
-from talweg.core.dims import resolved as resolved_size
+from talweg.core.dims import resolve_size as resolved_size
 from talweg.core.dtypes import as_dtype, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape, broadcast_dims, normalize_axis, static

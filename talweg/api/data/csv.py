@@ -10,7 +10,7 @@ import numpy as np
 from talweg.api.export import export
 from talweg.core.errors import value_error
 from talweg.formats.delimited import Records
-from talweg.pipeline.csv_files import Csv, CsvField, inferred
+from talweg.pipeline.csv_files import Csv, CsvField, infer_dtype
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.file_datasets import paths_stage
 from talweg.pipeline.files import matching
@@ -172,7 +172,7 @@ def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str
         raise value_error(
             "TW204", "Problem inferring types: CSV row has different number of fields than expected"
         )
-    return [_default(inferred([row[n] for row in rows], missing)) for n in columns]
+    return [_default(infer_dtype([row[n] for row in rows], missing)) for n in columns]
 
 
 def _default(dtype: DType) -> np.ndarray:

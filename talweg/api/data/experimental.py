@@ -12,7 +12,7 @@ from talweg.core.value import Tensor
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.keeping import path_of
 from talweg.pipeline.mapping import AssertCardinality
-from talweg.pipeline.reducing import GroupByReducer, PadTo, Reducer, listed
+from talweg.pipeline.reducing import GroupByReducer, PadTo, Reducer, list_stage
 from talweg.pipeline.sql import SqlRows
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def from_list(elements: TensorLike, name: str | None = None) -> Any:
     >>> [x.numpy().tolist() for x in tf.data.experimental.from_list([[1], [2, 3]])]
     [[1], [2, 3]]
     """
-    return Dataset.of(listed(elements))
+    return Dataset.of(list_stage(elements))
 
 
 @export("data.experimental.to_variant")

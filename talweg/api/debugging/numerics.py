@@ -10,7 +10,12 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.doctor.nonfinite.checks import checks
-from talweg.doctor.nonfinite.explain import explain_arrays, explain_function, explain_tape, named
+from talweg.doctor.nonfinite.explain import (
+    explain_arrays,
+    explain_function,
+    explain_tape,
+    name_sources,
+)
 from talweg.doctor.nonfinite.ledger import Ledger, keeping
 from talweg.doctor.nonfinite.report import NumericsExplanation
 from talweg.graph import structure
@@ -111,7 +116,7 @@ def _in_session(
             "TW503", "explain_numerics: the target is a tensor of a graph", "session=..."
         )
     targets = structure.flatten(target)
-    flat, names = named(sources)
+    flat, names = name_sources(sources)
     ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
     kept = [
         (array, _name_of(leaf, name))

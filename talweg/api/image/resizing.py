@@ -20,7 +20,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.graph.symbol import Symbol
-from talweg.kernels.progression import allocated
+from talweg.kernels.progression import allocate
 from talweg.prims import arithmetic
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias
         scale = min(np.float32(rows) / height, np.float32(columns) / width)
         rows, columns = (max(1, int(np.rint(scale * n))) for n in (height, width))
     if type(x.dims[3]) is int:  # of what no memory holds nothing is begun
-        allocated("image.resize", np.empty, (rows, columns, x.dims[3]), np.float32)
+        allocate("image.resize", np.empty, (rows, columns, x.dims[3]), np.float32)
     x = _resized(x, (height, width), (rows, columns), method, antialias)
     return squeeze(x, [0]) if single else x
 

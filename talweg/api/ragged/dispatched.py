@@ -64,7 +64,7 @@ def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
 
     def operate(x: Any, y: Any) -> Any:
         if type(y) is RaggedTensor and type(x) is not RaggedTensor:
-            return ragged_rows.map_flat(usual, *ragged_rows.paired(x, y))
+            return ragged_rows.map_flat(usual, *ragged_rows.pair_operands(x, y))
         return usual(x, y)
 
     return operate

@@ -133,7 +133,7 @@ def of_pairs(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two arguments, one or both of them ragged."""
 
     def apply(x: Tensor, y: Tensor, *args: object, **kwargs: object) -> Any:
-        x, y = ragged_rows.paired(x, y)
+        x, y = ragged_rows.pair_operands(x, y)
         return ragged_rows.map_flat(original, x, y, *args, **kwargs)
 
     return apply

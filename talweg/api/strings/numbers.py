@@ -168,11 +168,11 @@ def _bucket(s: bytes, count: int) -> int:
 
 
 def _plain_bucket(s: bytes, count: int) -> int:
-    return fingerprints.hashed(s) % count
+    return fingerprints.murmur_hash(s) % count
 
 
 def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
-    return fingerprints.keyed(s, *key) % count
+    return fingerprints.siphash(s, *key) % count
 
 
 _KERNELS = {

@@ -22,7 +22,7 @@ def _encoded(text: str | bytes) -> bytes:
 
 
 def _replaced(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool) -> bytes:
-    return regex.compiled(pattern).replaced(s, rewrite, everywhere)
+    return regex.compile_pattern(pattern).replaced(s, rewrite, everywhere)
 
 
 @export("strings.regex_replace", "compat.v1.regex_replace")
@@ -52,7 +52,7 @@ def regex_replace(
             return x.with_flat_values(replaced)  # type: ignore
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
     written, everywhere = regex.Rewrite(_encoded(rewrite)), bool(replace_global)
-    kernel = regex.compiled(_encoded(pattern)).replacement_kernel(written, everywhere)
+    kernel = regex.compile_pattern(_encoded(pattern)).replacement_kernel(written, everywhere)
     rule = rule_of(
         _replaced,
         (_encoded(pattern), written, everywhere),
@@ -66,7 +66,7 @@ def regex_replace(
 
 
 def _matches(s: bytes, pattern: bytes) -> bool:
-    return regex.compiled(pattern).matches(s)
+    return regex.compile_pattern(pattern).matches(s)
 
 
 @export("strings.regex_full_match")
@@ -86,7 +86,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
             matches = patterns.regex_full_match(x.flat_values, operand)
             return x.with_flat_values(matches)  # type: ignore
         return patterns.regex_full_match(x, operand)
-    kernel = regex.compiled(_encoded(pattern)).match_kernel()
+    kernel = regex.compile_pattern(_encoded(pattern)).match_kernel()
     rule = rule_of(
         _matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, kernel, pattern=pattern
     )

@@ -162,7 +162,7 @@ def _encoded(x: TensorLike, rows: Callable[..., Any]) -> Any:
 
 
 def _transcoded(s: bytes, source: str, target: str, policy: kernels.Policy) -> bytes:
-    return kernels.transcoded(s, source, target, policy)
+    return kernels.transcode(s, source, target, policy)
 
 
 @export("strings.unicode_transcode")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from talweg.compat_v1.values import IndexedSlicesValue, RaggedTensorValue, SparseTensorValue
-from talweg.core.dtypes import stored
+from talweg.core.dtypes import integer_view
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.composite import SparseTensor
@@ -137,6 +137,6 @@ def _composite(graph: Graph, kind: Any, parts: list, nodes: list) -> Build:
 def result_of(value: Any) -> Any:
     """A result as the user gets it: an array of its own, a NumPy scalar for rank 0."""
     if isinstance(value, (np.ndarray, np.void)):
-        value = stored(value)
+        value = integer_view(value)
         return np.array(value) if value.ndim else value[()]
     return value

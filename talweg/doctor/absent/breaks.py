@@ -17,7 +17,7 @@ CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
 CHOOSING = ("select", "gate", "one_hot", "sparse_softmax_cross_entropy", "softmax_minus_one_hot")
 
 
-def broken(case: Case) -> Explanation | None:
+def find_break(case: Case) -> Explanation | None:
     """An operation between source and target has no derivative."""
     if not case.reached:
         return None
@@ -51,10 +51,10 @@ def explained_break(case: Case, first: Break, others: list[Break], onward: dict)
         numbers = way_on(needed_for(flow_at, [output]), at.result)
         beyond = (*case.steps(numbers, "after", flow_at), *beyond)
     breaking = step_in(case, flow_at, at, "break")
-    kind, code, verdict, remedy = _cause(at, called_in(at.operation[0].name, breaking.code))
+    kind, code, verdict, remedy = _cause(at, call_text(at.operation[0].name, breaking.code))
     lines = [breaking.place, *[step.place for step in outer]]
-    said = [f"{_called(other)} breaks another path, {_where(other)}" for other in others]
-    own = f"{_called(at)} breaks another path, {_where(at)}"
+    said = [f"{_call_name(other)} breaks another path, {_where(other)}" for other in others]
+    own = f"{_call_name(at)} breaks another path, {_where(at)}"
     notes = tuple(dict.fromkeys(note for note in said if note != own))[:3]
     return case.answer(
         kind,
@@ -76,7 +76,7 @@ def step_in(case: Case, flow: Flow, at: Break, role: str) -> PathStep:
     return case.step(operation, role, keys.index(at.result) if at.result in keys else 0)
 
 
-def _called(at: Break) -> str:
+def _call_name(at: Break) -> str:
     while at.inside:
         at = at.inside[0][1]
     return at.operation[0].name
@@ -89,7 +89,7 @@ def _where(at: Break) -> str:
     return "" if origin is None else str(Place.of(origin))
 
 
-def called_in(name: str, code: str) -> str:
+def call_text(name: str, code: str) -> str:
     """How to call an operation: by its name, and by the function it is a part of."""
     found = CALL.match(code)
     if found is None:
@@ -169,4 +169,4 @@ def smooth_to(case: Case) -> Any:
     return any(case.flow.level.get(key) == SMOOTH for key in case.targets)
 
 
-CAUSES = (broken,)
+CAUSES = (find_break,)

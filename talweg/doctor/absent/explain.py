@@ -145,7 +145,7 @@ class Case:
         return self._read_names
 
 
-def explained(evidence: Evidence, walker: Walker | None = None) -> Explanation:
+def explain_gradient(evidence: Evidence, walker: Walker | None = None) -> Explanation:
     """The explanation for what is known of a gradient; a walker serves all sources of a tape."""
     case = Case(evidence, walker)
     for cause in (*ASKED, *breaks.CAUSES, *unused.CAUSES):
@@ -200,7 +200,7 @@ def never_entered(case: Case) -> Explanation | None:
     )
 
 
-def used_up(case: Case) -> Explanation | None:
+def used_tape_error(case: Case) -> Explanation | None:
     """A tape that is not persistent was used, and has let go of its records."""
     if case.evidence.state != "used up":
         return None
@@ -232,7 +232,7 @@ def integer_source(case: Case) -> Explanation | None:
     )
 
 
-def connected(case: Case) -> Explanation | None:
+def find_connected(case: Case) -> Explanation | None:
     """There is a gradient after all."""
     best = [key for key in case.targets if case.flow.level.get(key) == 2]
     if not best:
@@ -252,4 +252,4 @@ def connected(case: Case) -> Explanation | None:
     return case.answer("connected", "", "the path is connected", path=path, notes=notes)
 
 
-ASKED = (not_a_target, not_a_source, never_entered, used_up, integer_source, connected)
+ASKED = (not_a_target, not_a_source, never_entered, used_tape_error, integer_source, find_connected)

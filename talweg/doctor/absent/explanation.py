@@ -15,7 +15,7 @@ from typing import Any
 
 from talweg.core.provenance import Origin, line_of, span_of
 from talweg.doctor.findings import Place
-from talweg.doctor.picture import PictureBox, drawn, preformatted
+from talweg.doctor.picture import PictureBox, draw_boxes, preformat
 
 KINDS = {  # of gradients that are there
     "not finite": "a gradient that is not finite",
@@ -165,10 +165,10 @@ class Explanation:
         """The path, a line for each operation, from the source down to the target."""
         file = self._file
         rows: list[tuple[str, ...]] = [("", self.source, self._own_flow(), "", "")]
-        rows += [("|", *_columns(step, file)) for step in _shortened(self.path)]
+        rows += [("|", *_columns(step, file)) for step in _shorten_path(self.path)]
         if self.breaking is not None:
             rows.append(("X", *_columns(self.breaking, file)))
-        rows += [(":", *_columns(step, file)) for step in _shortened(self.beyond)]
+        rows += [(":", *_columns(step, file)) for step in _shorten_path(self.beyond)]
         rows.append(("", self.target, "", "", ""))
         widths = [max(len(row[column]) for row in rows) for column in (1, 2, 3)]
         lines = []
@@ -209,14 +209,14 @@ class Explanation:
         """The way from source to target as a picture: what is connected, and the break in red."""
         boxes = [PictureBox(self.source, self._own_flow(), "source")]
         file = self._file
-        boxes += [_box(step, file) for step in _shortened(self.path)]
+        boxes += [_box(step, file) for step in _shorten_path(self.path)]
         if self.breaking is not None:
             boxes.append(_box(self.breaking, file))
         elif not self.connected:
             boxes.append(PictureBox(self.kind, self._place_in_short(), "break"))
-        boxes += [_box(step, file) for step in _shortened(self.beyond)]
+        boxes += [_box(step, file) for step in _shorten_path(self.beyond)]
         boxes.append(PictureBox(self.target, "", "target" if self.connected else "lost"))
-        return drawn(boxes, self._title() if title else "")
+        return draw_boxes(boxes, self._title() if title else "")
 
     def _place_in_short(self) -> str:
         place = self.lines[0] if self.lines else None
@@ -237,7 +237,7 @@ class Explanation:
             text = html.escape(f"{line.position}, in {line.function}")
             parts.append(
                 f'<div style="color:#666">{text}</div>'
-                + preformatted(_marked(line, self.breaking), "margin:0 0 6px 12px")
+                + preformat(_mark_expression(line, self.breaking), "margin:0 0 6px 12px")
             )
         if self.path or self.breaking:
             parts.append(self.svg(title=False))
@@ -269,7 +269,7 @@ class Explanations(tuple):
     def _head(self) -> str:
         fine = [each.source for each in self if each.connected]
         head = f"{len(fine)} of {len(self)} sources have a gradient"
-        head = f"{head}: {_listed(fine)}" if fine else head
+        head = f"{head}: {_list_steps(fine)}" if fine else head
         kinds = [each.kind for each in self if each.connected and not each.healthy]
         bad = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
         return f"{head}; {', '.join(bad)}" if bad else head
@@ -301,21 +301,21 @@ class Explanations(tuple):
         for first, *others in self.grouped():
             parts.append(str(first))
             if others:
-                parts[-1] += f"\n  the same for {_listed([each.source for each in others])}"
+                parts[-1] += f"\n  the same for {_list_steps([each.source for each in others])}"
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         norms = html.escape("\n".join(self.norms()))
-        parts = [f"<div>{html.escape(self._head())}</div>", preformatted(norms)]
+        parts = [f"<div>{html.escape(self._head())}</div>", preformat(norms)]
         for first, *others in self.grouped():
-            same = f"the same for {_listed([each.source for each in others])}" if others else ""
+            same = f"the same for {_list_steps([each.source for each in others])}" if others else ""
             parts += [first._repr_html_(), f"<div>{html.escape(same)}</div>"]
         return "\n".join(parts)
 
 
-def _listed(names: list[str], limit: int = 12) -> str:
+def _list_steps(names: list[str], limit: int = 12) -> str:
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
@@ -343,7 +343,7 @@ def _step_dict(step: PathStep) -> dict:
     return own | {"place": place} | ({} if step.norm is None else {"norm": step.norm})
 
 
-def _shortened(steps: tuple[PathStep, ...]) -> list[PathStep]:
+def _shorten_path(steps: tuple[PathStep, ...]) -> list[PathStep]:
     """The steps, those in the middle of a long way replaced by their number."""
     if len(steps) <= SHOWN:
         return list(steps)
@@ -382,7 +382,7 @@ def _code_text(place: Place, breaking: PathStep | None) -> str:
     return text
 
 
-def _marked(place: Place, breaking: PathStep | None) -> str:
+def _mark_expression(place: Place, breaking: PathStep | None) -> str:
     """The code of a line as HTML, its expression marked."""
     source = place.source
     columns = _columns_on(place, breaking)

@@ -51,7 +51,7 @@ def target_outside(case: Case) -> Explanation | None:
         )
     pauses = case.program.blocks_inside(*block, "stop_recording") if case.program else []
     if any(start <= line <= end for start, end in pauses):
-        return paused(case, line_place)
+        return find_paused(case, line_place)
     explanation = left(case)
     return explanation if explanation is not None else constant_target(case, line_place)
 
@@ -68,7 +68,7 @@ def before_tape(case: Case, what: str, place: Place | None) -> Explanation:
     )
 
 
-def paused(case: Case, place: Place | None) -> Explanation:
+def find_paused(case: Case, place: Place | None) -> Explanation:
     """Something was computed while recording was stopped."""
     pauses = [place_of(origin) for origin in case.notes.pauses]
     return case.answer(
@@ -96,7 +96,7 @@ def _somewhere_outside(case: Case, line: int | None) -> Explanation:
     if out is not None:
         return out
     if case.notes.pauses:
-        return paused(case, None)
+        return find_paused(case, None)
     return case.answer(
         "outside the tape",
         "TW317",

@@ -34,7 +34,7 @@ class Assignment:
     @property
     def alias(self) -> str:
         """The name whose value it passes on, if that is all it does."""
-        return dotted(self.value) if self.value is not None else ""
+        return dotted_name(self.value) if self.value is not None else ""
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class Mention:
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> ast.Module | None:
+def _parse_source(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError):
         return None
 
 
-def dotted(node: ast.AST | None) -> str:
+def dotted_name(node: ast.AST | None) -> str:
     """`a.b.c` for a name or attribute, "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        base = dotted(node.value)
+        base = dotted_name(node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
 
@@ -70,7 +70,7 @@ class ProgramText:
     def __init__(self, code: CodeType):
         self.code = code
         text = "".join(linecache.getlines(code.co_filename))
-        self.tree = _parsed(text) if text else None
+        self.tree = _parse_source(text) if text else None
         self.scope: Any = self.tree and self._scope_of(code)
 
     def _scope_of(self, code: CodeType) -> Any:
@@ -249,18 +249,18 @@ class ProgramText:
     def uses(self, node: ast.AST | None, name: str) -> bool:
         """Whether an expression uses a name, or a part of what it stands for."""
         return node is not None and any(
-            same(dotted(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
+            same(dotted_name(part), name) and isinstance(getattr(part, "ctx", None), ast.Load)
             for part in ast.walk(node)
         )
 
     def differentiates(self, node: ast.AST | None) -> bool:
         """Whether an expression asks for a gradient."""
-        name = dotted(node.func) if isinstance(node, ast.Call) else ""
+        name = dotted_name(node.func) if isinstance(node, ast.Call) else ""
         return name.split(".")[-1] in ("gradient", "gradients", "jacobian", "batch_jacobian")
 
     def makes_variable(self, node: ast.AST | None) -> bool:
         """Whether an expression makes a variable."""
-        made = dotted(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
+        made = dotted_name(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
         return made in ("Variable", "get_variable", "add_weight")
 
     def watches(self, line: int) -> bool:
@@ -309,7 +309,7 @@ class ProgramText:
 
     def _called(self, call: ast.Call, visited: set) -> Iterator[Any]:
         """The functions of this file that a call may be of, each once; methods for an object."""
-        name = dotted(call.func).split(".")[-1]
+        name = dotted_name(call.func).split(".")[-1]
         functions = [
             node
             for node in (ast.walk(self.tree) if name and self.tree else ())
@@ -341,11 +341,13 @@ def _assignments(scope: ast.AST | None, name: str, everywhere: bool = False) -> 
         end = getattr(node, "end_lineno", 0) or 0
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if same(dotted(target), name):
+                if same(dotted_name(target), name):
                     assignments.append(Assignment(node.lineno, end, node.value))
                 elif isinstance(target, (ast.Tuple, ast.List)):
-                    assignments += _unpacked(node, target, name)
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and same(dotted(node.target), name):
+                    assignments += _unpack_targets(node, target, name)
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and same(
+            dotted_name(node.target), name
+        ):
             plain = (
                 node.value
                 if isinstance(node, ast.AnnAssign)
@@ -366,21 +368,21 @@ def _collector(node: ast.AST) -> str:
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return ""
     adds = call.func.attr in ("append", "extend", "insert", "add", "appendleft")
-    return dotted(call.func.value) if adds else ""
+    return dotted_name(call.func.value) if adds else ""
 
 
-def _unpacked(node: ast.Assign, target: Any, name: str) -> list[Assignment]:
+def _unpack_targets(node: ast.Assign, target: Any, name: str) -> list[Assignment]:
     values = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else []
     paired = len(values) == len(target.elts)
     return [
         Assignment(node.lineno, node.end_lineno or 0, values[place] if paired else None)
         for place, one in enumerate(target.elts)
-        if dotted(one) == name
+        if dotted_name(one) == name
     ]
 
 
 def _binds(target: ast.AST, name: str) -> bool:
-    return any(dotted(node) == name for node in ast.walk(target))
+    return any(dotted_name(node) == name for node in ast.walk(target))
 
 
 def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
@@ -393,7 +395,7 @@ def _with_parents(root: ast.AST) -> Iterator[tuple[ast.AST, tuple]]:
 
 def _is_use(node: ast.AST, name: str, around: tuple) -> bool:
     """Whether a node takes the value of a name, and not only its shape or dtype."""
-    if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(dotted(node), name):
+    if not isinstance(getattr(node, "ctx", None), ast.Load) or not same(dotted_name(node), name):
         return False
     parent = around[-1] if around else None
     return not (
@@ -423,6 +425,6 @@ def cells_with(name: str) -> Iterator[Place]:
     """Where the cells of a notebook give a name a value, the last cell first."""
     for file in reversed(list(linecache.cache)):
         if "ipykernel" in file or "<ipython-input" in file:
-            tree = _parsed("".join(linecache.getlines(file)))
+            tree = _parse_source("".join(linecache.getlines(file)))
             for found in reversed(_assignments(tree, name)):
                 yield Place(file, found.line)

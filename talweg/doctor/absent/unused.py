@@ -12,7 +12,7 @@ from talweg.core.provenance import Origin
 from talweg.doctor.absent import remedies
 from talweg.doctor.absent.detached import left, left_by_a_session
 from talweg.doctor.absent.explanation import Explanation, PathStep
-from talweg.doctor.absent.outside import before_tape, paused, target_outside
+from talweg.doctor.absent.outside import before_tape, find_paused, target_outside
 from talweg.doctor.absent.words import line_in, place_of
 from talweg.doctor.findings import Place
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 # -- values that went round the tape
 
 
-def assigned(case: Case) -> Explanation | None:
+def find_assigned(case: Case) -> Explanation | None:
     """The value went into a variable by an assignment, and came back by reading it."""
     level = case.flow.level
     writes = [(v, name, key, origin) for v, name, key, origin in case.notes.writes if key in level]
     for variable, name, key, origin in writes:
         if _leads_on(case, variable):
-            return _assigned(case, name, origin, case.steps(case.flow.path_to(key)))
+            return _is_assigned(case, name, origin, case.steps(case.flow.path_to(key)))
     for write in case.flow.writes:
         owner = getattr(write.variable, "variable", None)
         if _leads_on(case, id(owner)):
             name = getattr(write.variable, "name", "a variable")
-            return _assigned(case, name, write.operation[4], ())
+            return _is_assigned(case, name, write.operation[4], ())
     return None
 
 
@@ -46,7 +46,7 @@ def _leads_on(case: Case, variable: int) -> bool:
     return any(id(read) in case.inputs for read in reads)
 
 
-def _assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> Explanation:
+def _is_assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> Explanation:
     step = PathStep.of(f"assign to {name}", "", origin, "break")
     return case.answer(
         "assigned",
@@ -60,7 +60,7 @@ def _assigned(case: Case, name: str, origin: Origin | None, path: tuple) -> Expl
     )
 
 
-def exchanged(case: Case) -> Explanation | None:
+def find_exchanged(case: Case) -> Explanation | None:
     """The source was computed from the target."""
     evidence = case.evidence
     if case.source.kind != "tensor" or case.source.key in case.targets:
@@ -117,7 +117,7 @@ def unwatched_tensor(case: Case) -> Explanation | None:
     if case.source.kind != "tensor":
         return None
     if evidence.in_graph:
-        return None if _used(case) else rebound(case)
+        return None if _is_used(case) else rebound(case)
     if case.source.key not in evidence.watched:
         rebinding = rebound(case)
         if rebinding is not None:
@@ -132,7 +132,7 @@ def unwatched_tensor(case: Case) -> Explanation | None:
             f"tape.watch({spelling}) as the first line of the block, or make it a tf.Variable",
             lines=[used, place_of(case.notes.began)],
         )
-    if _used(case):
+    if _is_used(case):
         return None
     if case.source.key in case.notes.late:
         return case.answer(
@@ -185,7 +185,7 @@ def rebound(case: Case) -> Explanation | None:
 def same_name(case: Case) -> Explanation | None:
     """Another variable of the same name was used."""
     evidence = case.evidence
-    if case.source.kind != "variable" or _used(case):
+    if case.source.kind != "variable" or _is_used(case):
         return None
     twins = [
         key
@@ -208,7 +208,7 @@ def earlier_value(case: Case) -> Explanation | None:
     scene = case.evidence.scene
     program, block = case.program, case.block
     names = [*case.words.source_names, *(scene.holders if scene else [])]
-    if program is None or block is None or not names or _used(case):
+    if program is None or block is None or not names or _is_used(case):
         return None
     into_target = program.names_behind(case.words.target_names)
     for name, made, dataset in program.values_from_before(block, names):
@@ -234,14 +234,14 @@ def not_reached(case: Case) -> Explanation | None:
     """The lines that use the source were not run, or run while recording was stopped."""
     program, block = case.program, case.block
     scene = case.evidence.scene
-    if program is None or block is None or scene is None or _used(case):
+    if program is None or block is None or scene is None or _is_used(case):
         return None
     names = [*scene.source_names, *[f"self.{name}" for name in scene.attributes]]
     mentions = next(filter(None, (program.mentions(name, *block) for name in names)), [])
     pauses = program.blocks_inside(*block, "stop_recording")
     for mention in mentions:
         if any(start <= mention.line <= end for start, end in pauses):
-            return paused(case, line_in(case, mention.line))
+            return find_paused(case, line_in(case, mention.line))
     if not mentions or any(not mention.kind for mention in mentions):
         return None
     mention = mentions[0]
@@ -265,7 +265,7 @@ def not_reached(case: Case) -> Explanation | None:
 def off_the_way(case: Case) -> Explanation | None:
     """The source was used, but for something else."""
     evidence = case.evidence
-    if not _used(case):
+    if not _is_used(case):
         return None
     last = max(
         (
@@ -347,7 +347,7 @@ def never_used(case: Case) -> Explanation:
     )
 
 
-def _used(case: Case) -> bool:
+def _is_used(case: Case) -> bool:
     """Whether anything recorded was computed from the source."""
     return len(case.flow.level) > len({id(part) for part in case.evidence.parts})
 
@@ -362,8 +362,8 @@ def _first_use(case: Case) -> Place | None:
 
 
 CAUSES = (
-    assigned,
-    exchanged,
+    find_assigned,
+    find_exchanged,
     left_by_a_session,
     target_outside,
     left,

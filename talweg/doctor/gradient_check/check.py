@@ -37,8 +37,8 @@ from talweg.doctor.gradient_check.kinks import (
     what_switches,
 )
 from talweg.doctor.nonfinite.ledger import has_bad
-from talweg.doctor.nonfinite.report import wrapped
-from talweg.doctor.picture import preformatted
+from talweg.doctor.nonfinite.report import wrap_lines
+from talweg.doctor.picture import preformat
 from talweg.eager.custom import CustomRule
 from talweg.prims import arithmetic
 
@@ -183,7 +183,7 @@ class GradientCheck:
             lines.append(f"  at:     {self.place}")
         for name, text in (("cause", self.cause), ("cure", self.cure), ("note", self.note)):
             if text:
-                first, *rest = wrapped(text)
+                first, *rest = wrap_lines(text)
                 lines += [f"  {name + ':':<7} {first}", *[f"          {line}" for line in rest]]
         return "\n".join(lines)
 
@@ -192,7 +192,7 @@ class GradientCheck:
     def _repr_html_(self) -> str:
         color = "#15803d" if self else "#c2410c"
         border = f"border-left:4px solid {color};padding-left:.8em"
-        return preformatted(html.escape(str(self)), border)
+        return preformat(html.escape(str(self)), border)
 
 
 def check(

@@ -232,14 +232,14 @@ def by_differences(g: Callable[[float], float], step: float, precision: float) -
     Those that agree best are taken: large steps lose least to rounding, small ones stay clear of
     kinks near by.
     """
-    found = [_extrapolated(g, step / factor, precision) for factor in SIZES]
+    found = [_extrapolate(g, step / factor, precision) for factor in SIZES]
     pairs = [(one, other) for one, other in zip(found, found[1:])]
     one, other = min(pairs, key=lambda pair: max(abs(pair[0][0] - pair[1][0]), pair[0][1]))
     best = min(one, other, key=lambda row: row[1])
     return best[0], max(best[1], abs(one[0] - other[0]))
 
 
-def _extrapolated(g: Callable[[float], float], step: float, precision: float) -> tuple:
+def _extrapolate(g: Callable[[float], float], step: float, precision: float) -> tuple:
     """(g'(0), its error) by central differences, extrapolated to step 0."""
     table: list[list[float]] = []
     best, error = float("nan"), float("inf")

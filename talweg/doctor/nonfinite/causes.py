@@ -88,11 +88,11 @@ def cause_of(ledger: Ledger, trail: list[Link]) -> Cause:
     if masked is not None and masked[2] == "tf.where":  # a rule met what is hidden forward
         values = values_at(entry.prim, entry.operands, first.index) if entry.by_element else {}
         shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-        return _masked(entry.prim, shown, masked)
+        return _find_mask(entry.prim, shown, masked)
     cause = in_the_program(entry, first)
     if cause.code == "TW340" and entry.prim is transcendental.log and is_probability(ledger, entry):
         return replace(cause, cure=OF_PROBABILITIES)
-    return multiplied_by_zero(trail, cause)
+    return explain_times_zero(trail, cause)
 
 
 def is_probability(ledger: Ledger, entry: LedgerEntry) -> bool:
@@ -126,7 +126,7 @@ def all_masked(trail: list[Link]) -> Cause | None:
     return None
 
 
-def multiplied_by_zero(trail: list[Link], cause: Cause) -> Cause:
+def explain_times_zero(trail: list[Link], cause: Cause) -> Cause:
     """`cause`, saying so where an infinity met a factor 0, which does not hide it."""
     for link, after in zip(trail, trail[1:]):
         entry = after.entry
@@ -249,8 +249,8 @@ def in_a_rule(ledger: Ledger, trail: list[Link], entry: LedgerEntry) -> Cause:
         return Cause("TW349", text, entry.prim.avoid)
     masked = behind_a_mask(ledger, trail)
     if masked is not None:
-        return _masked(prim, known, masked)
-    summed = summed_in_root(ledger, prim, operands) if at_point else ""
+        return _find_mask(prim, known, masked)
+    summed = sum_under_root(ledger, prim, operands) if at_point else ""
     if summed == "reduce_mean":
         return Cause(
             "TW347",
@@ -303,7 +303,7 @@ def custom_name(ledger: Ledger, entry: LedgerEntry) -> str:
     return calls[-1].params["rule"].name if calls else "a function"
 
 
-def summed_in_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
+def sum_under_root(ledger: Ledger, prim: Any, operands: tuple | None) -> str:
     """The sum or mean that a forward operation is the square root of; "" if of none."""
     if prim not in (arithmetic.sqrt, arithmetic.pow_, arithmetic.rsqrt) or not operands:
         return ""
@@ -358,7 +358,7 @@ def _has_zeros(ledger: Ledger, entry: LedgerEntry) -> bool:
     return any(np.size(x) > np.count_nonzero(x) for x in forward_operands(ledger, entry) or ())
 
 
-def _masked(prim: Primitive, known: str, masked: tuple) -> Cause:
+def _find_mask(prim: Primitive, known: str, masked: tuple) -> Cause:
     link, origin, name = masked
     shown = f" ({known})" if known else ""
     reason = f"is not finite where {prim.singular}" if prim.singular else "is not finite there"

@@ -84,7 +84,7 @@ def explain_function(function: Callable[[], Any], sources: object = None) -> Num
 
     With `sources`, also the gradients of the first result by these.
     """
-    flat, names = named(sources)
+    flat, names = name_sources(sources)
     before = [
         content(leaf.handle_read()) if hasattr(leaf, "handle_read") else content(leaf)
         for leaf in flat
@@ -119,7 +119,7 @@ def explain_function(function: Callable[[], Any], sources: object = None) -> Num
         if entry.prim.effect == WRITE:
             name = str(entry.params["variable"].name).split(":")[0]
             return of_trail(ledger, entry.results[0], f"the new value of {name}")
-    return hidden(ledger) if bad else NumericsExplanation("finite")
+    return find_hidden(ledger) if bad else NumericsExplanation("finite")
 
 
 def explain_tape(target: object, sources: object, tape: GradientTape) -> NumericsExplanation:
@@ -138,7 +138,7 @@ def explain_tape(target: object, sources: object, tape: GradientTape) -> Numeric
                 name = str(tape._variables[key].name).split(":")[0]
                 ledger.names.update((id(content(read)), name) for read in reads)
             return of_trail(ledger, array, "the target")
-    flat, names = named(sources)
+    flat, names = name_sources(sources)
     if not flat:
         return NumericsExplanation("finite", "the target")
     arrays = [[content(part) for part in tape._parts(leaf)] for leaf in flat]
@@ -168,7 +168,7 @@ def explain_arrays(
             return of_trail(ledger, array, "the target")
     if not sources:
         bad = ledger.first_bad()
-        return NumericsExplanation("finite", "the target") if bad is None else hidden(ledger)
+        return NumericsExplanation("finite", "the target") if bad is None else find_hidden(ledger)
     return of_gradients(lambda: ledger, targets[0], sources, names)
 
 
@@ -178,7 +178,7 @@ def without_path(found: NumericsExplanation, missing: list[str]) -> NumericsExpl
     return replace(found, sources=(*found.sources, *rows))
 
 
-def named(sources: object) -> tuple[list, list[str]]:
+def name_sources(sources: object) -> tuple[list, list[str]]:
     """Sources, flat, and what to call each."""
     given = [] if sources is None else structure.flatten(sources)
     flat, names = [variable_of(leaf) for leaf in given], []
@@ -316,7 +316,7 @@ def passage(link: Any) -> Passage:
     return Passage(entry.prim.name, origin_place(entry.origin), link.value)
 
 
-def hidden(ledger: Ledger) -> NumericsExplanation:
+def find_hidden(ledger: Ledger) -> NumericsExplanation:
     """Something was not finite on the way, and nothing that was asked about is."""
     bad = ledger.first_bad()
     if bad is None:

@@ -210,16 +210,16 @@ def why_small(
     subject = f"the gradient of {name}"
     if verdict == "zero":
         if not cuts:
-            return _cancelled(subject)
+            return _find_cancellation(subject)
         entry, record, positions = cuts[-1]
         cause = zero_cause(sweep, entry, record, positions[0])
         if cause.code in ("TW351", "TW355"):
             if has_vanished(sweep, record):
-                return _grouped(changes, subject, "vanishing", to_zero=True)
+                return _group_by_line(changes, subject, "vanishing", to_zero=True)
             if uses_of(sweep, record[1][positions[0]]) > 1:
                 cause = Cause("TW355", f"{entry.prim.name}: {CANCELLED}", OF_ANOTHER)
-        return _explained(sweep, entry, cause, subject)
-    return _grouped(changes, subject, verdict)
+        return _explain(sweep, entry, cause, subject)
+    return _group_by_line(changes, subject, verdict)
 
 
 def has_vanished(sweep: CotangentSweep, record: tuple) -> bool:
@@ -233,7 +233,7 @@ def uses_of(sweep: CotangentSweep, tensor: Tensor) -> int:
     return sum(sum(x is tensor for x in record[1]) for record in sweep.records)
 
 
-def _explained(
+def _explain(
     sweep: CotangentSweep, entry: LedgerEntry, cause: Cause, subject: str
 ) -> NumericsExplanation:
     first = where_zeros_began(sweep.ledger, entry) if cause.code == "TW350" else None
@@ -295,7 +295,7 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
         others = [i for i, x in enumerate(entry.operands) if i != position and _is_zero(x)]
         if others:
             return _times_zero(entry, others[0])
-        return _saturated(entry, partial, position)
+        return _find_saturation(entry, partial, position)
     others = [i for i, x in enumerate(entry.operands) if i != position and _is_zero(x)]
     if others:
         return _times_zero(entry, others[0])
@@ -351,7 +351,7 @@ def _flat(entry: LedgerEntry, name: str) -> Cause:
     )
 
 
-def _saturated(entry: LedgerEntry, partial: object, position: int) -> Cause:
+def _find_saturation(entry: LedgerEntry, partial: object, position: int) -> Cause:
     span = ""
     array = entry.operands[position]
     if _is_zero(array):
@@ -382,7 +382,7 @@ def _times_zero(entry: LedgerEntry, position: int) -> Cause:
     )
 
 
-def _cancelled(subject: str) -> NumericsExplanation:
+def _find_cancellation(subject: str) -> NumericsExplanation:
     return NumericsExplanation(
         "zero", subject, "TW355", "backward", cause=CANCELLED, cure=OF_ANOTHER
     )
@@ -391,7 +391,7 @@ def _cancelled(subject: str) -> NumericsExplanation:
 # -- vanishing and exploding
 
 
-def _grouped(
+def _group_by_line(
     changes: list, subject: str, verdict: str, to_zero: bool = False
 ) -> NumericsExplanation:
     """The operations, line by line, that shrink (or enlarge) the gradient most."""

@@ -172,7 +172,7 @@ class NumericsExplanation:
     def __str__(self) -> str:
         lines = [f"{self.title}  [{self.code}]" if self.code else self.title]
         for heading, text in self.rows():
-            first, *rest = wrapped(text) if heading in ("cause", "cure") else text.splitlines()
+            first, *rest = wrap_lines(text) if heading in ("cause", "cure") else text.splitlines()
             lines.append(f"  {heading + ':':<10} {first}")
             lines += [f"             {line}" for line in rest]
         return "\n".join(lines)
@@ -194,7 +194,7 @@ class NumericsExplanation:
         )
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_lines(text: str) -> list[str]:
     """Sentences in lines that fit on a screen."""
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 

@@ -50,8 +50,8 @@ def eager_findings(seen: Observation) -> Iterator[Finding]:
     yield from _same_again(spots)
     yield from _doubles(seen, spots)
     yield from _round_trips(seen)
-    yield from _unused(calls.values())
-    yield from _kept(seen, spots)
+    yield from _find_unused(calls.values())
+    yield from _find_kept(seen, spots)
     elements = list(_element_by_element(calls.values()))
     yield from elements
     if not elements:
@@ -170,17 +170,17 @@ def _python_inside(spot: GraphSpot, runs: int) -> Finding:
     )
 
 
-def _unused(calls: Any) -> Iterator[Finding]:
+def _find_unused(calls: Any) -> Iterator[Finding]:
     """TW616: results that nobody takes."""
     for spots in calls:
         spot = spots[0]
         if spot.prim.effect is not None or not spot.module.startswith(PURE):
             continue
         if is_dropped(spot.code, spot.offset):
-            yield unused(spot, min(other.count for other in spots))
+            yield unused_finding(spot, min(other.count for other in spots))
 
 
-def unused(spot: Any, count: int) -> Finding:
+def unused_finding(spot: Any, count: int) -> Finding:
     """The finding about a line whose result nobody takes."""
     names = [spot.prim.name] if isinstance(spot, EagerSpot) else list(spot.prims)
     text = spot.text or (names[0] if len(names) == 1 else "an operation")
@@ -198,7 +198,7 @@ def unused(spot: Any, count: int) -> Finding:
     )
 
 
-def _kept(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
+def _find_kept(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
     """TW617: results that are all kept while the program goes on."""
     for spot in spots:
         if spot.held is None or spot.count < KEPT_RESULTS:

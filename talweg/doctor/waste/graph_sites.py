@@ -165,7 +165,7 @@ class GraphWatch:
         key = id(frame.f_code), frame.f_lasti
         spot = record.spots.get(key)
         if spot is None:
-            spot = record.spots[key] = GraphSpot(frame, module_called(first, frame))
+            spot = record.spots[key] = GraphSpot(frame, called_module(first, frame))
         if entry.f_trace_lines:
             entry.f_trace_lines = False
             spot.this_counted = spot.this_built = False
@@ -314,7 +314,7 @@ class GraphWatch:
         return True
 
 
-def module_called(frame: FrameType | None, user: FrameType) -> str:
+def called_module(frame: FrameType | None, user: FrameType) -> str:
     """The module of talweg whose function `user` called: ``api/math/reductions.py``.
 
     "" if it was a library that called talweg.

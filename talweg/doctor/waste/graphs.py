@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from talweg.doctor.findings import Finding, Place, megabytes
-from talweg.doctor.waste.eager import PURE, unused
+from talweg.doctor.waste.eager import PURE, unused_finding
 from talweg.doctor.waste.graph_sites import GraphRecord, GraphSpot, GraphWatch, SeenSession
 from talweg.doctor.waste.observation import Observation, SeenFunction
 from talweg.doctor.waste.sites import by_line, is_dropped, places_of
@@ -31,11 +31,11 @@ def graph_findings(seen: Observation) -> Iterator[Finding]:
     for record in watch.all_records():
         yield from _of_graph(record, again)
     yield from large_arrays([*watch.all_records(), watch.traces])
-    yield from _unrolled(watch.traces, "a trace")
+    yield from _find_unrolled(watch.traces, "a trace")
     yield from _unused_in_graphs(watch)
-    yield from _retraced(seen)
+    yield from _find_retraced(seen)
     yield from _functions_in_loop(seen)
-    yield from _shared(watch)
+    yield from _find_shared(watch)
     yield from _sessions(watch)
 
 
@@ -55,13 +55,13 @@ def _of_graph(record: GraphRecord, variables: set) -> Iterator[Finding]:
     rest = [spot for spot in rest if spot.new_epochs < EPOCHS]
     again = [spot for spot in rest if _is_asked_again(spot)]
     if again:
-        yield _asked_again(again)
-    yield from _unrolled(record, "the graph")
+        yield _find_repeated_requests(again)
+    yield from _find_unrolled(record, "the graph")
     for spot in rest:
         built = spot.nodes - spot.effects
         alone = spot.building < UNROLLED or spot.used < spot.nodes // 10
         if built >= ABANDONED and spot.building >= ABANDONED and alone and spot.used <= built // 10:
-            yield _abandoned(spot, record)
+            yield _find_abandoned(spot, record)
 
 
 def _in_arguments(spots: list[GraphSpot]) -> tuple[list[Finding], set[GraphSpot]]:
@@ -125,7 +125,7 @@ def _is_asked_again(spot: GraphSpot) -> bool:
     return spot.epochs - spot.new_epochs >= EPOCHS or again >= ASKED
 
 
-def _asked_again(spots: list[GraphSpot]) -> Finding:
+def _find_repeated_requests(spots: list[GraphSpot]) -> Finding:
     """TW603: lines that ask for what is there."""
     lines = by_line(spots)
     lines.sort(key=lambda line: -max(spot.calls for spot in line))
@@ -169,7 +169,7 @@ def large_array(spots: list, count: int, size: int) -> Finding:
     )
 
 
-def _abandoned(spot: GraphSpot, record: GraphRecord) -> Finding:
+def _find_abandoned(spot: GraphSpot, record: GraphRecord) -> Finding:
     """TW605: operations that no run ever used."""
     text = spot.text or "a line"
     ran = "nothing was run" if not record.runs else "no run used them"
@@ -187,7 +187,7 @@ def _abandoned(spot: GraphSpot, record: GraphRecord) -> Finding:
     )
 
 
-def _unrolled(record: GraphRecord, where: str) -> Iterator[Finding]:
+def _find_unrolled(record: GraphRecord, where: str) -> Iterator[Finding]:
     """TW620: a Python loop that was written out into one graph."""
     for spot in record.spots.values():
         trace = record.table is None
@@ -219,18 +219,18 @@ def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
             if named or spot.used or spot.calls >= ABANDONED:
                 continue
             if is_dropped(spot.code, spot.offset):
-                yield unused(spot, spot.calls)
+                yield unused_finding(spot, spot.calls)
 
 
-def _retraced(seen: Observation) -> Iterator[Finding]:
+def _find_retraced(seen: Observation) -> Iterator[Finding]:
     """TW606: functions that are traced again and again."""
     for function in seen.functions:
         again = [(reason, spot) for reason, spot, _ in function.traces if reason is not None]
         if len(again) + 1 >= TRACES:
-            yield retraced(function, again)
+            yield retracing_finding(function, again)
 
 
-def retraced(function: SeenFunction, again: list) -> Finding:
+def retracing_finding(function: SeenFunction, again: list) -> Finding:
     """The finding about a function that is traced again and again."""
     kinds: dict[str, list[str]] = {}
     for reason, _ in again:
@@ -293,7 +293,7 @@ def _functions_in_loop(seen: Observation) -> Iterator[Finding]:
             )
 
 
-def _shared(watch: GraphWatch) -> Iterator[Finding]:
+def _find_shared(watch: GraphWatch) -> Iterator[Finding]:
     """TW608: products that run otherwise than they were written."""
     for note, count in watch.notes.items():
         if " runs as " in note:

@@ -21,7 +21,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.observer import Observer
-from talweg.doctor.waste.graph_sites import GraphWatch, direct_user, module_called
+from talweg.doctor.waste.graph_sites import GraphWatch, called_module, direct_user
 from talweg.doctor.waste.sites import InnerFiles, Spot, together, user_frames
 from talweg.eager.tensor import EagerTensor
 from talweg.prims.arithmetic import add
@@ -172,7 +172,7 @@ class Observation(Observer):
         try:
             spot = self.eager[id(code), frame.f_lasti, prim]
         except KeyError:
-            spot = EagerSpot(frame, prim, module_called(_frame(2), frame))
+            spot = EagerSpot(frame, prim, called_module(_frame(2), frame))
             self.eager[id(code), frame.f_lasti, prim] = spot
             self._calls.setdefault((id(code), spot.offset), []).append(spot)
         count = spot.count = spot.count + 1

@@ -46,7 +46,7 @@ def report_on_graph(graph: Graph, session: object = None, loss: Tensor | None = 
         *_redundant(own),
         *_unset(variables, session),
         *_unread(nodes, variables),
-        *_unreached(graph, variables, loss),
+        *_find_unreached(graph, variables, loss),
         *_doubles(nodes, variables),
         *_written_out(own, "the graph"),
     ]
@@ -63,7 +63,7 @@ def report_on_function(function: Function) -> Report:
     code = getattr(function.python_function, "__code__", None)
     where = () if code is None else (Place(code.co_filename, code.co_firstlineno, code.co_name),)
     if len(reasons) + 1 >= TRACES:
-        findings.append(_retraced(function, reasons, where))
+        findings.append(_find_retraced(function, reasons, where))
     variables: dict[int, Any] = {}
     facts: dict[str, Any] = {
         "times traced": function.experimental_get_tracing_count(),
@@ -80,7 +80,7 @@ def report_on_function(function: Function) -> Report:
             *_written_out(nodes, "a trace"),
             *_doubles(inside, list(own.values())),
         ]
-        facts[f"trace {number + 1}"] = _described(concrete, nodes)
+        facts[f"trace {number + 1}"] = _describe(concrete, nodes)
     if reasons:
         facts["last traced again because"] = reasons[-1]
     facts["variables"] = len(variables)
@@ -109,7 +109,7 @@ def with_bodies(nodes: list[Node]) -> list[Node]:
     return found
 
 
-def _described(concrete: ConcreteFunction, nodes: list[Node]) -> str:
+def _describe(concrete: ConcreteFunction, nodes: list[Node]) -> str:
     inner = sum(
         node.prim.role not in (Role.CONSTANT, Role.PLACEHOLDER, Role.PROJECTION) for node in nodes
     )
@@ -252,7 +252,7 @@ def _unread(nodes: list[Node], variables: list) -> Iterator[Finding]:
         )
 
 
-def _unreached(graph: Graph, variables: list, loss: Tensor | None) -> Iterator[Finding]:
+def _find_unreached(graph: Graph, variables: list, loss: Tensor | None) -> Iterator[Finding]:
     """TW612."""
     if loss is None:
         return
@@ -324,7 +324,7 @@ def _written_out(nodes: list[Node], where: str) -> Iterator[Finding]:
             )
 
 
-def _retraced(function: Function, reasons: list[str], where: tuple) -> Finding:
+def _find_retraced(function: Function, reasons: list[str], where: tuple) -> Finding:
     """TW606."""
     return Finding(
         "TW606",

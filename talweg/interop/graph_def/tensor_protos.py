@@ -13,7 +13,7 @@ import numpy as np
 
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
-from talweg.core.dtypes import NARROW, QUANTIZED, DType, as_dtype, stored
+from talweg.core.dtypes import NARROW, QUANTIZED, DType, as_dtype, integer_view
 from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.eager.convert import to_array
@@ -219,7 +219,7 @@ def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -
         return message
     field, flat = _FIELDS[dtype.name], np.ascontiguousarray(array).reshape(-1)
     if dtype.is_integer and dtype.name in NARROW:
-        getattr(message, field).extend(list(map(int, stored(flat))))
+        getattr(message, field).extend(list(map(int, integer_view(flat))))
     elif whole and array.size > 1 and not (dtype.is_bool or dtype.is_complex):
         message.tensor_content = flat.tobytes()
     elif field == "float8_val":
@@ -227,7 +227,7 @@ def _message(array: np.ndarray, dtype: DType | None, dims: tuple, whole: bool) -
     elif field == "half_val":
         message.half_val.extend(flat.view(np.uint16).tolist())
     else:
-        values = stored(flat)
+        values = integer_view(flat)
         values = values.view(values.real.dtype) if dtype.is_complex else values
         getattr(message, field).extend(values.tolist())
     return message

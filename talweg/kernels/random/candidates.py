@@ -165,7 +165,9 @@ def draw(
     return np.array(list(found), np.int64), draws
 
 
-def expected(sampler: UniformSampler, classes: np.ndarray, size: int, draws: int) -> np.ndarray:
+def expected_counts(
+    sampler: UniformSampler, classes: np.ndarray, size: int, draws: int
+) -> np.ndarray:
     """The expected counts of classes among `size` that took `draws` draws, float32."""
     p = sampler.probability(classes).astype(np.float32)
     if draws == size:

@@ -46,7 +46,7 @@ def unforeseeable() -> Stream:
     return Stream(int.from_bytes(bits[:8], "little"), int.from_bytes(bits[8:], "little"))
 
 
-def kept(key: Hashable, make: Callable[[], Any]) -> Any:
+def kernel_state(key: Hashable, make: Callable[[], Any]) -> Any:
     """What a hidden kernel keeps from call to call beside its stream; made on first use."""
     with _lock:
         if key not in _kept:

@@ -105,7 +105,7 @@ def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return bits.view(np.float32).astype(dtype)
 
 
-def _computed(dtype: np.dtype) -> np.dtype:
+def _compute_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the uniform numbers that normal ones are made of."""
     return np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
 
@@ -115,7 +115,7 @@ def normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarray:
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     axis, paired = _pairs(shape or (1,))
-    u = uniform(stream, paired, _computed(dtype))  # a half is worked on as a half
+    u = uniform(stream, paired, _compute_dtype(dtype))  # a half is worked on as a half
     first, second = (np.take(u, half, axis=axis + 1) for half in (0, 1))
     kind = u.dtype.type
     radius = np.sqrt(kind(-2) * np.log(np.maximum(first, kind(_SMALLEST))))
@@ -128,6 +128,6 @@ def truncated_normal(stream: Stream, shape: Shape, dtype: np.dtype) -> np.ndarra
     """Standard normal numbers within two deviations: the quantiles √2 erf⁻¹(erf(√2) (2 u - 1))."""
     from scipy.special import erfinv
 
-    u = uniform(stream, shape, _computed(dtype)).astype(np.float64)
+    u = uniform(stream, shape, _compute_dtype(dtype)).astype(np.float64)
     found = math.sqrt(2) * erfinv(math.erf(_CUT / math.sqrt(2)) * (2 * u - 1))
-    return _narrow(np.asarray(found).astype(_computed(dtype)), dtype)
+    return _narrow(np.asarray(found).astype(_compute_dtype(dtype)), dtype)

@@ -46,7 +46,7 @@ def _address(function: Any) -> int:
 
 
 @cache
-def _compiled(driver: str, name: str) -> Callable[..., int] | None:
+def _compile_kernel(driver: str, name: str) -> Callable[..., int] | None:
     """The function that goes through an array with a kernel; None where there is no code."""
     if not _works():
         return None
@@ -91,7 +91,7 @@ def run(
     count = x.size
     if not at_once and not worthwhile(name, count):
         return None
-    call = _compiled(driver, name)
+    call = _compile_kernel(driver, name)
     if call is None:
         return None
     flat = np.ascontiguousarray(x).reshape(-1)

@@ -26,7 +26,7 @@ FIRST_AT = 56
 LATER_AT = 64
 
 
-def groups_replaced(s: int, out: int, table: int, plan: int, starts: int) -> int:
+def replace_with_groups(s: int, out: int, table: int, plan: int, starts: int) -> int:
     """The matches of a text, none of them empty, each written anew; texts of ASCII only."""
     size = length(s)
     if size > LONGEST:
@@ -58,7 +58,7 @@ def groups_replaced(s: int, out: int, table: int, plan: int, starts: int) -> int
             count = count + 1
             going = everywhere
             found_slots(s, size, k, end, table, plan)
-            to = parts_written(s, plan, to, last)
+            to = write_parts(s, plan, to, last)
             if to == 0:
                 return 0
             k = end
@@ -131,7 +131,7 @@ def note(slots: int, bits: int, place: int) -> int:
     return 1
 
 
-def parts_written(s: int, plan: int, to: int, last: int) -> int:
+def write_parts(s: int, plan: int, to: int, last: int) -> int:
     """The parts of the rewrite from an address on; where they end, 0 where there is no room."""
     parts = load64(plan + PARTS_AT)
     slots = load64(plan + SLOTS_AT)

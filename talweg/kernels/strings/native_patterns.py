@@ -19,7 +19,7 @@ PATIENCE = 16  # how often a text may be read before it is left
 OFFSET = (1 << 24) - 1
 
 
-def wholly_matched(s: int, out: int, table: int, first: int, c: int) -> int:
+def match_whole(s: int, out: int, table: int, first: int, c: int) -> int:
     """Whether all of a text is a match; texts of ASCII only."""
     size = length(s)
     state = first
@@ -60,7 +60,7 @@ def match_end(s: int, size: int, start: int, table: int, state: int) -> int:
     return last + ((k - start) << 32)
 
 
-def matches_replaced(s: int, out: int, table: int, text: int, starts: int) -> int:
+def replace_matches(s: int, out: int, table: int, text: int, starts: int) -> int:
     """The matches of a text, none of them empty, each written as another; texts of ASCII only."""
     size = length(s)
     first = starts & OFFSET

@@ -38,13 +38,13 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
     return 0
 
 
-def looked_up(s: int, out: int, slots: int, mask: int, keys: int) -> int:
+def look_up(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     """The number of a key in a table, -1 for what is none."""
     store64(out, load64(slot_of(s, slots, mask, keys)))
     return 1
 
 
-def entered(s: int, out: int, slots: int, mask: int, keys: int) -> int:
+def enter_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     """Enter a key into a table under the number that is written at `out`."""
     place = slot_of(s, slots, mask, keys)
     store64(place, load64(out))
@@ -52,7 +52,7 @@ def entered(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     return 1
 
 
-def mixed(key: int) -> int:
+def mix_hash(key: int) -> int:
     """A hash of an integer (Stafford's mix of 64 bits, variant 13)."""
     key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9
     key = (key ^ (key >> 27)) * 0x94D049BB133111EB
@@ -61,7 +61,7 @@ def mixed(key: int) -> int:
 
 def number_slot_of(key: int, slots: int, mask: int) -> int:
     """The address of the pair (number, key) of an integer in an open table, or of an empty one."""
-    at = mixed(key) & mask
+    at = mix_hash(key) & mask
     while 1:
         place = slots + 16 * at
         if load64(place) < 0 or load64(place + 8) == key:
@@ -70,13 +70,13 @@ def number_slot_of(key: int, slots: int, mask: int) -> int:
     return 0
 
 
-def number_looked_up(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
+def look_up_number(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
     """The number of an integer in a table, -1 for what is none."""
     store64(out, load64(number_slot_of(key, slots, mask)))
     return 1
 
 
-def number_entered(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
+def enter_number(key: int, out: int, buffer: int, slots: int, mask: int) -> int:
     """Enter an integer into a table under the number that is written at `out`."""
     place = number_slot_of(key, slots, mask)
     store64(place, load64(out))

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from talweg.kernels.fingerprints import byte, fingerprint, hashed, keyed, length
+from talweg.kernels.fingerprints import byte, fingerprint, length, murmur_hash, siphash
 from talweg.kernels.native.translate import DATA_AT, TYPE_AT
 from talweg.kernels.native.words import (
     decrease,
@@ -90,13 +90,13 @@ def part_of(s: int, out: int, first: int, last: int) -> int:
     return keep(out, new_bytes(s + DATA_AT + first, last - first))
 
 
-def bytes_counted(s: int, out: int, a: int, b: int, c: int) -> int:
+def count_bytes(s: int, out: int, a: int, b: int, c: int) -> int:
     """The number of bytes."""
     store32(out, length(s))
     return 1
 
 
-def characters_counted(s: int, out: int, a: int, b: int, c: int) -> int:
+def count_characters(s: int, out: int, a: int, b: int, c: int) -> int:
     """The number of characters of UTF-8."""
     size = length(s)
     found = 0
@@ -108,7 +108,7 @@ def characters_counted(s: int, out: int, a: int, b: int, c: int) -> int:
     return 1
 
 
-def bytes_taken(s: int, out: int, start: int, size: int, c: int) -> int:
+def take_bytes(s: int, out: int, start: int, size: int, c: int) -> int:
     """`size` bytes from `start` on, all of them for a negative size."""
     whole = length(s)
     first = start + whole if start < 0 else start
@@ -129,7 +129,7 @@ def after_characters(s: int, place: int, count: int) -> int:
     return place if count == 0 else -1
 
 
-def characters_taken(s: int, out: int, start: int, size: int, c: int) -> int:
+def take_characters(s: int, out: int, start: int, size: int, c: int) -> int:
     """`size` characters of UTF-8 from `start` on; for strings that begin with a character."""
     if start < 0 or size < 0 or length(s) == 0:
         return 0
@@ -142,7 +142,7 @@ def characters_taken(s: int, out: int, start: int, size: int, c: int) -> int:
     return part_of(s, out, first, length(s) if last < 0 else last)
 
 
-def case_turned(s: int, out: int, low: int, high: int, c: int) -> int:
+def change_case(s: int, out: int, low: int, high: int, c: int) -> int:
     """The letters of ASCII from low to high in the other case."""
     size = length(s)
     count = 0
@@ -168,7 +168,7 @@ def blank(letter: int) -> int:
     return letter == 32 or 9 <= letter <= 13
 
 
-def stripped(s: int, out: int, a: int, b: int, c: int) -> int:
+def strip(s: int, out: int, a: int, b: int, c: int) -> int:
     """Without blanks at both ends."""
     first = 0
     last = length(s)
@@ -187,13 +187,13 @@ def fast_bucket(s: int, out: int, count: int, b: int, c: int) -> int:
 
 def plain_bucket(s: int, out: int, count: int, b: int, c: int) -> int:
     """MurmurHash64A modulo the count."""
-    store64(out, hashed(s) % count)
+    store64(out, murmur_hash(s) % count)
     return 1
 
 
 def strong_bucket(s: int, out: int, count: int, first: int, second: int) -> int:
     """SipHash modulo the count."""
-    store64(out, keyed(s, first, second) % count)
+    store64(out, siphash(s, first, second) % count)
     return 1
 
 
@@ -301,7 +301,7 @@ def float_read(s: int, out: int, width: int, b: int, c: int) -> int:
     return 1
 
 
-def digits_written(value: int, end: int, least: int) -> int:
+def write_digits(value: int, end: int, least: int) -> int:
     """The decimal digits of a number, at least so many, before the address `end`: the first's."""
     at = end
     while value != 0 or least > 0:
@@ -312,17 +312,17 @@ def digits_written(value: int, end: int, least: int) -> int:
     return at
 
 
-def integer_written(value: int, out: int, buffer: int, a: int, b: int) -> int:
+def write_integer(value: int, out: int, buffer: int, a: int, b: int) -> int:
     """A whole number in decimal digits."""
     end = buffer + BUFFER
-    at = digits_written(-value if value < 0 else value, end, 1)
+    at = write_digits(-value if value < 0 else value, end, 1)
     if value < 0:
         at = at - 1
         store8(at, 45)
     return keep(out, new_bytes(at, end - at))
 
 
-def float_written(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
+def write_float(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
     """A float64 with so many digits behind the point, rounded to even from all that it is."""
     exponent = (bits >> 52) & 0x7FF
     fraction = bits & (EXACT - 1 >> 1)
@@ -345,10 +345,10 @@ def float_written(bits: int, out: int, buffer: int, digits: int, b: int) -> int:
     end = buffer + BUFFER
     at = end
     if digits > 0:
-        at = digits_written(significand % unit, end, digits)
+        at = write_digits(significand % unit, end, digits)
         at = at - 1
         store8(at, 46)
-    at = digits_written(significand // unit, at, 1)
+    at = write_digits(significand // unit, at, 1)
     if bits < 0:
         at = at - 1
         store8(at, 45)

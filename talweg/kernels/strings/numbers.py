@@ -49,10 +49,10 @@ def read_float32(text: bytes) -> Any:
     rounded = np.float32(value)
     if not np.isfinite(rounded) or float(rounded) == value:
         return rounded
-    return _rounded_once(text.strip(BLANKS), value, rounded)
+    return _round_once(text.strip(BLANKS), value, rounded)
 
 
-def _rounded_once(text: bytes, value: float, rounded: Any) -> Any:
+def _round_once(text: bytes, value: float, rounded: Any) -> Any:
     """The float32 next to a decimal number of which `value` is the float64 next to it.
 
     The two roundings differ from one only where the first ends halfway between two float32.

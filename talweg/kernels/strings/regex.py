@@ -122,7 +122,7 @@ class Pattern:
             return text
         if self.quick is not None and text.isascii():
             plain = rewrite.constant
-            written = (lambda m: rewrite.of(m.group)) if plain is None else _escaped(plain)
+            written = (lambda m: rewrite.of(m.group)) if plain is None else _escape_rewrite(plain)
             return self.quick.sub(written, text, 0 if everywhere else 1)
         pieces, at, last = [], 0, -1
         while at <= len(text):
@@ -154,7 +154,7 @@ def _automaton(parsed: Any, ordered: bool) -> Automaton | None:
         return None
 
 
-def _escaped(text: bytes) -> bytes:
+def _escape_rewrite(text: bytes) -> bytes:
     """A text as what Python's `re` is to write, character by character."""
     return text.replace(b"\\", b"\\\\")
 
@@ -175,9 +175,9 @@ def _rune(text: bytes, place: int) -> int:
 
 
 @lru_cache(256)
-def compiled(pattern: bytes) -> Pattern:
+def compile_pattern(pattern: bytes) -> Pattern:
     """A pattern; InvalidArgumentError for what RE2 does not take."""
-    parsed = _parsed(pattern)
+    parsed = _parse_pattern(pattern)
     quick = None if isinstance(parsed, str) else _quick(parsed[0])
     engine = _by_re2(pattern) or _by_machine(pattern, parsed)
     plain = parsed if pattern.isascii() and not isinstance(parsed, str) else None
@@ -195,7 +195,7 @@ def _by_re2(pattern: bytes) -> tuple | None:
     try:
         matcher = re2.compile(pattern, options)
     except re2.error as error:
-        raise _refused(pattern, str(error)) from None
+        raise _refusal(pattern, str(error)) from None
 
     def search(text: bytes, start: int) -> list | None:
         match = matcher.search(text, start)
@@ -206,18 +206,18 @@ def _by_re2(pattern: bytes) -> tuple | None:
 
 def _by_machine(pattern: bytes, parsed: tuple[Branch, int] | str) -> tuple:
     if isinstance(parsed, str):
-        raise _refused(pattern, parsed)
+        raise _refusal(pattern, parsed)
     tree, groups = parsed
     machine = pike.PikeMachine(tree, groups)
     return groups, machine.search, machine.matches
 
 
-def _refused(pattern: bytes, why: str) -> Exception:
+def _refusal(pattern: bytes, why: str) -> Exception:
     text = pattern.decode(errors="replace")
     return invalid("TW207", f"Invalid pattern: {text}, error: {why}", "RE2's syntax")
 
 
-def _parsed(pattern: bytes) -> tuple[Branch, int] | str:
+def _parse_pattern(pattern: bytes) -> tuple[Branch, int] | str:
     """The tree of a pattern and the number of its groups; or why there is none."""
     try:
         return regex_syntax.parse(pattern.decode())
@@ -232,23 +232,23 @@ def _parsed(pattern: bytes) -> tuple[Branch, int] | str:
 def _quick(tree: Branch) -> Any:
     """Python's own pattern where nothing in it can be tried in many ways; else None."""
     nodes = tree.ways[0].nodes if len(tree.ways) == 1 else []
-    if not nodes or not all(map(_fixed, nodes[:-1])):
+    if not nodes or not all(map(_is_fixed, nodes[:-1])):
         return None
     last = nodes[-1]
-    if not _fixed(last):
+    if not _is_fixed(last):
         repeats = isinstance(last, RepeatNode) and last.greedy and last.low > 0
-        if not repeats or not _fixed(last.inner):
+        if not repeats or not _is_fixed(last.inner):
             return None
     return re.compile("".join(map(_in_pythons_words, nodes)).encode())
 
 
-def _fixed(node: Node) -> bool:
+def _is_fixed(node: Node) -> bool:
     """Whether a node stands for one character, or a choice of texts without repetition.
 
     None of them is empty: on empty matches Python and RE2 go on differently.
     """
     if isinstance(node, GroupNode):
-        return all(way.nodes and all(map(_fixed, way.nodes)) for way in node.inner.ways)
+        return all(way.nodes and all(map(_is_fixed, way.nodes)) for way in node.inner.ways)
     return isinstance(node, Characters) and not node.fold
 
 

@@ -172,7 +172,7 @@ class _Reader:
                 way.nodes += self._atom(letter, flags)
                 continue
             self.at = written.end()
-            changed = _changed(flags, written[1], written[2])
+            changed = _change_flags(flags, written[1], written[2])
             if written[3] == ":":
                 way.nodes.append(GroupNode(None, self.branch(changed, True)))
             else:
@@ -338,5 +338,5 @@ def _one(letter: str, flags: str) -> Characters:
     return Characters(((ord(letter), ord(letter)),), fold="i" in flags)
 
 
-def _changed(flags: str, more: str, less: str | None) -> str:
+def _change_flags(flags: str, more: str, less: str | None) -> str:
     return "".join((set(flags) | set(more)) - set(less or ""))

@@ -99,7 +99,7 @@ def _lengths(characters: np.ndarray, piece: str, name: str) -> np.ndarray:
     return np.array([len(c.encode(name, "replace")) for c in piece], np.int64)
 
 
-def decoded(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
+def decode(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """The characters of a string, int32, and where each begins, int64."""
     name, skipped = codec(encoding), 0
     if name in _MARKS:
@@ -129,13 +129,13 @@ def decoded(text: bytes, encoding: str, policy: Policy) -> tuple[np.ndarray, np.
         order = np.argsort(places, kind="stable")
         characters_of_text, places = characters_of_text[order], places[order]
     return (
-        _controlled(characters_of_text, places, policy)
+        _replace_controls(characters_of_text, places, policy)
         if policy.controls
         else (characters_of_text, places)
     )
 
 
-def _controlled(found: np.ndarray, places: np.ndarray, policy: Policy) -> tuple:
+def _replace_controls(found: np.ndarray, places: np.ndarray, policy: Policy) -> tuple:
     """Characters, control characters being errors."""
     if policy.errors == "ignore":
         kept = found >= CONTROLS
@@ -151,7 +151,7 @@ def decode_all(
     rows = _of_ascii(texts, encoding, policy)
     if rows is not None:
         return rows
-    parts = [decoded(text, encoding, policy) for text in texts]
+    parts = [decode(text, encoding, policy) for text in texts]
     splits = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(part) for part, _ in parts], out=splits[1:])
     if not parts:
@@ -174,7 +174,7 @@ def _of_ascii(texts: list, encoding: str, policy: Policy) -> tuple | None:
     return found, splits, np.arange(len(whole)) - np.repeat(splits[:-1], np.diff(splits))
 
 
-def encoded(characters: np.ndarray, encoding: str, policy: Policy) -> bytes:
+def encode(characters: np.ndarray, encoding: str, policy: Policy) -> bytes:
     """Characters as a string; what is none is an error."""
     codes = np.asarray(characters, np.int32)
     wrong = (codes < 0) | (codes > LARGEST) | ((codes >= 0xD800) & (codes < 0xE000))
@@ -196,10 +196,10 @@ def encode_all(codes: np.ndarray, splits: np.ndarray, encoding: str, policy: Pol
         whole = codes.astype(np.uint8).tobytes()
         return of_list([whole[start:end] for start, end in zip(ends, ends[1:])])
     rows = [codes[start:end] for start, end in zip(ends, ends[1:])]
-    return of_list([encoded(row, encoding, policy) for row in rows])
+    return of_list([encode(row, encoding, policy) for row in rows])
 
 
-def transcoded(text: bytes, source: str, target: str, policy: Policy) -> bytes:
+def transcode(text: bytes, source: str, target: str, policy: Policy) -> bytes:
     """A string in another encoding."""
-    characters, _ = decoded(text, source, policy)
-    return encoded(characters, target, policy)
+    characters, _ = decode(text, source, policy)
+    return encode(characters, target, policy)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.progression import allocated
+from talweg.kernels.progression import allocate
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import Equation, SpecializationError, StaticProgram
 from talweg.passes.specialize.stack_primitives import Construct, is_endless
@@ -97,7 +97,7 @@ def rows_of(rows: Any, length: Any) -> Any:
 def numbers_of(start: Any, step: Any, count: Any) -> Any:
     """So many integers, counted from `start` on, as an array."""
     kind = np.asarray(start).dtype
-    numbers = allocated("range", np.arange, 0, int(count), 1, kind)
+    numbers = allocate("range", np.arange, 0, int(count), 1, kind)
     return np.asarray(start) + np.asarray(step) * numbers
 
 

@@ -65,7 +65,7 @@ def _array(values, dtype, shape: tuple):
     return found.reshape(shape)
 
 
-def _fixed(plan: tuple, records: list, default: np.ndarray | None):
+def _fixed_feature(plan: tuple, records: list, default: np.ndarray | None):
     _, name, dtype, shape = plan
     size, features = math.prod(shape), []
     for record in records:
@@ -125,7 +125,7 @@ def _several(plan: tuple, records: list):
     return whole, np.array([len(part) for part in parts], np.int64)
 
 
-def parsed(records: list, plans: tuple, defaults: tuple, single: bool):
+def parse_records(records: list, plans: tuple, defaults: tuple, single: bool):
     """The results of the plans for records, dictionaries of features."""
     given, results = iter(defaults), []
     for plan in plans:
@@ -137,7 +137,7 @@ def parsed(records: list, plans: tuple, defaults: tuple, single: bool):
             continue
         if kind == FIXED:
             shape = (len(records), *plan[3])
-            rows = _fixed(plan, records, default)
+            rows = _fixed_feature(plan, records, default)
             feature = np.stack(rows) if rows else np.empty(shape, plan[2].numpy_dtype)
         else:
             feature = _sequence(plan, records, default)
@@ -180,7 +180,7 @@ class parse_examples:
 
     def numpy(serialized: np.ndarray, *defaults, plans):
         records = records_of(serialized, examples.features)
-        return tuple(parsed(records, plans, defaults, np.ndim(serialized) == 0))
+        return tuple(parse_records(records, plans, defaults, np.ndim(serialized) == 0))
 
     samples = (
         Sample(
@@ -228,7 +228,7 @@ class parse_feature_lists:
                     "allow_missing=True",
                 )
             steps = [{name: data} for data in lists.get(name, ())]
-            results += parsed(steps, ((kind, name, dtype, shape),), (None,), False)
+            results += parse_records(steps, ((kind, name, dtype, shape),), (None,), False)
         return tuple(results)
 
     samples = (
@@ -279,7 +279,7 @@ class parse_feature_rows:
                         "allow_missing=True",
                     )
             steps = [{name: data} for lists in records for data in lists.get(name, ())]
-            results += parsed(steps, ((kind, name, dtype, shape),), (None,), False)
+            results += parse_records(steps, ((kind, name, dtype, shape),), (None,), False)
             results.append(np.array([len(lists.get(name, ())) for lists in records], np.int64))
         return tuple(results)
 

@@ -66,7 +66,7 @@ def _entries(rows: int, columns: int, low: int, high: int, align: str):
     return place, on
 
 
-def _taken(t, flat, place: object, there):
+def _take_diagonal(t, flat, place: object, there):
     """flat[..., place], and zeros where there is nothing, for `expand` rules."""
     rank = len(flat.dims) - 1
     found = t.apply(gather, flat, t.array(place), axis=rank, batch_dims=0)
@@ -119,7 +119,7 @@ class matrix_diag_part:
         if low == high:
             row, column, there = row[0], column[0], there[0]
         flat = t.reshape(x, shape=(*x.dims[:-2], rows * columns))
-        return _taken(t, flat, row * columns + column, there)
+        return _take_diagonal(t, flat, row * columns + column, there)
 
     batch = LEADING
     memory = "gather"
@@ -163,7 +163,7 @@ class matrix_diag:
         place, on = _entries(rows, columns, low, high, align)
         lead = x.dims[:-1] if low == high else x.dims[:-2]
         flat = t.reshape(x, shape=(*lead, x.size // max(1, math.prod(lead))))
-        return _taken(t, flat, place, on)
+        return _take_diagonal(t, flat, place, on)
 
     batch = LEADING
     memory = "scatter"

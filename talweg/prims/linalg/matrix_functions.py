@@ -82,7 +82,7 @@ class expm:
     operands = "x"
     tf_type = "MatrixExponential"
     infer = square_infer("expm")
-    numpy = kernels.widened(kernels.exponential)
+    numpy = kernels.widen_kernel(kernels.exponential)
 
     def vjp(g, y, x):
         return frechet(expm, adjoint(x), g)
@@ -149,7 +149,7 @@ class sylvester:
             )
         return q
 
-    numpy = kernels.widened(kernels.sylvester_solution)
+    numpy = kernels.widen_kernel(kernels.sylvester_solution)
 
     def vjp(g, z, a, b, q):
         y = sylvester(adjoint(a), adjoint(b), g)
@@ -179,7 +179,7 @@ class sqrtm:
     operands = "x"
     tf_type = "MatrixSquareRoot"
     infer = square_infer("sqrtm")
-    numpy = kernels.widened(kernels.square_root)
+    numpy = kernels.widen_kernel(kernels.square_root)
 
     def vjp(g, y, x):
         h = adjoint(y)
@@ -263,7 +263,7 @@ class tridiagonal_solve:
             )
         return b
 
-    numpy = kernels.widened(kernels.tridiagonal_solution)
+    numpy = kernels.widen_kernel(kernels.tridiagonal_solution)
 
     def vjp(g, z, d, b):
         if same(z.dims[-2], 0):

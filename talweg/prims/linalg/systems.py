@@ -18,7 +18,7 @@ from talweg.core.primitive import Reject, Sample
 from talweg.core.shapes import broadcast_dims
 from talweg.kernels import linalg as kernels
 from talweg.prims.complex import complex_, conj, imag, real
-from talweg.prims.contract import _aligned, adjoint, matmul, sum_to
+from talweg.prims.contract import _align_batch, adjoint, matmul, sum_to
 from talweg.prims.layout import reshape, transpose
 from talweg.prims.linalg.diagonal import band_part, check_rank, matrix_diag_part, matrix_set_diag
 from talweg.prims.reduce import reduce_sum
@@ -60,7 +60,7 @@ def square_infer(name: str):
     return infer
 
 
-def turned(x):
+def swap_matrix_axes(x):
     """The transpose of the last two axes."""
     rank = len(x.dims)
     return transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
@@ -73,7 +73,9 @@ def scalars(g):
 
 def product_trace(x, y):
     """tr x y."""
-    return reduce_sum(x * turned(y), axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False)
+    return reduce_sum(
+        x * swap_matrix_axes(y), axes=(len(x.dims) - 2, len(x.dims) - 1), keepdims=False
+    )
 
 
 def hermitian_part(x: object):
@@ -95,7 +97,7 @@ class inverse:
     operands = "x"
     tf_type = "MatrixInverse"
     infer = square_infer("inv")
-    numpy = kernels.widened(kernels.matrix_inverse)
+    numpy = kernels.widen_kernel(kernels.matrix_inverse)
 
     def vjp(g, z, x):
         h = adjoint(z)
@@ -130,17 +132,21 @@ class cofactor:
 
     operands = "x"
     infer = square_infer("det")
-    numpy = kernels.widened(kernels.cofactors)
+    numpy = kernels.widen_kernel(kernels.cofactors)
 
     def vjp(g, z, x):
         h = adjoint(inverse(x))
         z = conj(z) if x.dtype.is_complex else z
         axes = (len(x.dims) - 2, len(x.dims) - 1)
-        return h * reduce_sum(g * z, axes=axes, keepdims=True) - matmul(h, matmul(turned(g), z))
+        return h * reduce_sum(g * z, axes=axes, keepdims=True) - matmul(
+            h, matmul(swap_matrix_axes(g), z)
+        )
 
     def jvp(t, z, x):
         m = inverse(x)
-        return scalars(product_trace(m, t)) * z - matmul(z, matmul(turned(t), turned(m)))
+        return scalars(product_trace(m, t)) * z - matmul(
+            z, matmul(swap_matrix_axes(t), swap_matrix_axes(m))
+        )
 
     batch = LEADING
     memory = "library"
@@ -160,7 +166,7 @@ class det:
         check_square("det", "input", x)
         return Aval(x.dims[:-2], x.dtype)
 
-    numpy = kernels.widened(np.linalg.det)
+    numpy = kernels.widen_kernel(np.linalg.det)
 
     def vjp(g, z, x):
         c = cofactor(x)
@@ -206,7 +212,7 @@ class slogdet:
         lead = x.dims[:-2]
         return Aval(lead, x.dtype), Aval(lead, x.dtype.real_dtype)
 
-    numpy = kernels.widened(_signed_log)
+    numpy = kernels.widen_kernel(_signed_log)
 
     def vjp(g: tuple, z, x):
         g_sign, g_log = g
@@ -239,7 +245,7 @@ class cholesky:
 
     operands = "x"
     infer = square_infer("cholesky")
-    numpy = kernels.widened(kernels.cholesky_factor)
+    numpy = kernels.widen_kernel(kernels.cholesky_factor)
 
     def vjp(g, z, x):
         inner = half_lower(matmul(adjoint(z), g))
@@ -289,7 +295,7 @@ class solve:
             )
         return b
 
-    numpy = kernels.widened(kernels.matrix_solve)
+    numpy = kernels.widen_kernel(kernels.matrix_solve)
 
     def vjp(g, z, a, b, *, adjoint):
         gb = solve(a, g, adjoint=not adjoint)
@@ -345,7 +351,7 @@ class triangular_solve:
         batch = broadcast_dims("triangular_solve", a.dims[:-2], b.dims[:-2])
         return Aval((*batch, *b.dims[-2:]), a.dtype)
 
-    numpy = kernels.widened(kernels.triangular_solution)
+    numpy = kernels.widen_kernel(kernels.triangular_solution)
 
     def vjp(g, z, a, b, *, lower, adjoint):
         gb = triangular_solve(a, g, lower=lower, adjoint=not adjoint)
@@ -359,7 +365,7 @@ class triangular_solve:
 
     def batch(size, batched, a, b, *, lower, adjoint):
         rank = max(len(a.dims) - batched[0], len(b.dims) - batched[1])
-        a, b = (_aligned(size, x, own, rank) for x, own in zip((a, b), batched))
+        a, b = (_align_batch(size, x, own, rank) for x, own in zip((a, b), batched))
         return triangular_solve(a, b, lower=lower, adjoint=adjoint)
 
     memory = "library"

@@ -20,7 +20,15 @@ from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List, total
 from talweg.prims.control import zero, zero_like, zeros_if_absent
-from talweg.prims.rows import EVEN, UNEVEN, Kinds, element_dims, in_front, more_dims, turned
+from talweg.prims.rows import (
+    EVEN,
+    UNEVEN,
+    Kinds,
+    element_dims,
+    in_front,
+    more_dims,
+    swap_first_axes,
+)
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
@@ -128,7 +136,7 @@ class list_get:
         return Aval(dims, dtype)
 
     def numpy(values, index, *, dims, dtype):
-        place = _checked("read", values, index)
+        place = _check("read", values, index)
         found = values.get(place)
         return _unwritten(place, dims, dtype) if found is None and dtype is not variant else found
 
@@ -144,7 +152,7 @@ class list_get:
         return None if t[0] is None else list_take(t[0], index, *zero_like(z), **zero(z))
 
 
-def _checked(what: object, values, index):
+def _check(what: object, values, index):
     place = int(index)
     if not 0 <= place < len(values):
         raise invalid(
@@ -296,12 +304,14 @@ class list_stack:
         return Aval(None if dims is None else (size, *dims), dtype)
 
     def numpy(values, *, dims, dtype, size=None):
-        return stacked(values.values(), dims, dtype)
+        return stack_elements(values.values(), dims, dtype)
 
     def batch(count, kinds, values, *, dims, dtype, size=None):
         if UNEVEN in kinds:
             return NotImplemented
-        return turned(list_stack(values, dims=more_dims(count, dims), dtype=dtype, size=size))
+        return swap_first_axes(
+            list_stack(values, dims=more_dims(count, dims), dtype=dtype, size=size)
+        )
 
     def vjp(g, z, values, *, dims, dtype, size=None):
         return [list_from(g)]
@@ -310,7 +320,7 @@ class list_stack:
         return None if t is None else list_stack_like(t, z)
 
 
-def stacked(values: list, dims: tuple | None, dtype: DType):
+def stack_elements(values: list, dims: tuple | None, dtype: DType):
     """The elements of a list as one array."""
     like = next((value for value in values if value is not None), None)
     if like is None:
@@ -353,7 +363,7 @@ class list_stack_like:
         if UNEVEN in kinds:
             return NotImplemented
         values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[1])
-        return turned(list_stack_like(values, turned(x)))
+        return swap_first_axes(list_stack_like(values, swap_first_axes(x)))
 
     def vjp(g, z, values, x):
         return [list_from(g), None]
@@ -378,7 +388,7 @@ class list_from:
         return None if x is None else List.of(list(x))
 
     def batch(size, kinds, x):
-        return list_from(turned(x))
+        return list_from(swap_first_axes(x))
 
     def vjp(g, z, x):
         return [list_stack_like(g, x)]

@@ -12,7 +12,7 @@ from talweg.core.primitive import NoGradient
 from talweg.graph.node import GRAPH
 from talweg.kernels.variants import List
 from talweg.prims.lists.elements import check_place, list_clear, variant_zero
-from talweg.prims.rows import UNEVEN, in_front, turned
+from talweg.prims.rows import UNEVEN, in_front, swap_first_axes
 
 _LIST = Aval((), variant)
 
@@ -44,7 +44,7 @@ class list_scatter:
         if UNEVEN in kinds or kinds[1]:
             return NotImplemented
         values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[2])
-        return list_scatter(values, indices, turned(x), limited=limited)
+        return list_scatter(values, indices, swap_first_axes(x), limited=limited)
 
     def vjp(g, z, values, indices, x, *, limited):
         return [list_clear(g, indices), None, list_gather_like(g, indices, x)]
@@ -88,7 +88,7 @@ class list_gather_like:
         if UNEVEN in kinds or kinds[1]:
             return NotImplemented
         values, x = in_front(values, size, kinds[0]), in_front(x, size, kinds[2])
-        return turned(list_gather_like(values, indices, turned(x)))
+        return swap_first_axes(list_gather_like(values, indices, swap_first_axes(x)))
 
     def vjp(g, z, values, indices, x):
         return [list_scatter(variant_zero(), indices, g, limited=False), None, None]

@@ -19,7 +19,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
-from talweg.prims.reduce import narrowed, reduce_sum, widened
+from talweg.prims.reduce import narrow, reduce_sum, widen
 from talweg.prims.transcendental import exp
 
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -165,7 +165,7 @@ def _wide(x: np.ndarray):
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-def shifted(x: np.ndarray, axis: int):
+def subtract_max(x: np.ndarray, axis: int):
     """x - max x along `axis`, a new array."""
     wide = _wide(x)
     if not wide.shape[axis]:
@@ -174,14 +174,14 @@ def shifted(x: np.ndarray, axis: int):
 
 
 def softmax_array(x: np.ndarray, *, axis: int):
-    result = shifted(x, axis)
+    result = subtract_max(x, axis)
     np.exp(result, out=result)
     result /= np.add.reduce(result, axis, keepdims=True)
     return result.astype(x.dtype, copy=False)
 
 
 def _log_softmax(x: np.ndarray, *, axis: int):
-    result = shifted(x, axis)
+    result = subtract_max(x, axis)
     result -= np.log(np.add.reduce(np.exp(result), axis, keepdims=True))
     return result.astype(x.dtype, copy=False)
 
@@ -226,9 +226,9 @@ class softmax:
         return softmax(x, axis=axis + 1)
 
     def expand(t, x, *, axis):
-        e = t.exp(below_maximum(t, widened(t, x), axis))
+        e = t.exp(below_maximum(t, widen(t, x), axis))
         sums = t.reduce_sum(e, axes=(axis % len(x.dims),), keepdims=True)
-        return narrowed(t, t.mul(e, t.reciprocal(sums)), x.dtype)  # sums are 1 or more
+        return narrow(t, t.mul(e, t.reciprocal(sums)), x.dtype)  # sums are 1 or more
 
     memory = "reduce"
     samples = SOFTMAX_SAMPLES
@@ -253,9 +253,9 @@ class log_softmax:
         return log_softmax(x, axis=axis + 1)
 
     def expand(t, x, *, axis):
-        below = below_maximum(t, widened(t, x), axis)
+        below = below_maximum(t, widen(t, x), axis)
         sums = t.reduce_sum(t.exp(below), axes=(axis % len(x.dims),), keepdims=True)
-        return narrowed(t, t.sub(below, t.log(sums)), x.dtype)
+        return narrow(t, t.sub(below, t.log(sums)), x.dtype)
 
     memory = "reduce"
     samples = SOFTMAX_SAMPLES

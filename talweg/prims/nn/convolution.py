@@ -134,12 +134,12 @@ def _same_padding(size: int, taps: tuple, stride: int, step: object):
 # -- batches: one more axis in front of N
 
 
-def merged(x):
+def merge_batch(x):
     """`[B, N, ...]` as `[B N, ...]`."""
     return reshape(x, shape=(x.dims[0] * x.dims[1], *x.dims[2:]))
 
 
-def parted(y, size: object):
+def split_batch(y, size: object):
     """`[B N, ...]` as `[B, N, ...]`."""
     return reshape(y, shape=(size, y.dims[0] // size, *y.dims[1:]))
 
@@ -175,10 +175,10 @@ def leading(name: str):
     def batch(size: Size, batched: tuple, *operands: object, **params: object):
         prim = later(name)
         fronted = [batch_to_front(size, x, own) for x, own in zip(operands, batched)]
-        results = prim(*map(merged, fronted), **params)
+        results = prim(*map(merge_batch, fronted), **params)
         if prim.multiple:
-            return tuple(parted(part, size) for part in results)
-        return parted(results, size)
+            return tuple(split_batch(part, size) for part in results)
+        return split_batch(results, size)
 
     return batch
 
@@ -233,7 +233,7 @@ class convolution:
 
     def batch(size, batched, x, w, *, groups, **params):
         if not batched[1]:
-            return parted(convolution(merged(x), w, groups=groups, **params), size)
+            return split_batch(convolution(merge_batch(x), w, groups=groups, **params), size)
         w = _inside(w, groups if not batched[0] else 1, -1)
         if not batched[0]:
             return _outside(convolution(x, w, groups=groups, **params), size, groups, -1)
@@ -305,8 +305,8 @@ class convolution_input_gradient:
 
     def batch(size, batched, g, w, *, groups, **params):
         if not batched[1]:
-            x = convolution_input_gradient(merged(g), w, groups=groups, **params)
-            return parted(x, size)
+            x = convolution_input_gradient(merge_batch(g), w, groups=groups, **params)
+            return split_batch(x, size)
         if not batched[0]:
             x = convolution_input_gradient(g, _inside(w, 1, -2), groups=groups, **params)
             return _outside(x, size, groups, -1)

@@ -13,25 +13,25 @@ from talweg.core.dims import broadcast, differ, dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.core.shapes import known_first
+from talweg.core.shapes import merge_equal_shapes
 from talweg.prims.indexing import gather
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.nn.activations import (
     below_maximum,
     log_softmax,
-    shifted,
     softmax,
     softmax_array,
+    subtract_max,
     total,
 )
-from talweg.prims.reduce import narrowed, reduce_sum, sum_like, widened
+from talweg.prims.reduce import narrow, reduce_sum, sum_like, widen
 from talweg.prims.search import one_hot
 from talweg.prims.transcendental import sigmoid
 
 LABELS = NoGradient("a class number only chooses", "one-hot labels and the dense cross entropy")
 
 
-def _shaped(g, x):
+def _sum_to_shape(g, x):
     """`g` summed to the shape of x, from which it may have been broadcast."""
     return g if same_dims(g.dims, x.dims) else sum_like(g, x)
 
@@ -72,7 +72,7 @@ class softmax_cross_entropy:
         return Aval(dims[:-1], logits.dtype)
 
     def numpy(labels: np.ndarray, logits):
-        x = shifted(logits, -1)
+        x = subtract_max(logits, -1)
         normalizer = np.log(np.add.reduce(np.exp(x), -1, keepdims=True))
         x = np.subtract(normalizer, x, out=x)
         x = np.multiply(x, labels, out=x if x.shape == labels.shape else None)
@@ -82,8 +82,8 @@ class softmax_cross_entropy:
         g = with_last(g)
         axis = len(logits.dims) - 1
         return (
-            lambda: _shaped(-(g * log_softmax(logits, axis=axis)), labels),
-            lambda: _shaped(g * (softmax(logits, axis=axis) - labels), logits),
+            lambda: _sum_to_shape(-(g * log_softmax(logits, axis=axis)), labels),
+            lambda: _sum_to_shape(g * (softmax(logits, axis=axis) - labels), logits),
         )
 
     def jvp(t: tuple, z, labels, logits):
@@ -97,11 +97,11 @@ class softmax_cross_entropy:
         return softmax_cross_entropy(*operands)
 
     def expand(t, labels, logits):
-        axes, wide = (len(logits.dims) - 1,), widened(t, labels)
-        below = below_maximum(t, widened(t, logits), -1)
+        axes, wide = (len(logits.dims) - 1,), widen(t, labels)
+        below = below_maximum(t, widen(t, logits), -1)
         normalizer = t.log(t.reduce_sum(t.exp(below), axes=axes, keepdims=True))
         parts = t.mul(t.sub(normalizer, below), wide)
-        return narrowed(t, t.reduce_sum(parts, axes=axes, keepdims=False), logits.dtype)
+        return narrow(t, t.reduce_sum(parts, axes=axes, keepdims=False), logits.dtype)
 
     memory = "reduce"
     samples = (
@@ -174,11 +174,11 @@ class sparse_softmax_cross_entropy:
 
     def infer(labels, logits):
         _infer_classes(labels, logits)
-        return Aval(known_first(labels.dims, logits.dims), logits.dtype)
+        return Aval(merge_equal_shapes(labels.dims, logits.dims), logits.dtype)
 
     def numpy(labels, logits):
         _check_classes(labels, logits)
-        x = shifted(logits, -1)
+        x = subtract_max(logits, -1)
         chosen = x.take(_places(labels, x.shape[-1]))
         np.exp(x, out=x)
         result = np.log(np.add.reduce(x, -1)) - chosen
@@ -198,12 +198,12 @@ class sparse_softmax_cross_entropy:
 
     def expand(t, labels, logits):
         axes = (len(logits.dims) - 1,)
-        x, axis = widened(t, logits), axes[0]
+        x, axis = widen(t, logits), axes[0]
         top = t.reduce_max(x, axes=axes, keepdims=True)
         sums = t.reduce_sum(t.exp(t.sub(x, top)), axes=axes, keepdims=False)
         chosen = t.apply(gather, x, labels, axis=axis, batch_dims=axis)
         chosen = t.sub(chosen, t.reshape(top, shape=labels.dims))
-        return narrowed(t, t.sub(t.log(sums), chosen), logits.dtype)
+        return narrow(t, t.sub(t.log(sums), chosen), logits.dtype)
 
     memory = "reduce"
     samples = CLASSES

@@ -11,7 +11,7 @@ from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject
 from talweg.kernels.random import candidates as kernels
 from talweg.kernels.random.philox import BLOCK
-from talweg.kernels.random.streams import kept, reserve
+from talweg.kernels.random.streams import kernel_state, reserve
 
 
 def _check(classes, num_true, num_sampled, unique: object, range_max: object):
@@ -38,8 +38,8 @@ def _sampler(kind: str, range_max: int, weights: list, key: object):
     if kind == "log_uniform":
         return kernels.LogUniform(range_max)
     if kind == "fixed":
-        return kept(key, lambda: kernels.Weighted(weights))
-    return kept(key, lambda: kernels.Learned(range_max))
+        return kernel_state(key, lambda: kernels.Weighted(weights))
+    return kernel_state(key, lambda: kernels.Learned(range_max))
 
 
 @primitive
@@ -72,7 +72,9 @@ class random_candidates:
         words = kernels.RESERVED_WORDS * num_sampled
         stream = reserve(operation, seeds, words // BLOCK)
         sample, draws = kernels.draw(sampler, stream, num_sampled, unique)
-        counts = [kernels.expected(sampler, c, num_sampled, draws) for c in (classes, sample)]
+        counts = [
+            kernels.expected_counts(sampler, c, num_sampled, draws) for c in (classes, sample)
+        ]
         if kind == "learned":
             sampler.see(classes)
         return sample, *counts

@@ -81,14 +81,14 @@ def uniform(s: Any, bits: Any, dtype: DType) -> Any:
     return s.bits(join(bits, one), dtype) - 1.0
 
 
-def computed(dtype: DType) -> DType:
+def compute_dtype(dtype: DType) -> DType:
     """The dtype that normal numbers are computed in."""
     return float64 if dtype is float64 else float32
 
 
 def normal(s: Any, stream: object, place: Any, dtype: DType) -> Any:
     """A number of a pair by Box and Muller: √(-2 log u) times sin 2πv, or cos 2πv."""
-    wide = computed(dtype)
+    wide = compute_dtype(dtype)
     unsigned = uint64 if wide is float64 else uint32
     count = 16 // unsigned.size
     block, number = place // count, place % count // 2 * 2
@@ -112,10 +112,10 @@ def sine_and_cosine(s: Any, angle: Any) -> tuple:
     even = square * COSINE[0] + 1.0 + fourth * COSINE[1]
     even = even + fourth * square * (square * COSINE[3] + COSINE[2])
     quadrant = s.cast(s.bits(shifted, int64), int32)
-    return turned(s, odd, even, quadrant), turned(s, odd, even, quadrant + 1)
+    return rotate(s, odd, even, quadrant), rotate(s, odd, even, quadrant + 1)
 
 
-def turned(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
+def rotate(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
     """x, y, -x or -y, ..."""
     kept = getattr(s, "and")
     found = s.select(s.equal(kept(quadrant, 1), 0), s.cast(x, float32), s.cast(y, float32))
@@ -123,13 +123,11 @@ def turned(s: Any, x: Any, y: Any, quadrant: Any) -> Any:
     return s.bits(s.xor(s.bits(found, int32), sign), float32)
 
 
-def truncated(
-    s: Any, stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int
-) -> Any:
+def redraw(s: Any, stream: object, *, kind: str, shape: tuple, dtype: DType, algorithm: int) -> Any:
     """The `redraw` rule: of each group's own blocks, the first normal numbers within the bounds."""
     if algorithm != PHILOX or kind != "truncated_normal":
         return None
-    wide = computed(dtype)
+    wide = compute_dtype(dtype)
     group = 16 // wide.size
 
     def draw(block: object) -> Any:
@@ -197,7 +195,7 @@ def integers(
 # -- states of streams: the lower and upper half of the next block's number, and the key
 
 
-def seeded(s: Any, index: tuple, seed: Any, *, algorithm: int) -> Any:
+def seed_element(s: Any, index: tuple, seed: Any, *, algorithm: int) -> Any:
     """An element of `seed_stream`; see `kernels.random_bits.scramble`."""
     first, second = [s.bits(s.cast(seed(k), int64), uint64) for k in (0, 1)]
     zero = s.zero(first)
@@ -216,7 +214,7 @@ def of_state(s: Any, index: tuple, state: Any, *, algorithm: int) -> Any:
     return s.one_of(index[0], parts)
 
 
-def skipped(s: Any, index: tuple, state: Any, *, blocks: int, algorithm: int) -> Any:
+def skip_element(s: Any, index: tuple, state: Any, *, blocks: int, algorithm: int) -> Any:
     """An element of `skip_state`."""
     parts = [s.bits(state(k), uint64) for k in range(state.dims[0])]
     steps = s.number(blocks & MASK64, uint64)

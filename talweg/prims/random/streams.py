@@ -94,7 +94,7 @@ class seed_stream:
         start = threefry.stream_of_seed if algorithm == THREEFRY else scramble
         return state_of_stream(start(first, second))
 
-    loops = loop_rules.seeded
+    loops = loop_rules.seed_element
     no_gradient = BITS
     batch = LOOP
     memory = "none"
@@ -177,7 +177,7 @@ class skip_state:
     def numpy(state: np.ndarray, *, blocks, algorithm):
         return skipped_state(state, blocks)
 
-    loops = loop_rules.skipped
+    loops = loop_rules.skip_element
     no_gradient = BITS
     batch = LOOP
     memory = "none"
@@ -214,7 +214,7 @@ class random_numbers:
         return _KINDS[kind][0](start, math.prod(shape), target).reshape(shape)
 
     loops, cost = loop_rules.numbers, loop_rules.cost
-    call, redraw = "redraw", loop_rules.truncated
+    call, redraw = "redraw", loop_rules.redraw
     no_gradient = DRAWN
     batch = LOOP
     memory = "map"
@@ -362,7 +362,7 @@ class random_order:
 _INTEGERS = frozenset((int32, int64, uint32, uint64))
 
 
-def _shuffled(index, seed: np.ndarray, limit, *, rounds: int):
+def _shuffle(index, seed: np.ndarray, limit, *, rounds: int):
     if np.any(index > limit):
         worst = index[index > limit].reshape(-1)[0] if np.ndim(index) else index
         raise invalid("TW206", f"index_shuffle: max_index must be >= index, but {limit} < {worst}")
@@ -406,7 +406,7 @@ class index_shuffle:
             raise invalid("TW204", f"index_shuffle: sizes {sorted(sizes)} differ", "one size n")
         return Aval(next(iter(sizes), ()), index.dtype)
 
-    numpy = _shuffled
+    numpy = _shuffle
     no_gradient = BITS
     batch = LOOP
     memory = "map"

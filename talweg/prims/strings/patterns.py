@@ -10,7 +10,7 @@ from talweg.core.dtypes import bool_, string
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels.strings.arrays import each, items
-from talweg.kernels.strings.regex import Rewrite, compiled
+from talweg.kernels.strings.regex import Rewrite, compile_pattern
 from talweg.prims.strings.joining import texts
 
 TEXT = NoGradient("strings have no derivative")
@@ -38,7 +38,7 @@ class regex_replace:
         return x
 
     def numpy(x, pattern, rewrite, *, replace_global):
-        found, written = compiled(items(pattern)[0]), Rewrite(items(rewrite)[0])
+        found, written = compile_pattern(items(pattern)[0]), Rewrite(items(rewrite)[0])
         return each(lambda text: found.replaced(text, written, replace_global), x)
 
     samples = (
@@ -68,7 +68,7 @@ class regex_full_match:
         return Aval(x.dims, bool_)
 
     def numpy(x: np.ndarray, pattern):
-        matches = compiled(items(pattern)[0]).matches
+        matches = compile_pattern(items(pattern)[0]).matches
         return np.array([matches(text) for text in items(x)], bool).reshape(np.shape(x))
 
     samples = (Sample(texts(b"a1", b"b"), np.array(b"[a-z]", object), skip=("batch",)),)

@@ -174,8 +174,8 @@ def tf_convert(
     2
     """
     if ctx.converting is None:
-        return convert.converted(f) if convert_by_default and user_requested else f
-    return convert.converted(f) if ctx.converting else do_not_convert(f)
+        return convert.convert_function(f) if convert_by_default and user_requested else f
+    return convert.convert_function(f) if ctx.converting else do_not_convert(f)
 
 
 @export("__internal__.ops.is_resource_variable")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core import dispatch
 from talweg.core.dtypes import int32
 from talweg.core.errors import value_error
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
@@ -38,13 +38,13 @@ def if_stmt(
     nouts: int,
 ) -> None:
     """An `if`; the first `nouts` of the names are used after it."""
-    cond = decided(condition_of(cond))
+    cond = decide_condition(condition_of(cond))
     if not is_symbolic(cond):
         return body() if cond else orelse()
-    staged_if(cond, (body, orelse), get_state, set_state, symbol_names, nouts)
+    stage_if(cond, (body, orelse), get_state, set_state, symbol_names, nouts)
 
 
-def staged_if(
+def stage_if(
     cond: Symbol,
     branches: tuple[Thunk, Thunk],
     get_state: Callable[[], tuple],
@@ -62,7 +62,7 @@ def staged_if(
     ]
 
     def run(number: int) -> list:
-        set_state(_copied(assumed[number]))
+        set_state(_copy_containers(assumed[number]))
         with given(cond, number == 0):
             branches[number]()
         return list(get_state())
@@ -74,7 +74,7 @@ def staged_if(
             assumption = [state[nth] for state in assumed]
             if known[nth] is not None and all(map(operator.is_, values, assumption)):
                 values = [initial[nth], initial[nth]]  # neither branch changed it
-            builds.append(merging.match(name, _uncopied(values, initial[nth]), left))
+            builds.append(merging.match(name, _restore_unchanged(values, initial[nth]), left))
         return builds
 
     try:
@@ -83,13 +83,13 @@ def staged_if(
     except BaseException:
         set_state(initial)
         raise
-    final = [_kept_in_place(old, new) for old, new in zip(initial, results)]
+    final = [_update_in_place(old, new) for old, new in zip(initial, results)]
     set_state((*final, *initial[nouts:]))
 
 
 def if_exp(cond: Any, if_true: Thunk, if_false: Thunk, expr_repr: str) -> Any:
     """`a if cond else b`."""
-    cond = decided(condition_of(cond))
+    cond = decide_condition(condition_of(cond))
     if not is_symbolic(cond):
         return if_true() if cond else if_false()
     return choice(cond, if_true, if_false, "the expression", "conditional expression")
@@ -110,7 +110,7 @@ def select(cond: Symbol, runs: list, merging: Merging, merge: Callable[..., Any]
     """Trace the functions, one for true and one for false; what comes out, merged."""
     pred = control.truth(cond, merging.statement)
     traced = [trace(run, name) for run, name in zip(runs, ("then", "else"))]
-    return joined(pred, traced, merging, merge)
+    return join_branches(pred, traced, merging, merge)
 
 
 def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
@@ -145,7 +145,7 @@ def with_tensors(values: list, tensors: list) -> list:
     return structure.pack(values, leaves, composites=True)
 
 
-def joined(pred: Symbol, traced: list, merging: Merging, merge: Callable[..., Any]) -> list:
+def join_branches(pred: Symbol, traced: list, merging: Merging, merge: Callable[..., Any]) -> list:
     """What comes out of two traced branches, the first of them taken if `pred` is true."""
     graphs = [graph for graph, _ in traced]
     builds = merge(merging, [values for _, values in traced])
@@ -164,7 +164,7 @@ class BranchFacts(threading.local):
     known: tuple = ()
 
 
-facts = carried(BranchFacts())
+facts = carry_context(BranchFacts())
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def given(cond: Symbol, holds: bool) -> Iterator[None]:
         facts.known = before
 
 
-def decided(cond: Any) -> Any:
+def decide_condition(cond: Any) -> Any:
     """True or False in the place of a condition that a branch around answers; else the condition.
 
     So nothing is traced for an `if` inside of another on the same tensor.
@@ -225,19 +225,19 @@ def _node_here(value: Symbol) -> Any:
     return None if captured is None else captured[1]
 
 
-def _copied(values: tuple) -> tuple:
+def _copy_containers(values: tuple) -> tuple:
     """Lists and dictionaries as copies, so that a branch does not change what the other sees."""
     return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
 
 
-def _uncopied(values: list, original: object) -> list:
+def _restore_unchanged(values: list, original: object) -> list:
     """The original in the place of copies that nobody changed."""
     if type(original) not in (list, dict):
         return values
-    return [original if _unchanged(value, original) else value for value in values]
+    return [original if _is_unchanged(value, original) else value for value in values]
 
 
-def _unchanged(value: Any, original: Any) -> bool:
+def _is_unchanged(value: Any, original: Any) -> bool:
     if type(value) is not type(original) or len(value) != len(original):
         return False
     if type(original) is dict:
@@ -245,7 +245,7 @@ def _unchanged(value: Any, original: Any) -> bool:
     return all([x is y for x, y in zip(value, original)])
 
 
-def _kept_in_place(original: Any, value: Any) -> Any:
+def _update_in_place(original: Any, value: Any) -> Any:
     """A changed list or dictionary with its new elements in the object there was."""
     if value is original or type(value) is not type(original):
         return value
@@ -259,7 +259,7 @@ def _kept_in_place(original: Any, value: Any) -> Any:
     return value
 
 
-def returned(value: Tensor, did_return: bool) -> Any:
+def check_return(value: Tensor, did_return: bool) -> Any:
     """What a function returns; ValueError if it returns on some paths only."""
     if is_symbolic(did_return):
         raise value_error(

@@ -13,7 +13,7 @@ from talweg.core.value import Tensor
 from talweg.graph import structure
 from talweg.trace.autograph.calls import as_called
 from talweg.trace.autograph.overloads import overload
-from talweg.trace.autograph.steps import IterationSteps, mapped, numbered, zipped
+from talweg.trace.autograph.steps import IterationSteps, enumerate_values, map_values, zip_values
 from talweg.trace.autograph.values import is_symbolic
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ def print_(*values: Any, **named: Any) -> None:
 def enumerate_(values: Any, start: Any = 0) -> Any:
     """`enumerate(...)`; over a tensor, for a loop that is traced once."""
     if _any_traced((values, start)):
-        return numbered(values, start)
+        return enumerate_values(values, start)
     return enumerate(values, start)
 
 
 @overload(builtins.zip)
 def zip_(*values: object, strict: bool = False) -> Any:
     """`zip(...)`; over tensors, for a loop that is traced once."""
-    found = zipped(values) if _any_traced(values) else None
+    found = zip_values(values) if _any_traced(values) else None
     if found is not None:
         return found
     return zip(*values, strict=strict)
@@ -114,7 +114,7 @@ def zip_(*values: object, strict: bool = False) -> Any:
 def map_(function: object, *values: Any) -> Any:
     """`map(...)`; over tensors, for a loop that is traced once."""
     own = as_called(function)
-    found = mapped(own, values) if _any_traced(values) else None
+    found = map_values(own, values) if _any_traced(values) else None
     return map(own, *values) if found is None else found
 
 
@@ -127,16 +127,16 @@ def filter_(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
 @overload(builtins.any)
 def any_(values: tuple[Any, ...]) -> Any:
     """`any(...)`; a tensor for a vector of truth values, or for a list with tensors."""
-    return _quantified(values, "reduce_any", "logical_or", any)
+    return _quantify(values, "reduce_any", "logical_or", any)
 
 
 @overload(builtins.all)
 def all_(values: tuple[Any, ...]) -> Any:
     """`all(...)`; a tensor for a vector of truth values, or for a list with tensors."""
-    return _quantified(values, "reduce_all", "logical_and", all)
+    return _quantify(values, "reduce_all", "logical_and", all)
 
 
-def _quantified(values: Any, reduce: str, join: str, plain: Any) -> Any:
+def _quantify(values: Any, reduce: str, join: str, plain: Any) -> Any:
     if is_symbolic(values):
         return _operation(reduce, values, 0)
     values = list(values)

@@ -30,7 +30,7 @@ DAMAGED = (EOFError, MemoryError, OverflowError, TypeError, ValueError)
 _PARTS = ("", "converters", "core", "pyct", "pyct/static_analysis")  # of malt, that decide
 
 
-def kept(function: FunctionType, purpose: str, make: Callable[[], Any]) -> Any:
+def get_or_make(function: FunctionType, purpose: str, make: Callable[[], Any]) -> Any:
     """What `make` gives, a `Converted`, a bool or None; from the disk where it is there."""
     key = _key(function, purpose)
     if key is None:
@@ -63,7 +63,7 @@ def _key(function: FunctionType, purpose: str) -> bytes | None:
     if cache.current() is None or not os.path.isfile(code.co_filename):
         return None
     codes = list(_all_codes(code))
-    known = _known(function, {name for each in codes for name in each.co_names})
+    known = _visible_values(function, {name for each in codes for name in each.co_names})
     if "set_loop_options" in known or any(x is set_loop_options for x in known.values()):
         return None
     fingerprint = _fingerprint()
@@ -72,7 +72,9 @@ def _key(function: FunctionType, purpose: str) -> bytes | None:
     last = max([line for each in codes for *_, line in each.co_lines() if line], default=0)
     text = "".join(lines_of(function)[code.co_firstlineno - 1 : last])
     about = (purpose, function.__module__, function.__qualname__, sorted(known), text)
-    return f"converted\n{fingerprint}\n{about}\n{_described(code)}".encode(errors="surrogatepass")
+    return f"converted\n{fingerprint}\n{about}\n{_describe_code(code)}".encode(
+        errors="surrogatepass"
+    )
 
 
 def _all_codes(code: CodeType) -> Iterator[CodeType]:
@@ -83,7 +85,7 @@ def _all_codes(code: CodeType) -> Iterator[CodeType]:
             yield from _all_codes(constant)
 
 
-def _known(function: FunctionType, names: set[str]) -> dict[str, Any]:
+def _visible_values(function: FunctionType, names: set[str]) -> dict[str, Any]:
     """The values of names that the function can see, and of attributes that are named so, too."""
     found = {name: function.__globals__[name] for name in names if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -96,12 +98,12 @@ def _known(function: FunctionType, names: set[str]) -> dict[str, Any]:
     return found
 
 
-def _described(code: CodeType) -> tuple:
+def _describe_code(code: CodeType) -> tuple:
     """All of a code object, as what prints the same in every process."""
     constants = []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            constants.append(_described(constant))
+            constants.append(_describe_code(constant))
         else:
             shown = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
             constants.append((type(constant).__name__, shown))

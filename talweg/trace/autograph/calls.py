@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.lazy import LazyModule
 from talweg.core.provenance import is_inner
-from talweg.trace.autograph.cache import kept
+from talweg.trace.autograph.cache import get_or_make
 from talweg.trace.autograph.overloads import OVERLOADS
 from talweg.trace.autograph.status import LOGGER, log, status
 
@@ -72,7 +72,7 @@ def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
     try:
-        made = kept(function, "code", lambda: _made(function))
+        made = get_or_make(function, "code", lambda: _convert_target(function))
     except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
@@ -90,7 +90,7 @@ def _convert(function: FunctionType) -> Any:
     return made
 
 
-def _made(function: FunctionType) -> Any:
+def _convert_target(function: FunctionType) -> Any:
     """The converted code of a function, None if there is nothing to convert, or LEFT_ALONE."""
     if transpiler.is_left_alone(function.__module__ or ""):
         return LEFT_ALONE
@@ -113,7 +113,7 @@ def convert_root(function: Callable[..., Any]) -> None:
         return
     _roots.keep(function.__code__, True)
     try:
-        made = kept(function, "loops", lambda: _made_of_loops(function))
+        made = get_or_make(function, "loops", lambda: _convert_loops(function))
     except Exception as error:  # as in _convert: the function still runs as it is
         name = f"{function.__qualname__} of {function.__module__}"
         log(1, f"AutoGraph runs {name} as it is: {error}")
@@ -122,14 +122,14 @@ def convert_root(function: Callable[..., Any]) -> None:
         codes.keep(function.__code__, made)
 
 
-def _made_of_loops(function: FunctionType) -> Any:
+def _convert_loops(function: FunctionType) -> Any:
     """The code with its loops converted, if its module is left alone; ORDINARY if it is not."""
     if transpiler.is_left_alone(function.__module__ or ""):
         return transpiler.convert_loops(function)
     return ORDINARY
 
 
-def converted_by_request(function: FunctionType) -> Any:
+def convert_on_request(function: FunctionType) -> Any:
     """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
     return converted_code(function) or transpiler.convert(function, always=True)
 

@@ -14,7 +14,7 @@ from talweg.trace.autograph.status import converting, status
 OPERATORS = RECURSIVE  # imported so that it is there when the first function is converted
 
 
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+def convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with its control flow on tensors as graph control flow, and all it calls."""
 
     def call(*args: object, **kwargs: object) -> Any:
@@ -29,20 +29,20 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             status.converting = before
 
-    return _named_like(call, function)
+    return _name_like(call, function)
 
 
-def unconverted(function: Callable[..., Any]) -> Callable[..., Any]:
+def do_not_convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` as it is, and nothing that it calls is converted."""
 
     def call(*args: object, **kwargs: object) -> Any:
         with converting(False):
             return function(*args, **kwargs)
 
-    return _named_like(call, function)
+    return _name_like(call, function)
 
 
-def handed_over(function: Callable[..., Any]) -> Any:
+def adopt_function(function: Callable[..., Any]) -> Any:
     """A function given to one of talweg's (`tf.map_fn`, `tf.cond`), as it is called there.
 
     Converted if the code that gives it is.
@@ -50,6 +50,6 @@ def handed_over(function: Callable[..., Any]) -> Any:
     return as_called(function) if status.converting else function
 
 
-def _named_like(call: Callable[..., Any], function: Callable[..., Any]) -> Any:
+def _name_like(call: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """`call` with the name and signature of `function`."""
     return functools.update_wrapper(call, function, updated=())

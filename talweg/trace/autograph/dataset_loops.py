@@ -14,7 +14,7 @@ from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.signature import ArgumentPlace, Container
 
 
-def called_with(iteration: Callable[..., list], tensors: list, element: str | None) -> list:
+def call_iteration(iteration: Callable[..., list], tensors: list, element: str | None) -> list:
     """iteration(tensors, element), traced as a function and called."""
     leaves = structure.flatten(element, composites=True)
     given = [leaf for leaf in leaves if leaf is not None]

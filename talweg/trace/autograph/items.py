@@ -203,7 +203,7 @@ def place(value: Symbol) -> Any:
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else value
 
 
-def written(value: Symbol) -> Any:
+def item_targets(value: Symbol) -> Any:
     """Where the items and attributes of a value are written."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else ItemTarget(value)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core.hooks import hooks
 from talweg.prims import arithmetic
 from talweg.trace import control
-from talweg.trace.autograph.branches import joined, merging_one, trace
+from talweg.trace.autograph.branches import join_branches, merging_one, trace
 from talweg.trace.autograph.merging import Merging
 from talweg.trace.autograph.values import condition_of, is_symbolic
 
@@ -37,7 +37,7 @@ def and_(left: Thunk, right: Thunk) -> Any:
     other = traced[1][0]
     if type(other) is bool:
         return value if other else False
-    return _joined(value, [traced, trace(lambda: [False], "false")], "`and`")
+    return _join(value, [traced, trace(lambda: [False], "false")], "`and`")
 
 
 def or_(left: Thunk, right: Thunk) -> Any:
@@ -49,12 +49,12 @@ def or_(left: Thunk, right: Thunk) -> Any:
     other = traced[1][0]
     if type(other) is bool:
         return True if other else value
-    return _joined(value, [trace(lambda: [True], "true"), traced], "`or`")
+    return _join(value, [trace(lambda: [True], "true"), traced], "`or`")
 
 
-def _joined(value: Symbol, traced: list, statement: str) -> Any:
+def _join(value: Symbol, traced: list, statement: str) -> Any:
     pred = control.truth(value, statement)
-    return joined(pred, traced, Merging(statement), merging_one("the right side"))[0]
+    return join_branches(pred, traced, Merging(statement), merging_one("the right side"))[0]
 
 
 def _as_bool(value: object) -> Any:

@@ -35,7 +35,7 @@ class LeafForm:
         if value is None or is_missing(value):
             raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
         if structure.is_nested(value, composites=True) or not can_be_tensor(value):
-            raise _differs(name, "a tensor", described(value))
+            raise _differs(name, "a tensor", describe_form(value))
         return [value]
 
 
@@ -56,7 +56,7 @@ class NestForm:
         if children is None or len(children) != len(self.parts):
             if type(self.like) is list and type(value) is list and len(value) > len(self.parts):
                 raise GrownError(name, value)
-            raise _differs(name, described(self.like), described(value))
+            raise _differs(name, describe_form(self.like), describe_form(value))
         leaves: list = []
         for part, child in zip(self.parts, children):
             leaves.extend(part.taken_apart(name, child))
@@ -96,7 +96,7 @@ class FixedForm:
         return []
 
 
-def described(value: object) -> str:
+def describe_form(value: object) -> str:
     """The form of a value in words."""
     if structure.is_nested(value, composites=True):
         return f"{type(value).__name__} of {len(structure.children(value))}"

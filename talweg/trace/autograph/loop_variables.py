@@ -21,7 +21,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.graph import structure
 from talweg.prims import arithmetic
 from talweg.trace import control
-from talweg.trace.autograph.dataset_loops import called_with
+from talweg.trace.autograph.dataset_loops import call_iteration
 from talweg.trace.autograph.first_values import (
     PerhapsForm,
     after_loop,
@@ -183,12 +183,12 @@ class LoopVariables:
             for name, value, form in zip(self.loop.names, values, self.forms):
                 for leaf_at, tensor in zip(form.places, form.taken_apart(name, value)):
                     tensors_out[leaf_at] = tensor
-            return [_carried_on(leaf, x) for leaf, x in zip(self.leaves, tensors_out)]
+            return [_check_carried(leaf, x) for leaf, x in zip(self.leaves, tensors_out)]
 
         take = self.loop.take
 
         def step_with_element(tensors: list) -> list:
-            return called_with(step, tensors, take() if take else None)
+            return call_iteration(step, tensors, take() if take else None)
 
         try:
             first = [leaf.first for leaf in self.leaves]
@@ -266,7 +266,7 @@ def _negated_place(found: Symbol, tensors: list) -> int | None:
     return next((place for place, x in enumerate(tensors) if x.node is operand), None)
 
 
-def _carried_on(leaf: Leaf, value: object) -> Tensor:
+def _check_carried(leaf: Leaf, value: object) -> Tensor:
     """A tensor of the dtype that is carried; TypeError if it has another."""
     dtype, value = leaf.aval.dtype, convert_to_tensor(value)
     if value.dtype is dtype:

@@ -9,7 +9,7 @@ from talweg.core import dispatch
 from talweg.core.errors import value_error
 from talweg.graph import structure
 from talweg.prims import arithmetic
-from talweg.trace.autograph.branches import staged_if, trace
+from talweg.trace.autograph.branches import stage_if, trace
 from talweg.trace.autograph.first_values import must_have_run
 from talweg.trace.autograph.items import Appended
 from talweg.trace.autograph.logic import and_
@@ -50,7 +50,7 @@ def while_stmt(
     if limit is None:
         run(loop, test, body)
         return
-    _counted(loop, as_count(limit), test, lambda index: body())
+    _counted_loop(loop, as_count(limit), test, lambda index: body())
 
 
 def _test_aside(test: Thunk) -> Any:
@@ -83,7 +83,7 @@ def for_stmt(
     if limit is not None:
         length = arithmetic.minimum(length, as_count(limit))
     loop = TracedLoop(get_state, set_state, symbol_names, opts)
-    _counted(loop, length, extra_test, lambda index: body(steps.item(index)))
+    _counted_loop(loop, length, extra_test, lambda index: body(steps.item(index)))
 
 
 def _while_more(
@@ -103,10 +103,10 @@ def _while_more(
         run(TracedLoop(get_state, set_state, names, opts, take), test, body)
         return
     loop = TracedLoop(get_state, set_state, names, opts)
-    _counted(loop, as_count(limit), test, lambda index: body(take()))
+    _counted_loop(loop, as_count(limit), test, lambda index: body(take()))
 
 
-def _counted(
+def _counted_loop(
     loop: TracedLoop, length: Symbol, test: Thunk | None, body: Callable[[Any], Any]
 ) -> None:
     """A loop of the graph of at most `length` iterations, whose body gets their number."""
@@ -160,7 +160,7 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
             run(loop, test, body, peeled=True)
 
         runs = condition_of(test())
-        staged_if(
+        stage_if(
             runs,
             (first_and_rest, lambda: None),
             loop.get_state,
@@ -172,7 +172,9 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
         loop.set_state(
             tuple(
                 [
-                    _given_first(name, after, runs) if isinstance(before, Undefined) else after
+                    _guard_first_value(name, after, runs)
+                    if isinstance(before, Undefined)
+                    else after
                     for name, before, after in zip(loop.names, carried.initial, loop.get_state())
                 ]
             )
@@ -181,7 +183,7 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
     carried.trace(test, body)
 
 
-def _given_first(name: str, value: object, runs: object) -> Any:
+def _guard_first_value(name: str, value: object, runs: object) -> Any:
     """A value that a loop gave first, checked where it is used."""
 
     def checked(leaf: object) -> Any:
@@ -219,7 +221,7 @@ def _python_for(
                     "an iterable that ends, or a loop over tensors",
                     "for i in tf.range(n): ..., or while condition: ...",
                 )
-            staged_if(
+            stage_if(
                 goes_on,
                 (lambda value=value: body(value), lambda: None),
                 get_state,

@@ -42,7 +42,7 @@ class FunctionScope:
         """What the function returns."""
         if isinstance(value, values.UndefinedReturnValue):
             return None
-        return branches.returned(value, did_return)
+        return branches.check_return(value, did_return)
 
 
 def with_function_scope(body: Callable[..., Any], scope_name: str, options: object) -> Any:
@@ -67,7 +67,7 @@ _OPERATORS = {
     "assert_stmt": errors.assert_stmt,
     "own": items.own,
     "place": items.place,
-    "written": items.written,
+    "written": items.item_targets,
     "set_item": items.set_item,
     "update_item": items.update_item,
     "list_append": items.list_append,

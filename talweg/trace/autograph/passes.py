@@ -247,7 +247,7 @@ class Joined(ast.NodeTransformer):
         found: list = []
         for statement in block:
             name = owned_name(found[-1]) if found else None
-            changed = None if name is None else _changed(name, statement)
+            changed = None if name is None else _change_call(name, statement)
             if name is None or changed is None:
                 found.append(statement)
                 continue
@@ -257,7 +257,7 @@ class Joined(ast.NodeTransformer):
         return found
 
 
-def _changed(name: str, statement: ast.AST) -> ast.expr | None:
+def _change_call(name: str, statement: ast.AST) -> ast.expr | None:
     """The call for `x[i] = y` or `x[i] += y`, where x is `name`."""
     if isinstance(statement, ast.Assign):
         target, method = statement.targets[0], "set_item"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from talweg.core.thread_context import carried
+from talweg.core.thread_context import carry_context
 
 LOGGER = logging.getLogger("talweg")
 
@@ -22,7 +22,7 @@ class Status(threading.local):
     converting: bool | None = None
 
 
-status = carried(Status())
+status = carry_context(Status())
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def inner_dims(x: Tensor) -> tuple:
     return tuple(aval.dims[1:])
 
 
-def numbered(values: Any, start: Any) -> Any:
+def enumerate_values(values: Any, start: Any) -> Any:
     """`enumerate`."""
     if hasattr(values, "traced_steps") and hasattr(values, "enumerate"):
         return values.enumerate(start)
@@ -143,7 +143,7 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
     return length, known
 
 
-def zipped(values: tuple) -> Any:
+def zip_values(values: tuple) -> Any:
     """`zip`; None if Python goes over the values."""
     if all([hasattr(value, "traced_steps") and hasattr(value, "zip") for value in values]):
         return type(values[0]).zip(tuple(values))
@@ -154,7 +154,7 @@ def zipped(values: tuple) -> Any:
     return IterationSteps(length, lambda i: tuple([part.item(i) for part in parts]))
 
 
-def mapped(function: Callable[..., Any], values: tuple) -> Any:
+def map_values(function: Callable[..., Any], values: tuple) -> Any:
     """`map`; None if Python goes over the values."""
     if len(values) == 1 and hasattr(values[0], "traced_steps") and hasattr(values[0], "map"):
         return values[0].map(function)

@@ -54,10 +54,10 @@ UnsupportedError = errors.UnsupportedLanguageElementError
 _AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"))
 
 
-def _converted(function: FunctionType, tree: ast.AST) -> Converted:
+def _convert_tree(function: FunctionType, tree: ast.AST) -> Converted:
     """The converted code of a function, from its tree."""
     original = function.__code__
-    tree, name = _transformed(function, tree)
+    tree, name = _transform_tree(function, tree)
     text = ast.unparse(ast.fix_missing_locations(tree))
     placed = ast.parse(text)
     _place(tree, placed.body[0], original.co_firstlineno)
@@ -65,7 +65,7 @@ def _converted(function: FunctionType, tree: ast.AST) -> Converted:
     flags = original.co_flags & _FUTURE
     compiled = compile(module, original.co_filename, "exec", flags=flags, dont_inherit=True)
     space: dict[str, Any] = {}
-    exec(_renamed(compiled, original.co_name), space)
+    exec(_rename_code(compiled, original.co_name), space)
     return Converted(text, space["outer_factory"]().__code__, original.co_name)
 
 
@@ -87,16 +87,16 @@ def convert(function: FunctionType, always: bool = False) -> Converted | None:
     tree = tree_of(function)
     if not always and not passes.kinds_in(tree) & _CONVERTED:
         return None
-    return _converted(function, tree)
+    return _convert_tree(function, tree)
 
 
 def convert_loops(function: FunctionType) -> Converted | None:
     """The converted code of a function with loops; None without any: branches go without it."""
     tree = tree_of(function)
-    return _converted(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
+    return _convert_tree(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
 
 
-def _transformed(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
+def _transform_tree(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
     """The tree of the converted function, and the name it defines."""
     original = function.__code__
     tree = passes.Plain(original, function.__qualname__).visit(tree)
@@ -138,8 +138,8 @@ class Transpiler(api.PyToPy):
         if controls:
             node = Directives(ctx).visit(node)
         if kinds & {ast.Assert}:
-            node = _traced_back(passes.Asserts(), node)
-        node = _traced_back(passes.Items(), node)
+            node = _map_origins(passes.Asserts(), node)
+        node = _map_origins(passes.Items(), node)
         if controls:
             node = break_statements.transform(node, ctx)
             if ast.Continue in passes.kinds_in(node):
@@ -232,7 +232,7 @@ def _copy_origin(source: ast.AST, made: ast.AST) -> None:
                 anno.setanno(node, ORIGIN, origin)
 
 
-def _traced_back(rewriter: ast.NodeTransformer, tree: ast.AST) -> Any:
+def _map_origins(rewriter: ast.NodeTransformer, tree: ast.AST) -> Any:
     """The tree rewritten, its new statements noted to come from where they were made."""
     tree = rewriter.visit(tree)
     for statement in ast.walk(tree):
@@ -284,12 +284,12 @@ def _in_factory(node: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Mod
     return module
 
 
-def _renamed(code: CodeType, name: str) -> CodeType:
+def _rename_code(code: CodeType, name: str) -> CodeType:
     """A code object in which what was generated has the name of the function around it."""
     own = name if code.co_name.startswith(_GENERATED) else code.co_name
     constants = tuple(
         [
-            _renamed(constant, own if own != "<module>" else name)
+            _rename_code(constant, own if own != "<module>" else name)
             if isinstance(constant, CodeType) and not constant.co_name.startswith("<")
             else constant
             for constant in code.co_consts

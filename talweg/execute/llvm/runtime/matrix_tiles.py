@@ -15,8 +15,8 @@ A step is 32 numbers of k; what is missing to whole blocks, panels and steps is 
 the matrix lies in memory as its transpose.  Numbers and sums below float32's normal range count as
 0 in these registers.
 
-A process has to ask Linux for the registers (`request_tiles`).  Where they are not to be had vectors
-do the same work (`_PLAIN`), so that code from the disk is right everywhere.
+A process has to ask Linux for the registers (`request_tiles`).  Where they are not to be had
+vectors do the same work (`_PLAIN`), so that code from the disk is right everywhere.
 """
 
 from __future__ import annotations
