@@ -13,7 +13,7 @@ from talweg.strategies.values import InputContext as InputContext
 from talweg.strategies.values import InputOptions as InputOptions
 from talweg.strategies.values import InputReplicationMode as InputReplicationMode
 from talweg.strategies.mirrored import MirroredStrategy as MirroredStrategy
-from talweg.strategies.strategy import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
+from talweg.strategies.workers import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 NcclAllReduce: Any
 from talweg.strategies.strategy import OneDeviceStrategy as OneDeviceStrategy
 from talweg.strategies.elsewhere import ParameterServerStrategy as ParameterServerStrategy

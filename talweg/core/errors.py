@@ -64,6 +64,7 @@ CATALOGUE = {
     "TW403": "the name `tensorflow`, or Keras, is taken by another package",
     "TW404": "the compiler made a mistake",
     "TW405": "a program cannot go through XLA here",
+    "TW406": "the workers of a cluster do not come together",
     "TW501": "a graph was used in a way it does not allow",
     "TW502": "a tensor of one trace was used in another",
     "TW503": "a session was used in a way it does not allow",

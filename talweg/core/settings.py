@@ -171,5 +171,11 @@ deterministic = Setting(
     False,
     "whether what runs as machine code never hangs on how long something took",
 )
+cluster_timeout = Setting(
+    "cluster_timeout",
+    count,
+    120,
+    "seconds after which a worker of a cluster that does not come, or says nothing, is given up",
+)
 dump = Setting("dump", str, "", "folder into which every stage of what is compiled is written")
 profile = Setting("profile", boolean, False, "remember how compiled programs were called last")

@@ -66,6 +66,16 @@ class DatasetV2:
     """What libraries know a dataset by: the name of its class in TensorFlow."""
 
 
+class MakingDataset:
+    """What makes a dataset when a graph runs, of the tensors that `stage` uses."""
+
+    def __init__(self, stage: Stage, ids: list[int]):
+        self.stage, self._ids = stage, ids
+
+    def __call__(self, *arrays: object) -> tuple:
+        return (Variant(Bound(self.stage, dict(zip(self._ids, arrays)), {})),)
+
+
 class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     """A pipeline of elements (`tf.data.Dataset`): made by `from_tensor_slices` and its like.
 
@@ -276,11 +286,8 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
             return self._tensor
         ids, stage = [id(leaf) for leaf in free], self.stage
 
-        def make(*arrays: object) -> tuple:
-            return (Variant(Bound(stage, dict(zip(ids, arrays)), {})),)
-
         operands = [read_leaf(leaf) for leaf in free]
-        name = stage.name.lstrip("_")
+        name, make = stage.name.lstrip("_"), MakingDataset(stage, ids)
         (self._tensor,) = run_effect(name, [Aval((), variant)], make, *operands)
         return self._tensor
 

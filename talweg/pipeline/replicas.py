@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,23 @@ from talweg.pipeline.stage import Stage
 
 
 class Shared(Stage):
-    """Batches, each divided among `count` replicas: as even as can be, the first ones first."""
+    """Batches, each divided among `count` replicas: as even as can be, the first ones first.
+
+    chosen: which of the parts are given; one alone is no `PerReplica`.
+    """
 
     name = "_RebatchDataset"
 
-    def __init__(self, source: Stage, count: int):
+    def __init__(self, source: Stage, count: int, chosen: Sequence[int] | None = None):
         specs = [_shared_spec(leaf, count) for leaf in source.layout.flat]
-        super().__init__(_layout(source.layout, specs, count), source)
-        self.count = count
+        self.count, self.chosen = count, range(count) if chosen is None else chosen
+        given = len(self.chosen)
+        super().__init__(
+            _layout(source.layout, specs, given)
+            if given > 1
+            else ElementLayout(element.pack(source.layout.spec, specs)),
+            source,
+        )
 
     def size(self, run: IterationRun) -> int:
         """The number of batches."""
@@ -34,12 +43,15 @@ class Shared(Stage):
 
     def start(self, run: IterationRun) -> Next:
         """Divide each batch."""
-        source, count = self.inputs[0].start(run), self.count
+        source, count, chosen = self.inputs[0].start(run), self.count, self.chosen
         specs = self.inputs[0].layout.flat
 
         def step() -> tuple:
             flat = source()
-            return tuple([_divide_batch(item, spec, count) for item, spec in zip(flat, specs)])
+            every = [_divide_batch(item, spec, count) for item, spec in zip(flat, specs)]
+            if len(chosen) == 1:
+                return tuple([parts[chosen[0]] for parts in every])
+            return tuple([tuple([parts[number] for number in chosen]) for parts in every])
 
         return step
 

@@ -124,10 +124,11 @@ class Transforming:
     def shard(self, num_shards: TensorLike, index: TensorLike, name: str | None = None) -> Dataset:
         """Elements number index, index + num_shards, ...
 
-        InvalidArgumentError unless 0 <= index < num_shards.
+        InvalidArgumentError unless 0 <= index < num_shards; for `tf.data.experimental.SHARD_HINT`,
+        both, a strategy says which worker's they are.
         """
         count, which = integer(num_shards, "num_shards"), integer(index, "index")
-        if type(count) is int and type(which) is int:
+        if type(count) is int and type(which) is int and (count, which) != (-1, -1):
             if count < 1:
                 raise invalid("TW207", f"num_shards must be >= 1, got {count}")
             if not 0 <= which < count:

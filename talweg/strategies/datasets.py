@@ -11,8 +11,10 @@ from talweg.eager.replica_contexts import contexts
 from talweg.pipeline.dataset import Dataset
 from talweg.pipeline.iterators import OwnedIterator
 from talweg.pipeline.replicas import Consecutive, Shared
+from talweg.pipeline.sharding import Together, of_worker
 
 if TYPE_CHECKING:
+    from talweg.strategies.cluster import Cluster
     from talweg.strategies.values import InputContext
 
 
@@ -100,19 +102,29 @@ class DistributedDatasetsFromFunction(DistributedDataset):
     """What `distribute_datasets_from_function` gives."""
 
 
-def shared(dataset: object, count: int) -> DistributedDataset:
-    """A dataset whose batches are divided among replicas."""
+def shared(dataset: object, count: int, cluster: Cluster | None = None) -> DistributedDataset:
+    """A dataset whose batches are divided among `count` replicas here, and those of a cluster."""
     if not isinstance(dataset, Dataset):
         raise type_error(
             "TW104", f"experimental_distribute_dataset: {dataset!r} is no tf.data.Dataset"
         )
+    if cluster is not None:
+        own = of_worker(dataset, cluster.count, cluster.own, count)
+        return DistributedDataset(_together(own, cluster))
     if count == 1:
         return DistributedDataset(dataset)
     return DistributedDataset(Dataset.of(Shared(dataset.stage, count), dataset))
 
 
-def from_function(function: Callable, context: InputContext) -> DistributedDataset:
-    """The dataset whose elements go to the replicas in turn."""
+def _together(dataset: Dataset, cluster: Cluster) -> Dataset:
+    """A dataset that ends on all workers at once."""
+    return Dataset.of(Together(dataset.stage, cluster.any_has, cluster.tell_failure), dataset)
+
+
+def from_function(
+    function: Callable, context: InputContext, count: int = 1, cluster: Cluster | None = None
+) -> DistributedDataset:
+    """The dataset whose elements go to the `count` replicas here in turn."""
     dataset = function(context)
     if not isinstance(dataset, Dataset):
         raise type_error(
@@ -120,9 +132,10 @@ def from_function(function: Callable, context: InputContext) -> DistributedDatas
             f"the function gave {dataset!r}, which is no tf.data.Dataset",
             hint="return dataset.batch(context.get_per_replica_batch_size(global_batch_size))",
         )
-    count = context.num_replicas_in_sync
     if count > 1:
         dataset = Dataset.of(Consecutive(dataset.stage, count), dataset)
+    if cluster is not None:
+        dataset = _together(dataset, cluster)
     return DistributedDatasetsFromFunction(dataset)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.export import export, export_value
 from talweg.core.errors import UnimplementedError, compose, value_error
 from talweg.strategies.cluster_spec import ClusterSpec
-from talweg.strategies.strategy import MultiWorkerMirroredStrategy, Strategy, TPUStrategy
+from talweg.strategies.strategy import Strategy, TPUStrategy
 
 if TYPE_CHECKING:
     pass
@@ -134,23 +134,6 @@ class CommunicationOptions:
             raise value_error("TW207", f"bytes_per_pack must be >= 0, got {bytes_per_pack}")
         self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
         self.implementation = CommunicationImplementation(implementation)
-
-
-@export("distribute.experimental.MultiWorkerMirroredStrategy")
-class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
-    """`tf.distribute.MultiWorkerMirroredStrategy`, with arguments in its older order.
-
-    >>> import talweg as tf
-    >>> tf.distribute.experimental.MultiWorkerMirroredStrategy().num_replicas_in_sync
-    1
-    """
-
-    def __init__(
-        self,
-        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
-        cluster_resolver: Any = None,
-    ):
-        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
 
 
 @export("distribute.experimental.CollectiveHints")

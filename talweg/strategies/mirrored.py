@@ -58,6 +58,8 @@ class MirroredExtended(StrategyExtended):
         self.on_devices: Any = weakref.WeakKeyDictionary()  # functions, each traced once for all
         self.mesh: Any = None  # what runs them, if there is a device for each replica
         self._numbers: Any = None
+        self.cluster: Any = None  # the workers of which this process is one
+        self.everywhere: list[list] = []  # JAX's devices of all of them
 
     @property
     def placements(self) -> tuple:
@@ -71,8 +73,9 @@ class MirroredExtended(StrategyExtended):
             with Outside():
                 options = {"initial_value": np.int32(0), "trainable": False, "name": "replica_id"}
                 self._numbers = make_variable(self.container_strategy, (), options)
+                before = self.container_strategy.first_replica
                 for index, part in enumerate(self._numbers.values):
-                    part.assign(np.int32(index))
+                    part.assign(np.int32(before + index))
         return self._numbers
 
     @property
@@ -128,7 +131,7 @@ class MirroredExtended(StrategyExtended):
         self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
         """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
-        found = reduced_leaf(reduce_op, value)
+        found = reduced_leaf(reduce_op, value, self.cluster)
         everywhere = isinstance(destinations, (DistributedValues, list, tuple))
         return Mirrored([found] * len(self._devices)) if everywhere else found
 
@@ -190,15 +193,22 @@ class MirroredExtended(StrategyExtended):
 class SeveralReplicas(Strategy):
     """A strategy of several replicas on this machine; `MirroredStrategy` of several devices."""
 
-    def __init__(self, devices: list[str]):
-        Strategy.__init__(self, MirroredExtended(self, devices))
+    def __init__(self, devices: list[str], extended: Any = None):
+        Strategy.__init__(self, extended or MirroredExtended(self, devices))
         self.number = next(_NUMBERS)
         dispatch.state.variable_maker = variable_in_force
+
+    first_replica = 0  # the number of the first replica of this process
+
+    @property
+    def replicas_here(self) -> int:
+        """How many replicas this process has."""
+        return len(self.extended.worker_devices)
 
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas there are."""
-        return len(self.extended.worker_devices)
+        return self.replicas_here
 
     def need_all(self, what: str) -> None:
         """RuntimeError inside of a replica, for what is done once for all of them."""
@@ -242,35 +252,37 @@ class SeveralReplicas(Strategy):
     def reduce(self, reduce_op: Any, value: object, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         self.need_all("reduce")
-        return reduced_nest(reduce_op, value, axis, self.num_replicas_in_sync)
+        return reduced_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
 
     def gather(self, value: TensorLike, axis: int) -> Any:
         """The replicas' values joined along `axis`."""
         self.need_all("gather")
-        return gathered(value, axis)
+        return gathered(value, axis, self.extended.cluster)
 
     def experimental_local_results(self, value: object) -> tuple:
         """The values of the replicas: a tuple with one for each."""
-        return local_results(value, self.num_replicas_in_sync)
+        return local_results(value, self.replicas_here)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
         """``value_fn(context)`` of each replica."""
-        count = self.num_replicas_in_sync
-        found = [value_fn(ValueContext(index, count)) for index in range(count)]
+        count, before = self.num_replicas_in_sync, self.first_replica
+        numbers = range(before, before + self.replicas_here)
+        found = [value_fn(ValueContext(number, count)) for number in numbers]
         return regroup(found, PerReplica, always=True)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
         """The dataset with each batch divided among the replicas."""
         check_options(options)
-        return shared(dataset, self.num_replicas_in_sync)
+        return shared(dataset, self.replicas_here, self.extended.cluster)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable, options: object = None
     ) -> Any:
         """The dataset of ``dataset_fn(input_context)``, whose batches go to replicas in turn."""
-        return from_function(
-            dataset_fn, InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
-        )
+        cluster = self.extended.cluster
+        workers, own = (1, 0) if cluster is None else (cluster.count, cluster.own)
+        context = InputContext(workers, own, self.num_replicas_in_sync)
+        return from_function(dataset_fn, context, self.replicas_here, cluster)
 
 
 def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:

@@ -11,13 +11,12 @@ import logging
 import weakref
 from collections.abc import Iterator
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from talweg.core import dispatch, locking, settings
 from talweg.core.aval import Aval
-from talweg.core.dims import Dim
 from talweg.core.lazy import LazyModule
 from talweg.core.spec import TensorSpec
 from talweg.eager.replicated import part_of, regroup
@@ -31,6 +30,7 @@ from talweg.graph.symbol import Symbol
 from talweg.passes.functionalize import program_of
 from talweg.passes.specialize.program import SpecializationError
 from talweg.prims.host import act, host_call
+from talweg.strategies.crossing import loose
 from talweg.strategies.rows import LOCK, rows_of
 from talweg.strategies.traced_replica import NotTracedOnceError, TracedContext
 from talweg.strategies.variables import DistributedVariable, ReplicaPart
@@ -67,23 +67,37 @@ def mesh_for(strategy: Any) -> Any:
     if extended.mesh is None:
         names = [device.rpartition("device:")[2].split(":") for device in extended.worker_devices]
         found = []
-        for kind, number in names:
+        if extended.cluster is not None:
+            found = [device for own in extended.everywhere for device in own]
+        for kind, number in names if extended.cluster is None else ():
             there = engine.devices(kind)
             if int(number) >= len(there):
                 return None
             found.append(there[int(number)])
         extended.mesh = engine.ReplicaMesh(found)
+        if extended.cluster is not None:
+            extended.mesh.watch = extended.cluster.watch
     return extended.mesh
+
+
+class Prepared(NamedTuple):
+    """A call that is ready to run: its trace, the program for it, and what that takes."""
+
+    concrete: Any
+    version: Any
+    columns: list  # of each tensor, those of the replicas
+    apart: list[bool]  # whether these differ
+    outside: list
 
 
 class ReplicatedFunction:
     """A traced function as one trace for all replicas of a strategy."""
 
     def __init__(self, strategy: Any, function: Function):
-        self.strategy, self.count = strategy, strategy.num_replicas_in_sync
+        self.strategy, self.count = strategy, strategy.replicas_here
         self._same: Any = weakref.WeakKeyDictionary()  # graph -> which results all have alike
         self._programs: dict[tuple, Any] = {}
-        python_function = function.python_function
+        python_function, self.name = function.python_function, function.name
         strategy.extended.numbers  # noqa: B018 -- made before anything is traced
 
         def of_replica(*args: Any, **kwargs: Any) -> Any:
@@ -116,10 +130,10 @@ class ReplicatedFunction:
         """Which results of a trace all replicas have alike."""
         return self._same[concrete.graph]
 
-    def __call__(
+    def prepare(
         self, args: tuple, kwargs: dict, mesh: Any, concrete: Any = None, known: Any = None
-    ) -> Any:
-        """What the replicas give; NotTracedOnceError where the trace does not serve.
+    ) -> Prepared:
+        """What is to be run for some arguments; NotTracedOnceError where the trace does not serve.
 
         concrete: the trace, if it was made already; known: values of the tensors of the graph
         around it that it uses, by id.
@@ -140,7 +154,23 @@ class ReplicatedFunction:
         outside = with_known(concrete, known).captures_now()
         if not all([type(x) is EagerTensor for column in [*columns, outside] for x in column]):
             raise NotTracedOnceError("arguments are no tensors with values")
-        outputs = self._run(concrete, columns, outside, mesh)
+        apart = [mesh.elsewhere or any([x is not column[0] for x in column]) for column in columns]
+        shapes = tuple([(x[0].dims, x[0].dtype) for x in columns])
+        key = (id(concrete), shapes, tuple(apart))
+        version = self._programs.get(key)
+        if version is None:
+            first = [x[0]._array for x in columns]
+            program = program_of(concrete.body)
+            version = self._compiled(program, first, outside, apart, mesh, concrete)
+            if len(self._programs) >= VERSIONS:
+                self._programs.clear()
+            self._programs[key] = version
+        return Prepared(concrete, version, columns, apart, outside)
+
+    def run(self, prepared: Prepared, mesh: Any) -> Any:
+        """What the replicas give; NotTracedOnceError where that fails."""
+        concrete = prepared.concrete
+        outputs = self._run(prepared, mesh)
         if len(concrete.body.outputs) != len(outputs):
             raise AssertionError("results are missing")
         alike = self.alike(concrete)
@@ -153,22 +183,12 @@ class ReplicatedFunction:
             results = [concrete._pack([]) for _ in range(self.count)]
         return regroup(results)
 
-    def _run(self, concrete: Any, columns: list, outside: list, mesh: Any) -> list:
+    def _run(self, prepared: Prepared, mesh: Any) -> list:
         """The outputs, each an array with a row for every replica."""
-        apart = [any([x is not column[0] for x in column]) for column in columns]
-        shapes = tuple([(x[0].dims, x[0].dtype) for x in columns])
-        key = (id(concrete), shapes, tuple(apart))
-        program = program_of(concrete.body)
-        version = self._programs.get(key)
-        first = [x[0]._array for x in columns]
-        if version is None:
-            version = self._compiled(program, first, outside, apart, mesh, concrete)
-            if len(self._programs) >= VERSIONS:
-                self._programs.clear()
-            self._programs[key] = version
+        concrete, version, columns, apart, outside = prepared
         inputs = [
-            mesh.put([x._array for x in column]) if own else array
-            for column, own, array in zip(columns, apart, first)
+            mesh.put([x._array for x in column]) if own else column[0]._array
+            for column, own in zip(columns, apart)
         ]
         with locking.holding(*self._owners(version.written)), LOCK:
             states = [self._state(handle, mesh) for handle in version.variables]
@@ -177,8 +197,11 @@ class ReplicatedFunction:
                     concrete._outside[number - len(columns)],
                     outside[number - len(columns)],
                 )
-                own = type(value) is Handle
-                inputs.append(self._state(value, mesh) if own else now._array)
+                if type(value) is Handle:
+                    inputs.append(self._state(value, mesh))
+                else:
+                    own = mesh.elsewhere
+                    inputs.append(mesh.put([now._array] * self.count) if own else now._array)
             done, outputs, after = version.run(inputs, states, ReplicaState())
             for handle, array in zip(version.written, after):
                 rows_of(handle.owner()._distributed_container(), mesh).array = array
@@ -191,7 +214,8 @@ class ReplicatedFunction:
     ) -> Any:
         """The program, compiled for these arguments."""
         arguments = [*first, *[x._array for x in outside]]
-        own = [*apart, *[type(value) is Handle for value in concrete._outside]]
+        apart_too = [mesh.elsewhere or type(value) is Handle for value in concrete._outside]
+        own = [*apart, *apart_too]
         try:
             return replicated.ReplicatedProgram(program, arguments, ReplicaState(), mesh, own)
         except (SpecializationError, replicated.NotReplicatedError) as error:
@@ -209,7 +233,7 @@ class ReplicatedFunction:
         container = variable._distributed_container() if type(variable) is ReplicaPart else None
         if isinstance(container, DistributedVariable):
             return rows_of(container, mesh).take()
-        return mesh.put([variable.present()._array] * mesh.count)
+        return mesh.put([variable.present()._array] * self.count)
 
 
 class ReplicaRun:
@@ -224,7 +248,7 @@ class ReplicaRun:
         self._template, self._specs, self._outer = given
         self._graph, self._turned = dispatch.context.base, None
         count = len(extended.worker_devices)
-        self.avals = tuple([_loose(node.aval) for node in concrete.body.outputs]) * count
+        self.avals = tuple([loose(node.aval) for node in concrete.body.outputs]) * count
 
     def __call__(self, *arrays: Any) -> Any:
         with Outside():
@@ -333,13 +357,6 @@ def in_graph(extended: Any, replicas: ReplicatedFunction, function: Any, given: 
     return regroup([concrete._pack(row) for row in rows], given=kept)
 
 
-def _loose(aval: Aval) -> Aval:
-    """What another graph knows of a result: sizes that are numbers."""
-    if aval.dims is None:
-        return aval
-    return Aval(tuple([None if type(size) is Dim else size for size in aval.dims]), aval.dtype)
-
-
 def run(
     extended: Any,
     function: Any,
@@ -365,9 +382,27 @@ def run(
         if base is not None:
             return in_graph(extended, replicas, function, (tuple(args), dict(kwargs)))
         with extended.container_strategy.scope():
-            return replicas(args, kwargs, mesh, concrete, known)
+            return _run_together(replicas, mesh, (args, kwargs, mesh, concrete, known), extended)
     except NotTracedOnceError as error:
         if settings.debug.get() >= 1:
             name = function.name
             logging.getLogger("talweg").warning("%s runs in turn: %s", name, error)
         return NotImplemented
+
+
+def _run_together(replicas: ReplicatedFunction, mesh: Any, arguments: tuple, extended: Any) -> Any:
+    """What the replicas give, where all workers are ready for the same program."""
+    cluster, refused, prepared = extended.cluster, None, None
+    try:
+        prepared = replicas.prepare(*arguments)
+    except NotTracedOnceError as error:
+        if cluster is None:
+            raise
+        refused = error
+    if cluster is not None:
+        own = "in turn" if prepared is None else prepared.version.executable.digest
+        if not cluster.meet_to_run(replicas.name, own) and refused is None:
+            refused = NotTracedOnceError("other workers have batches of other sizes")
+    if refused is not None or prepared is None:
+        raise refused or AssertionError
+    return replicas.run(prepared, mesh)

@@ -16,7 +16,8 @@ from talweg.eager.replicated import Mirrored, PerReplica, Several
 from talweg.graph import structure
 from talweg.strategies.contexts import ReplicaContext, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
-from talweg.strategies.reduction import gathered, reduced
+from talweg.strategies.crossing import joined
+from talweg.strategies.reduction import gathered, reduced_together
 from talweg.strategies.team import Replica
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class TeamContext(ReplicaContext):
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """The number of this replica, from 0."""
-        return convert_to_tensor(self.index)
+        """The number of this replica, from 0; in a cluster, among those of all workers."""
+        return convert_to_tensor(self.strategy.first_replica + self.index)
 
     @replica_id_in_sync_group.setter
     def replica_id_in_sync_group(self, value: Any) -> None:
@@ -123,8 +124,9 @@ class TeamContext(ReplicaContext):
         how = known_op(reduce_op)
 
         def merge(strategy: MirroredStrategy, *leaves: object) -> list:
-            count = strategy.num_replicas_in_sync
-            return [Mirrored([reduced(how, _of_replicas(leaf))] * count) for leaf in leaves]
+            count, cluster = strategy.replicas_here, strategy.extended.cluster
+            columns = [_of_replicas(leaf) for leaf in leaves]
+            return [Mirrored([total] * count) for total in reduced_together(how, columns, cluster)]
 
         def meet(*leaves: object) -> tuple:
             total = self.merge_call(merge, leaves)
@@ -136,15 +138,20 @@ class TeamContext(ReplicaContext):
         """The replicas' values one after the other along `axis`; sizes along it may differ."""
 
         def merge(strategy: Any, *leaves: object) -> list:
-            count = strategy.num_replicas_in_sync
-            every = [_of_replicas(leaf, count) for leaf in leaves]
-            return [Mirrored([gathered(PerReplica(each), axis)] * count) for each in every]
+            count, cluster = strategy.replicas_here, strategy.extended.cluster
+            every = [PerReplica(_of_replicas(leaf, count)) for leaf in leaves]
+            return [Mirrored([gathered(each, axis, cluster)] * count) for each in every]
 
         def sizes(strategy: Any, *leaves: object) -> list:
-            shape = look_up("shape")
-            count = strategy.num_replicas_in_sync
-            every = [_of_replicas(leaf, count) for leaf in leaves]
-            return [Mirrored([[shape(part)[axis] for part in each]] * count) for each in every]
+            shape, stack = look_up("shape"), look_up("stack")
+            count, cluster = strategy.replicas_here, strategy.extended.cluster
+            found = []
+            for leaf in leaves:
+                own = stack([shape(part)[axis] for part in _of_replicas(leaf, count)])
+                found.append(Mirrored([joined(cluster, own, 0)] * count))
+            return found
+
+        strategy = self.strategy
 
         def meet(*leaves: object) -> tuple:
             together = self.merge_call(merge, leaves)
@@ -153,8 +160,10 @@ class TeamContext(ReplicaContext):
                 total = self.all_reduce("SUM", list(upstream))
                 counts = self.merge_call(sizes, leaves)
                 split = look_up("split")
+                number, every = strategy.first_replica + self.index, strategy.num_replicas_in_sync
                 return [
-                    split(part, count, axis=axis)[self.index] for part, count in zip(total, counts)
+                    split(part, count, axis=axis, num=every)[number]
+                    for part, count in zip(total, counts)
                 ]
 
             return together, own

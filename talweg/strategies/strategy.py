@@ -21,7 +21,6 @@ from talweg.graph import structure
 from talweg.strategies.contexts import ReplicaContext, reduce_op
 from talweg.strategies.datasets import check_options, from_function, shared
 from talweg.strategies.extended import StrategyExtended
-from talweg.strategies.resolvers import TFConfigClusterResolver
 from talweg.strategies.values import InputContext, ValueContext
 
 
@@ -171,38 +170,6 @@ class OneDeviceStrategy(OneReplica):
 
     def __init__(self, device: str):
         super().__init__(_one_device(device, type(self).__name__))
-
-
-@export("distribute.MultiWorkerMirroredStrategy")
-class MultiWorkerMirroredStrategy(OneReplica):
-    """A replica on each device of each machine: here, on the one device of this machine.
-
-    UnimplementedError where the resolver, or TF_CONFIG, names several workers: each would train
-    alone.
-
-    >>> import talweg as tf
-    >>> tf.distribute.MultiWorkerMirroredStrategy().num_replicas_in_sync
-    1
-    """
-
-    def __init__(self, cluster_resolver: Any = None, communication_options: Any = None):
-        resolver = cluster_resolver or TFConfigClusterResolver()
-        named = resolver.cluster_spec().as_dict()
-        tasks = [x for kind in ("chief", "worker") for x in named.get(kind, [])]
-        if len(tasks) > 1:
-            raise UnimplementedError(
-                None,
-                None,
-                compose(
-                    "TW402",
-                    f"MultiWorkerMirroredStrategy: the cluster has {len(tasks)} workers, "
-                    f"{', '.join(map(str, tasks))}; talweg does not train on several machines yet, "
-                    "and each worker would train alone",
-                    "one worker",
-                    "tf.distribute.MirroredStrategy on the devices of one machine",
-                ),
-            )
-        super().__init__(DEVICE)
 
 
 @export("distribute.experimental.CentralStorageStrategy")

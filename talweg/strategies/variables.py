@@ -20,8 +20,10 @@ from talweg.eager.replica_contexts import contexts
 from talweg.eager.replicated import DistributedValues, part_of, place
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.strategies.contexts import ReduceOp
+from talweg.strategies.crossing import of_first
 from talweg.strategies.local_values import first_of
-from talweg.strategies.reduction import reduced, reduced_leaf
+from talweg.strategies.reduction import reduced_leaf, reduced_together
+from talweg.trace.host_calls import Outside
 
 if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike
@@ -157,11 +159,12 @@ class DistributedVariable(DistributedValues, Variable):
         """Combine what the replicas write, and write it everywhere; what is there then."""
 
         def merge(strategy: MirroredStrategy, given: PerReplica) -> None:
+            cluster = None if place.traced else strategy.extended.cluster
             if self._aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
-                found = first_of(given)
+                found = of_first(cluster, first_of(given))
             else:
                 how = ReduceOp.from_variable_aggregation(self._aggregation)
-                found = reduced_leaf(how, given)
+                found = reduced_leaf(how, given, cluster)
             self._change_all(method, found, args, kwargs)
 
         context = look_up("distribute.get_replica_context")()
@@ -233,7 +236,8 @@ class SyncOnReadVariable(DistributedVariable):
         if place.traced:
             found = contexts.traced.all_reduce(how, parts[0])
         else:
-            found = reduced(how, parts)
+            cluster = self.distribute_strategy.extended.cluster
+            found = reduced_together(how, [parts], cluster)[0]
         return look_up("cast")(found, self._dtype)
 
     read_value = handle_read = value
@@ -250,7 +254,8 @@ class SyncOnReadVariable(DistributedVariable):
             )
         if sums:
             tensor = look_up("convert_to_tensor")(value, self._dtype)
-            value = look_up("cast")(tensor / len(self.values), self._dtype)
+            count = self.distribute_strategy.num_replicas_in_sync
+            value = look_up("cast")(tensor / count, self._dtype)
         return super()._change_all(method, value, args, kwargs)
 
 
@@ -275,10 +280,20 @@ def make_variable(strategy: Any, args: tuple, kwargs: dict) -> DistributedVariab
         dispatch.context.device = device
         try:
             parts.append(_part(index, part_of(index, given), parts))
+            if index == 0:
+                _let_agree(parts[0], strategy.extended.cluster)
         finally:
             dispatch.context.device = before
     kind = SyncOnReadVariable if on_read else MirroredVariable
     return kind.of(strategy, parts, synchronization)
+
+
+def _let_agree(part: Any, cluster: Any) -> None:
+    """Let a new variable begin with the first worker's value."""
+    if cluster is None:
+        return
+    with Outside():
+        part.assign(cluster.broadcast(part.handle_read()._array, f"{part.name} "))
 
 
 _NAMES = (

@@ -92,7 +92,7 @@ def compile_module(lowered: Any) -> Any:
     kept = None if key is None else cache.get(key)
     if kept is not None:
         try:
-            there = jax.devices()[:1]  # one of them: all would each want a part of every array
+            there = jax.local_devices()[:1]  # all would each want a part of every array
             return serialize_executable.deserialize_and_load(
                 *pickle.loads(kept), execution_devices=there
             )
@@ -110,7 +110,7 @@ def _key(lowered: Any) -> bytes | None:
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
-    device = jax.devices()[0]
+    device = jax.local_devices()[0]
     about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()))
     kind = str(lowered.args_info)  # donated or not
     return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
@@ -160,11 +160,17 @@ def devices(kind: str) -> list:
 class ReplicaMesh:
     """Devices with a replica on each.
 
-    A value of which each has its own is one array: that of replica i is row i.
+    A value of which each has its own is one array: that of replica i is row i.  Of a mesh of
+    several processes (`elsewhere`) each has the rows of its own devices.
     """
 
     def __init__(self, chosen: list):
         self.count, self.devices = len(chosen), chosen
+        here = jax.process_index()
+        self.own = [k for k, device in enumerate(chosen) if device.process_index == here]
+        self.elsewhere = len(self.own) < self.count
+        self.watch: Any = None  # what runs a program that meets other processes
+        self.settles = chosen[0].platform == "cpu"  # whether its results are waited for
         self.mesh = jax.sharding.Mesh(np.array(chosen), (REPLICAS,))
         spec = jax.sharding.PartitionSpec
         self.apart, self.same = spec(REPLICAS), spec()
@@ -178,22 +184,25 @@ class ReplicaMesh:
         return jax.ShapeDtypeStruct(dims, dtype, sharding=self._everywhere)
 
     def put(self, rows: list) -> Any:
-        """NumPy's arrays, one for each replica, on their devices."""
+        """NumPy's arrays, one for each replica of this process, on their devices."""
         with wide():
             stacked = np.stack(rows)
+            if self.elsewhere:
+                shape = (self.count, *stacked.shape[1:])
+                return jax.make_array_from_process_local_data(self._rows, stacked, shape)
             return jax.device_put(stacked, self._rows)
 
     def rows_of(self, array: Any) -> list:
-        """Each replica's own, where it is."""
+        """The own of each replica of this process, where it is."""
         found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
         return [shard.data for shard in found]
 
     def parts(self, array: Any) -> list:
-        """The arrays of all replicas, as those of NumPy."""
+        """The arrays of the replicas of this process, as those of NumPy."""
         return [np.asarray(row)[0] for row in self.rows_of(array)]
 
     def part(self, array: Any, replica: int) -> Any:
-        """The array of one replica, as one of NumPy."""
+        """The array of one replica of this process, as one of NumPy."""
         return np.asarray(self.rows_of(array)[replica])[0]
 
     def spread(self, function: Callable[..., Any], given: Any, gives: Any) -> Callable[..., Any]:
@@ -201,6 +210,11 @@ class ReplicaMesh:
         return jax.shard_map(
             function, mesh=self.mesh, in_specs=given, out_specs=gives, check_vma=False
         )
+
+
+def settled(arrays: Any) -> Any:
+    """Arrays once they are computed; what fails then is raised here."""
+    return jax.block_until_ready(arrays)
 
 
 def jit_sharded(function: Callable[..., Any], arguments: tuple) -> tuple[Callable[..., Any], Any]:

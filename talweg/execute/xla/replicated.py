@@ -6,6 +6,7 @@ for each; the program itself is that of one replica.  Replicas meet in `all_redu
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class ReplicatedExecutable(PartsExecutable):
         self.own = {x for x, own in zip(straight.inputs, apart) if own}
         self.own |= {before for _, before, _ in straight.states}
         self.refused = ""  # why not
+        self.digest = ""  # of its text, which other processes must have, too
         super().__init__(straight, stages)
 
     def _prepare(self) -> None:
@@ -68,10 +70,25 @@ class ReplicatedExecutable(PartsExecutable):
             found, lowered = engine.jit_sharded(self._everywhere(), arguments)
             self._show("hlo", lowered.as_text)
             self._show("optimized_hlo", lambda: lowered.compile().as_text())
+            if self.mesh.elsewhere:
+                self.digest = hashlib.sha256(lowered.as_text().encode()).hexdigest()
             self.compiled[number, self.capacity] = found
             if self.direct is not None:
                 self.direct.let_call(found)
         return found
+
+    def _execute(self, executable: Any, arguments: tuple) -> Any:
+        """Run an executable; where it meets other processes, while somebody looks after them."""
+        watch = self.mesh.watch
+        if watch is None:
+            return super()._execute(executable, arguments)
+
+        def run() -> Any:
+            with engine.wide():
+                found = executable(*arguments)
+                return engine.settled(found) if self.mesh.settles else found
+
+        return watch(run)
 
     def _everywhere(self) -> Any:
         """The last part as a function of all replicas."""
@@ -140,12 +157,12 @@ class ReplicatedProgram(XlaProgram):
                 drawing.undo()
         if drawing is not None and done:
             blocks = [outputs.pop() for _ in self._drawn]
-            drawing.end([max(map(int, np.asarray(rows))) for rows in blocks[::-1]])
+            drawing.end([max(map(int, self.mesh.parts(rows))) for rows in blocks[::-1]])
         return done, outputs, after
 
     def _streams_of(self, array: np.ndarray) -> Any:
         """The states of the random streams of all replicas, the first of which is this one."""
-        rows = [array.copy() for _ in range(self.mesh.count)]
-        for number, row in enumerate(rows):
+        rows = [array.copy() for _ in self.mesh.own]
+        for number, row in zip(self.mesh.own, rows):
             row[0] += np.uint64(number * APART)
         return self.mesh.put(rows)

@@ -1,0 +1,126 @@
+"""Several processes, each with devices of its own, as JAX joins them; and what they exchange.
+
+JAX's own service, which the processes need to find each other, ends a process whose peer is gone.
+So they leave it as soon as they are connected (where their devices are CPUs: gloo's connections
+need it no more); who is lost is then said by `strategies/meeting.py`, and operations fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from talweg.execute.xla import engine
+from talweg.execute.xla.engine import jax
+
+LEAST = 64  # elements of what is exchanged
+
+
+def join(address: str, count: int, number: int, seconds: float) -> None:
+    """Make this process one of several; RuntimeError if JAX has begun before."""
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    with contextlib.suppress(AttributeError):  # of versions that have no such option
+        jax.config.update("jax_enable_recoverability", True)
+    jax.distributed.initialize(
+        address, count, number, initialization_timeout=max(1, round(seconds))
+    )
+
+
+def part() -> None:
+    """Leave the service by which the processes found each other."""
+    jax.distributed.shutdown()
+
+
+def is_cpu() -> bool:
+    """Whether the devices are CPUs."""
+    return jax.local_devices()[0].platform == "cpu"
+
+
+def devices_of_all(kind: str, count: int) -> list[list]:
+    """So many devices of a kind of each process, by process."""
+    found: dict[int, list] = {}
+    for device in jax.devices(kind.lower()):
+        found.setdefault(device.process_index, []).append(device)
+    return [found[number][:count] for number in sorted(found)]
+
+
+class WorkerMesh:
+    """Devices, `each` of every process, for what these exchange beside their programs."""
+
+    def __init__(self, devices: list, each: int = 1):
+        self.count, self._each = len(devices), each
+        mesh = jax.sharding.Mesh(np.array(devices), ("worker",))
+        spec = jax.sharding.PartitionSpec
+        self._rows = jax.sharding.NamedSharding(mesh, spec("worker"))
+        everywhere = jax.sharding.NamedSharding(mesh, spec())
+        self._sum = jax.jit(lambda x: x.sum(0, dtype=x.dtype), out_shardings=everywhere)
+        self._all = jax.jit(lambda x: x, out_shardings=everywhere)
+
+    def sum(self, flat: np.ndarray) -> np.ndarray:
+        """The sum of one vector of each process."""
+        return self._exchanged(self._sum, flat)[: flat.size]
+
+    def rows(self, flat: np.ndarray) -> np.ndarray:
+        """The vectors of all processes, which are of one length."""
+        return self._exchanged(self._all, flat)[:, : flat.size]
+
+    def _exchanged(self, function: Callable[..., Any], flat: np.ndarray) -> np.ndarray:
+        size = padded_size(flat.size)
+        row = np.zeros((self._each, size), flat.dtype)
+        row[0, : flat.size] = flat
+        with engine.wide():
+            array = jax.make_array_from_process_local_data(self._rows, row, (self.count, size))
+            return np.asarray(function(array))
+
+
+def padded_size(size: int) -> int:
+    """A size that is not much larger, of which there are few: 8 between two powers of two."""
+    if size <= LEAST:
+        return LEAST
+    step = 1 << max(0, (size - 1).bit_length() - 4)
+    return -(-size // step) * step
+
+
+class Watched:
+    """A thread that runs what may wait for ever, while the one who asked looks who is lost."""
+
+    def __init__(self) -> None:
+        self._ready = threading.Semaphore(0)
+        self._done = threading.Semaphore(0)
+        self._work: Any = None
+        self._found: tuple[Any, BaseException | None] = (None, None)
+        self._asking = threading.Lock()
+        self._stuck = False
+        threading.Thread(target=self._run, daemon=True, name="talweg exchange").start()
+
+    def _run(self) -> None:
+        while True:
+            self._ready.acquire()
+            try:
+                self._found = self._work(), None
+            except BaseException as error:  # noqa: BLE001 -- raised where it was asked for
+                self._found = None, error
+            self._work = None
+            self._done.release()
+
+    def run(self, work: Callable[[], Any], lost: Callable[[], str | None]) -> Any:
+        """What `work` gives; TimeoutError, with who is lost, if it does not end because of that."""
+        with self._asking:
+            if self._stuck:
+                raise TimeoutError(lost() or "an exchange has not ended")
+            self._work = work
+            self._ready.release()
+            while not self._done.acquire(timeout=0.5):
+                who = lost()
+                if who is not None and not self._done.acquire(timeout=2.0):
+                    self._stuck = True
+                    raise TimeoutError(who)
+            found, error = self._found
+            self._found = None, None
+        if error is not None:
+            raise error
+        return found
