@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.core.errors import invalid
 from talweg.kernels.random.philox import MASK64, blocks
 from talweg.kernels.random.streams import Stream, unforeseeable
 from talweg.pipeline.run import End, IterationRun, Next
@@ -178,10 +179,22 @@ class Shard(PassOn):
         """Number of shards and which one."""
         return [self.count, self.index]
 
+    def _numbers(self, run: IterationRun) -> tuple[int, int]:
+        count, index = run.number(self.count), run.number(self.index)
+        if count < 1:
+            raise invalid(
+                "TW207",
+                f"num_shards must be >= 1, got {count}",
+                hint="SHARD_HINT is for datasets that a strategy distributes",
+            )
+        return count, index
+
     def size(self, run: IterationRun) -> int:
         """About a part."""
         size = self.inputs[0].size(run)
         count, index = run.number(self.count), run.number(self.index)
+        if count < 1:
+            return UNKNOWN
         return size if size < 0 else max(0, (size - index + count - 1) // count)
 
     def rows(self, run: IterationRun) -> Rows | None:
@@ -190,7 +203,7 @@ class Shard(PassOn):
         if rows is None:
             return None
         order = rows.order
-        parts, wait = run.number(self.count), run.number(self.index)
+        parts, wait = self._numbers(run)
 
         def every(count: int) -> Any:
             nonlocal wait
@@ -211,7 +224,7 @@ class Shard(PassOn):
         if rows is not None:
             return start_rows(rows)
         step = self.inputs[0].start(run)
-        parts, wait = run.number(self.count), run.number(self.index)
+        parts, wait = self._numbers(run)
         others = wait
 
         def every() -> tuple:

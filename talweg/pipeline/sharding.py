@@ -105,11 +105,12 @@ def _own_batches(dataset: Dataset, workers: int, index: int, replicas: int) -> D
     """A worker's batches in parts for all replicas, of which its own take so many each step."""
     count = workers * replicas
     size = int(compute_batch_size(dataset).numpy())
-    if size < count:  # unknown, or too small for sizes of their own
-        dataset = Dataset.of(InParts(dataset.stage, count), dataset)
+    start = index * replicas
+    if size < count:  # unknown, or not enough for each
+        first = start if size >= 0 else 0
+        dataset = Dataset.of(InParts(dataset.stage, count, first), dataset)
     else:
         sizes = [size // count + (number < size % count) for number in range(count)]
-        start = index * replicas
         dataset = dataset.rebatch(sizes[start:] + sizes[:start])
     if replicas == 1:
         return dataset
@@ -117,13 +118,13 @@ def _own_batches(dataset: Dataset, workers: int, index: int, replicas: int) -> D
 
 
 class InParts(Stage):
-    """The parts of each batch, one after the other."""
+    """The parts of each batch, one after the other, from number `first` on and round."""
 
     name = "_LegacyRebatchDataset"
 
-    def __init__(self, source: Stage, count: int):
+    def __init__(self, source: Stage, count: int, first: int):
         super().__init__(Shared(source, count, [0]).layout, source)
-        self.count = count
+        self.count, self.first = count, first
 
     def start(self, run: IterationRun) -> Next:
         """Divide batch after batch."""
@@ -132,7 +133,8 @@ class InParts(Stage):
 
         def step() -> tuple:
             if not waiting:
-                waiting.extend(zip(*pull()))
+                parts = list(zip(*pull()))
+                waiting.extend(parts[self.first :] + parts[: self.first])
             return waiting.pop(0)
 
         return step

@@ -224,7 +224,6 @@ def _elsewhere(name: str, what: str) -> None:
 
 _elsewhere("GCEClusterResolver", "Google Compute Engine")
 _elsewhere("KubernetesClusterResolver", "Kubernetes")
-_elsewhere("SlurmClusterResolver", "Slurm")
 _elsewhere("TPUClusterResolver", "a service for TPUs")
 
 

@@ -10,7 +10,7 @@ KubernetesClusterResolver: Any
 from talweg.strategies.resolvers import ExecutableLocation as _ExecutableLocation_as_KubernetesExecutableLocation
 KubernetesExecutableLocation = _ExecutableLocation_as_KubernetesExecutableLocation
 from talweg.strategies.resolvers import SimpleClusterResolver as SimpleClusterResolver
-SlurmClusterResolver: Any
+from talweg.strategies.slurm import SlurmClusterResolver as SlurmClusterResolver
 from talweg.strategies.resolvers import TFConfigClusterResolver as TFConfigClusterResolver
 TPUClusterResolver: Any
 from talweg.strategies.resolvers import UnionResolver as UnionResolver

@@ -1,0 +1,122 @@
+"""Two workers on this machine, by gloo: they train as one process does, and one is killed.
+
+The programs are in `cluster_programs.py`; each worker is a process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the third executor is an extra")
+
+ROOT = Path(__file__).resolve().parents[3]
+KILLED = -9
+
+
+def free_ports(count):
+    places = [socket.socket() for _ in range(count)]
+    for place in places:
+        place.bind(("localhost", 0))
+    ports = [place.getsockname()[1] for place in places]
+    for place in places:
+        place.close()
+    return ports
+
+
+def workers(job, executor, folder):
+    """What two workers give, and their exit codes."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "TF_CONFIG")}
+    before = environment.get("PYTHONPATH", "")
+    environment.update(PYTHONPATH=os.pathsep.join([str(ROOT), before]), TALWEG_EXECUTOR=executor)
+    ports = ",".join(map(str, free_ports(2)))
+    module = "tests.execute.xla.cluster_programs"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", module, job, str(number), ports, str(folder)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    found = []
+    try:
+        for process in started:
+            out, err = process.communicate(timeout=900)
+            lines = [line for line in out.splitlines() if line.startswith("{")]  # gloo prints, too
+            assert process.returncode in (0, KILLED), err[-3000:]
+            found.append((process.returncode, json.loads(lines[-1]) if lines else None))
+    finally:
+        for process in started:
+            process.kill()
+    return found
+
+
+@pytest.fixture(scope="module", params=["auto", "xla"])
+def jobs(request, tmp_path_factory):
+    """What came of both jobs, under one executor."""
+    folder = tmp_path_factory.mktemp("cluster")
+    return [workers(job, request.param, folder) for job in ("train", "again")], request.param
+
+
+@pytest.fixture
+def first(jobs):
+    """What the first worker found before the other one was killed."""
+    (code, found), (other, _) = jobs[0][0]
+    assert (code, other) == (0, KILLED)
+    return found
+
+
+def test_a_loop_of_ones_own_gives_what_one_process_gives(first, jobs):
+    assert first["replicas"] == [2, True]
+    together, alone = first["loop"]
+    np.testing.assert_allclose(together, alone, 2e-6, 1e-6)
+    assert bool(first["used"]) is (jobs[1] == "xla")  # one program for all devices
+
+
+def test_keras_gives_what_one_process_gives(first):
+    together, alone = first["network"]
+    np.testing.assert_allclose(together, alone, 2e-5, 1e-6)
+
+
+def test_what_replicas_exchange(first):
+    found = first["exchanges"]
+    # x is 2 and 3, the numbers 0 and 1: gathered are 2 and 6, whose squares both workers add up
+    assert found["eager"] == [5.0, [2.0, 6.0], 8.0]
+    assert found["traced"] == found["eager"]
+    assert found["mean"] == 1.0 + 2 * 0.5
+    assert found["first"] == 3.0
+    assert found["reduced"] == [5.0, pytest.approx(1 / 3)]
+    assert found["gathered"] == [0, 0, 1]
+    assert found["half"] == [0.5, 1.5]
+
+
+def test_the_other_one_names_a_worker_that_is_killed(first):
+    assert "worker:1" in first["error"]
+    assert "is gone" in first["error"]
+
+
+def test_the_next_start_goes_on_from_the_last_checkpoint(jobs):
+    w = np.zeros(3)
+    for number in range(8):
+        w = 0.5 * w + 2 * number + 1
+    for code, found in jobs[0][1]:
+        assert code == 0
+        assert found["began"] == 4
+        np.testing.assert_allclose(found["w"], w, 1e-6)
+
+
+def test_a_worker_that_runs_another_program_is_named(jobs):
+    for number, (_, found) in enumerate(jobs[0][1]):
+        assert f"worker:{1 - number}" in found["error"]
+        assert "runs another program" in found["error"]
