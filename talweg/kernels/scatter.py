@@ -18,6 +18,7 @@ from talweg.kernels.sorting import stable_order
 NARROW = 8  # elements of a row that is worth it
 PART = 1 << 18  # bytes of rows that are taken at a time, and stay in cache
 FEWEST = 32  # rows of a turn that is worth it
+MANY, LONG_RUN = 1 << 12, 8  # rows, and those of a run on average, that in order are worth a look
 TURNS = 8  # after which sums are made in another way
 
 KERNELS = {"max": np.fmax, "min": np.fmin}  # an update that is NaN changes nothing
@@ -71,6 +72,10 @@ def reduce_rows(
     """Set each of the rows [k] of `target` [n, ...] to all its updates [k, ...] reduced."""
     if _is_vector(target, updates):
         flat, numbers = target.reshape(-1), updates.reshape(-1)
+        starts = _starts_in_order(rows) if rows.size >= MANY else None
+        if starts is not None and starts.size * LONG_RUN <= rows.size:
+            flat[rows[starts]] = kernel.reduceat(numbers, starts, 0, updates.dtype)
+            return
         flat[rows] = numbers if kernel.identity is None else kernel.identity
         kernel.at(flat, rows, numbers)  # without an identity it is a maximum, or minimum
         return
@@ -88,6 +93,13 @@ def reduce_rows(
         others[firsts] = False
         left, more = rows[others], updates[others].reshape(-1, width)
         in_turns(kernel, target.reshape(len(target), width), left, more, EqualRowRuns(left))
+
+
+def _starts_in_order(rows: np.ndarray) -> np.ndarray | None:
+    """Where each run of equal rows starts; None if the rows are not in order."""
+    if rows[-1] < rows[0] or (rows[1:] < rows[:-1]).any():
+        return None
+    return np.append(0, np.flatnonzero(rows[1:] != rows[:-1]) + 1)
 
 
 class EqualRowRuns:

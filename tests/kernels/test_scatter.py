@@ -101,3 +101,26 @@ def test_what_interrupts_an_update_leaves_the_rows_as_they_were(monkeypatch):
     with pytest.raises(TypeError):
         scatter.scatter_rows("add", table, places, updates)
     assert np.array_equal(table, before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8])
+@pytest.mark.parametrize("kernel", [np.add, np.multiply, np.fmax, np.fmin])
+def test_long_runs_in_order(kernel, dtype):
+    """Numbers of many rows that are in order are reduced run by run, and no row is left out."""
+    random = np.random.default_rng(3)
+    rows = np.sort(random.integers(0, 90, scatter.MANY))
+    rows = rows[(rows != 4) & (rows != 90)].repeat(2)
+    updates = random.integers(1, 3, rows.size).astype(dtype)
+    if kernel is np.multiply:
+        updates[random.random(rows.size) < 0.95] = 1  # products stay finite
+    if np.dtype(dtype).kind == "f" and kernel in (np.fmax, np.fmin):
+        updates[::7] = np.nan
+        updates[rows == 8] = np.nan
+    for order in (rows, rows[::-1].copy()):  # the second one number after the other
+        found, wanted = np.full(91, 5, dtype), np.full(91, 5, dtype)
+        start = kernel.identity
+        wanted[order] = updates if start is None else start
+        kernel.at(wanted, order, updates)
+        scatter.reduce_rows(kernel, found, order, updates)
+        np.testing.assert_allclose(found, wanted, 1e-5)
+        assert found[4] == 5 and found.dtype == dtype
