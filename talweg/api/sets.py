@@ -15,7 +15,7 @@ from talweg.api.math.comparison import maximum
 from talweg.api.sparse.form import from_dense
 from talweg.core.dims import differ
 from talweg.core.dtypes import int8, int16, int32, int64, string, uint8, uint16
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import invalid, type_error
 from talweg.eager.composite import SparseTensor
 from talweg.kernels import sets as kernels
 
@@ -36,18 +36,21 @@ def _sparse(x: TensorLike) -> SparseTensor:
 
 
 def _combined(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set]) -> SparseTensor:
-    x, y = _sparse(a), _sparse(b)
-    rank = x.indices.dims[1]
-    if rank != y.indices.dims[1]:
-        raise value_error("TW203", f"sets of ranks {rank} and {y.indices.dims[1]}", "one rank")
-    if type(rank) is int and rank < 2:
-        raise invalid("TW203", f"sets of rank {rank}", "rows of sets: a rank above 1")
-    if x.dtype not in KINDS or x.dtype is not y.dtype:
+    given = [v if isinstance(v, SparseTensor) else tensor(v) for v in (a, b)]
+    kinds = [v.dtype for v in given]
+    if kinds[0] not in KINDS or kinds[0] is not kinds[1]:
         raise type_error(
             "TW102",
-            f"sets of dtypes {x.dtype.name} and {y.dtype.name}",
+            f"sets of dtypes {kinds[0].name} and {kinds[1].name}",
             "the same integers, or strings",
         )
+    ranks = [v.shape.rank for v in given]
+    if any(rank is not None and rank < 2 for rank in ranks):
+        raise invalid("TW203", f"sets of ranks {ranks}", "rows of sets: a rank above 1")
+    if None not in ranks and ranks[0] != ranks[1]:
+        raise invalid("TW203", f"sets of ranks {ranks[0]} and {ranks[1]}", "one rank")
+    x, y = map(_sparse, given)
+    rank = x.indices.dims[1]
     sizes = zip(x.shape.as_tuple(), y.shape.as_tuple()) if x.shape.rank and y.shape.rank else ()
     if any(differ(one, other) for one, other in list(sizes)[:-1]):
         raise invalid("TW204", f"sets in rows of shapes {x.shape} and {y.shape}", "as many rows")

@@ -712,6 +712,7 @@ from talweg.compat.v1 import metrics as metrics
 from talweg.compat.v1 import mixed_precision as mixed_precision
 from talweg.compat.v1 import nest as nest
 from talweg.compat.v1 import nn as nn
+from talweg.compat.v1 import profiler as profiler
 from talweg.compat.v1 import python_io as python_io
 from talweg.compat.v1 import quantization as quantization
 from talweg.compat.v1 import queue as queue

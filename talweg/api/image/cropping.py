@@ -114,11 +114,11 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     >>> tf.image.central_crop(tf.zeros([8, 6, 1]), 0.5).shape
     TensorShape([4, 4, 1])
     """
-    x = image_tensor(image, "central_crop")
     if not 0 < central_fraction <= 1:
         raise value_error("TW207", f"central_fraction {central_fraction} is not within (0, 1]")
     if central_fraction == 1:
-        return x
+        return tensor(image)
+    x = image_tensor(image, "central_crop")
     height, width = sizes(x)[-3:-1]
     top, left = [_margin(size, central_fraction) for size in (height, width)]
     return x[..., top : height - top, left : width - left, :]

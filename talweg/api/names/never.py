@@ -53,9 +53,6 @@ sysconfig.get_include | says where TensorFlow's C++ headers are | tf.numpy_funct
 data.experimental.service.* | is for tf.data's servers | tf.data.Dataset in this process
 distribute.experimental.rpc.* | is for servers | another package for remote calls
 profiler.experimental.(client|server).* | is for profiling other processes | talweg profile
-profiler.(AdviceProto|GraphNodeProto|MultiGraphNodeProto|OpLogProto|Profile.*|advise|profile) |
-    is the profiler of TensorFlow 1 | tf.profiler.experimental, talweg profile
-profiler.write_op_log | is the profiler of TensorFlow 1 | tf.profiler.experimental, talweg profile
 quantization.experimental.* | quantises for TFLite, which is a program of its own |
     tf.quantization
 train.do_quantize_training_on_graphdef | quantises for TFLite | tf.quantization

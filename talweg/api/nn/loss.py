@@ -9,7 +9,7 @@ from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
 from talweg.core.dims import dims_differ, same_dims
-from talweg.core.dtypes import FLOATING, float32
+from talweg.core.dtypes import FLOATING, float32, float64
 from talweg.core.errors import value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
@@ -215,7 +215,8 @@ def compute_average_loss(
     """sum(per_example_loss * sample_weight) / global_batch_size, a scalar.
 
     per_example_loss: [b, ...].  sample_weight: what broadcasts to it.  global_batch_size: b by
-    default.  The result has the dtype of the loss.
+    default.  The result has the dtype of the loss, float64 for
+    integers.
 
     >>> import talweg as tf
     >>> tf.nn.compute_average_loss([1.0, 2.0, 3.0], global_batch_size=4).numpy()
@@ -223,7 +224,7 @@ def compute_average_loss(
     """
     x = tensor(per_example_loss)
     dtype = x.dtype
-    x = precise(x if dtype.is_floating else cast(x, dtype=float32))
+    x = precise(x if dtype.is_floating else cast(x, dtype=float64))
     if sample_weight is not None:
         x = x * cast(tensor(sample_weight), dtype=x.dtype)
     if global_batch_size is None:
@@ -242,4 +243,5 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     np.float32(3.0)
     """
     x = tensor(regularization_loss)
+    x = cast(x, dtype=float64) if x.dtype.is_integer else x
     return reduce_sum(x, axes=tuple(range(x.ndim)), keepdims=False)

@@ -233,7 +233,9 @@ def _stacked(parts: list, axis: int, rank: int) -> Any:
     joined = _joined(parts, deep=rank > 1)
     counts = np.array([_rows_of(x) for x in parts], np.int32 if rank == 1 else np.int64)
     if axis == 0:
-        return RaggedTensor._of(joined, wrap(partition.splits_of_lengths(counts)))
+        return RaggedTensor._of(
+            joined, wrap(partition.splits_of_lengths(counts).astype(counts.dtype))
+        )
     if len(set(counts.tolist())) > 1:
         raise invalid("TW204", f"ragged.stack: {counts.tolist()} rows", "as many rows in each")
     order = np.arange(counts.sum()).reshape(len(parts), -1).T.reshape(-1)
