@@ -10,7 +10,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, implement_hook, look_up
-from talweg.api.mapping.extension_types import has_extensions, mapped_apart
+from talweg.api.mapping.extension_types import has_extensions, map_separately
 from talweg.api.mapping.map import map_fn
 from talweg.api.mapping.one_by_one import in_tensors, map_one_by_one
 from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
@@ -115,7 +115,7 @@ def vectorized_map(
         def on_tensors(fn: Callable[..., Any], elems: Any, signature: Any) -> Any:
             return vectorized_map(fn, elems, fallback_to_while_loop, warn)
 
-        return mapped_apart(on_tensors, fn, elems, None)
+        return map_separately(on_tensors, fn, elems, None)
     fn = in_tensors(adopt_function(fn))
     base = dispatch.context.base
     leaves = [x if _is_composite(x) else tensor(x) for x in structure.flatten(elems)]

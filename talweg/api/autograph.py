@@ -68,7 +68,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return do_not_convert if func is None else convert.do_not_convert_function(func)
 
 
-def _converted(entity: object) -> tuple[Any, FunctionType]:
+def _convert(entity: object) -> tuple[Any, FunctionType]:
     """The converted code of an entity, and its function; ValueError for what has no code."""
     function = entity.__func__ if isinstance(entity, MethodType) else entity
     if not isinstance(function, FunctionType):
@@ -100,7 +100,7 @@ def to_graph(
     >>> tf.autograph.to_graph(halvings)(tf.constant(40)) + 0
     5
     """
-    made, function = _converted(entity)
+    made, function = _convert(entity)
     return made.function(function, operators.RECURSIVE if recursive else operators.ONE_LEVEL)
 
 
@@ -120,7 +120,7 @@ def to_code(
     >>> "ag__.if_stmt" in tf.autograph.to_code(absolute)
     True
     """
-    return _converted(entity)[0].text
+    return _convert(entity)[0].text
 
 
 @export("autograph.set_verbosity")

@@ -50,7 +50,7 @@ class _Settings:
 settings = _Settings()
 
 
-def _known(device: object) -> None:
+def _check_device(device: object) -> None:
     if device != CPU:
         raise value_error("TW207", f"Unrecognized device: {device!r}", f"one of {[CPU]}")
 
@@ -102,7 +102,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """
     given = [devices] if isinstance(devices, (PhysicalDevice, str)) else list(devices or [])
     for device in given:
-        _known(device)
+        _check_device(device)
     kept = [d for d in settings.visible if device_type not in (None, d.device_type)]
     settings.visible = kept + given
 
@@ -117,7 +117,7 @@ def get_logical_device_configuration(device: object) -> list | None:
     >>> import talweg as tf
     >>> tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
     """
-    _known(device)
+    _check_device(device)
     return settings.logical
 
 
@@ -134,7 +134,7 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]
     >>> cpu = tf.config.list_physical_devices("CPU")[0]
     >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
     """
-    _known(device)
+    _check_device(device)
     for one in logical_devices:
         if one.memory_limit is not None:
             raise value_error("TW207", "Setting memory limit on CPU virtual devices is not there")
@@ -150,7 +150,7 @@ def set_memory_growth(device: object, enable: bool) -> None:
     >>> for gpu in tf.config.list_physical_devices("GPU"):
     ...     tf.config.experimental.set_memory_growth(gpu, True)
     """
-    _known(device)
+    _check_device(device)
     raise value_error("TW207", "Cannot set memory growth on non-GPU and non-Pluggable devices")
 
 
@@ -163,7 +163,7 @@ def get_memory_growth(device: object) -> bool:
     >>> [tf.config.experimental.get_memory_growth(gpu) for gpu in gpus]
     []
     """
-    _known(device)
+    _check_device(device)
     raise value_error("TW207", f"{device} has no memory growth", "a GPU")
 
 
@@ -175,7 +175,7 @@ def get_device_details(device: object) -> dict[Any, Any]:
     >>> tf.config.experimental.get_device_details(tf.config.list_physical_devices()[0])
     {}
     """
-    _known(device)
+    _check_device(device)
     return {}
 
 

@@ -272,7 +272,7 @@ def while_loop(
         loop_vars = _as_variables(body(*loop_vars))
         structure.assert_same(first, list(loop_vars))
         steps += 1
-    return structure.pack(loop_vars, [_kept(leaf) for leaf in structure.flatten(loop_vars)])
+    return structure.pack(loop_vars, [_keep(leaf) for leaf in structure.flatten(loop_vars)])
 
 
 def _for_graphs(loop_vars: object) -> Any:
@@ -307,7 +307,7 @@ def _as_variables(value: object) -> Any:
     )
 
 
-def _kept(leaf: object) -> Any:
+def _keep(leaf: object) -> Any:
     """A leaf of the result: as a tensor, except composites and tensor arrays."""
     if structure.kind_of(leaf) == structure.COMPOSITE or hasattr(leaf, "mark_used"):
         return leaf

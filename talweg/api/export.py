@@ -126,7 +126,7 @@ def export_lazily(load: Callable[[], Any], *names: str) -> None:
         ORIGINS[name] = sys._getframe(1).f_globals["__name__"]
 
 
-def exported(name: str) -> Any:
+def find_export(name: str) -> Any:
     """The object of a name in `EXPORTS`."""
     value = EXPORTS[name]
     if not isinstance(value, Lazily):
@@ -197,11 +197,11 @@ def look_up(name: str) -> Any:
     from talweg.api.table import NAMESPACES, TABLE
 
     if name in EXPORTS:
-        return exported(name)
+        return find_export(name)
     module = TABLE.get(name)
     if module is not None:
         importlib.import_module(module)
-        return exported(name)
+        return find_export(name)
     if name in NAMESPACES:
         return namespace(name)
     if name.startswith(V1):

@@ -81,7 +81,7 @@ def py_function(
     def call(*tensors: object) -> list:
         remaining = iter(tensors)
         arguments = [_put_together(spec, remaining) for spec in taken]
-        return _called(func, arguments, results, several)
+        return _call(func, arguments, results, several)
 
     if dispatch.context.base is None:
         outputs = call(*operands)
@@ -131,7 +131,7 @@ def _decorator(apply: Callable[[Any, list], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _called(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
+def _call(func: Callable[..., Any], arguments: list, wanted: list, several: bool) -> list:
     """The results of the user's function as the tensors that these dtypes and specs ask for."""
     try:
         results = func(*arguments)

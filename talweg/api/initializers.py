@@ -52,7 +52,7 @@ def _whole_or_part(shape: ShapeLike, kwargs: dict) -> Any:
     return kwargs.get("partition_shape", shape)
 
 
-def _filled(make: Callable[..., Any], shape: ShapeLike, dtype: DTypeLike, kwargs: dict) -> Any:
+def _fill(make: Callable[..., Any], shape: ShapeLike, dtype: DTypeLike, kwargs: dict) -> Any:
     shape, dtype = _whole_or_part(shape, kwargs), as_dtype(dtype)
     if dtype is string or not dtype.is_numpy_compatible:
         raise value_error("TW102", f"Expected numeric or boolean dtype, got {dtype!r}.")
@@ -70,7 +70,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Zeros of this shape and dtype."""
-        return _filled(zeros, shape, dtype, kwargs)
+        return _fill(zeros, shape, dtype, kwargs)
 
 
 @export("ones_initializer")
@@ -84,7 +84,7 @@ class Ones(Initializer):
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = float32, **kwargs: object) -> Any:
         """Ones of this shape and dtype."""
-        return _filled(ones, shape, dtype, kwargs)
+        return _fill(ones, shape, dtype, kwargs)
 
 
 @export("constant_initializer")

@@ -29,7 +29,7 @@ def together(result: TensorLike, parts: list, size: Size) -> Any:
         if hasattr(leaf, "dense_shape") and hasattr(leaf, "with_values"):
             leaves.append(_sparse(own, size))
         elif hasattr(leaf, "ragged_rank"):
-            leaves.append(_ragged(leaf, own, size))
+            leaves.append(_make_ragged(leaf, own, size))
         else:
             leaves.append(structure.pack(leaf, own, composites=True))
     return structure.pack(result, leaves)
@@ -49,7 +49,7 @@ def _sparse(parts: list, size: int) -> Any:
     return look_up("SparseTensor")(indices, values, sizes)
 
 
-def _ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
+def _make_ragged(leaf: RaggedTensor, parts: list, size: int) -> Any:
     """The ragged tensor of the flat values [n, k, ...] and the row splits of n slices."""
     flat, *splits = parts
     lengths = []

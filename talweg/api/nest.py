@@ -53,7 +53,7 @@ def _has_parts(leaf: object) -> bool:
     return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
 
 
-def _composed(structure: object, leaves: list) -> list:
+def _compose(structure: object, leaves: list) -> list:
     """The leaves, those that belong to a spec of `structure` made into what it describes."""
     places = nests.flatten(structure, True)
     counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
@@ -88,7 +88,7 @@ def pack_sequence_as(
         )
     leaves = list(flat_sequence)
     if expand_composites:
-        leaves = _composed(structure, leaves)
+        leaves = _compose(structure, leaves)
     if not nests.is_nested(structure, expand_composites) and len(leaves) != 1:
         raise value_error(
             "TW208",

@@ -127,7 +127,7 @@ def rows_text(
 
     def shown(value: Tensor) -> str:
         if isinstance(value, np.ndarray):
-            return _listed([shown(part) for part in value], summarize)
+            return _format_list([shown(part) for part in value], summarize)
         if isinstance(value, bytes):
             text = value.decode("utf-8", errors)
             return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -135,11 +135,11 @@ def rows_text(
 
     rows = [shown(part) for part in values]
     for ends in reversed(splits):
-        rows = [_listed(rows[start:end], summarize) for start, end in zip(ends, ends[1:])]
-    return _listed(rows, summarize)
+        rows = [_format_list(rows[start:end], summarize) for start, end in zip(ends, ends[1:])]
+    return _format_list(rows, summarize)
 
 
-def _listed(parts: list[str], summarize: int) -> str:
+def _format_list(parts: list[str], summarize: int) -> str:
     if 0 <= summarize < len(parts) / 2:
         parts = [*parts[:summarize], "...", *parts[len(parts) - summarize :]]
     return "[" + ", ".join(parts) + "]"

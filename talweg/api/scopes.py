@@ -168,11 +168,11 @@ def group(*inputs: object, **kwargs: object) -> Any:
     graph = dispatch.context.base
     if graph is None:
         return None
-    nodes = _awaited(graph, structure.flatten(list(inputs)))
+    nodes = _nodes_to_await(graph, structure.flatten(list(inputs)))
     return state.group(*[graph.symbol(node) for node in nodes]).op
 
 
-def _awaited(graph: Any, items: list) -> list:
+def _nodes_to_await(graph: Any, items: list) -> list:
     """The nodes to wait for, each once."""
     for item in items:
         if item is None:
@@ -196,14 +196,14 @@ def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) ->
         return list(tensors)
     gates = [item for item in tensors if item is not None] + list(control_inputs or ())
     with graph.control_dependencies(None):
-        waiting = _awaited(graph, gates)
+        waiting = _nodes_to_await(graph, gates)
     with graph.control_dependencies(waiting):
-        return [None if item is None else _waited_for(item) for item in tensors]
+        return [None if item is None else _wait_for(item) for item in tensors]
 
 
-def _waited_for(item: object) -> Any:
+def _wait_for(item: object) -> Any:
     if hasattr(item, "_flat_components"):
-        return item._with_components([_waited_for(part) for part in item._flat_components()])
+        return item._with_components([_wait_for(part) for part in item._flat_components()])
     return identity(convert_to_tensor(item))
 
 

@@ -35,7 +35,7 @@ def _sparse(x: TensorLike) -> SparseTensor:
     return SparseTensor(places.indices, reshape(x, [-1]), places.dense_shape)
 
 
-def _combined(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set]) -> SparseTensor:
+def _combine(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set]) -> SparseTensor:
     given = [v if isinstance(v, SparseTensor) else tensor(v) for v in (a, b)]
     kinds = [v.dtype for v in given]
     if kinds[0] not in KINDS or kinds[0] is not kinds[1]:
@@ -77,7 +77,7 @@ def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) ->
     >>> tf.sets.intersection([[1, 2, 3]], [[3, 1, 1]]).values.numpy()
     array([1, 3], dtype=int32)
     """
-    return _combined(a, b, set.intersection)
+    return _combine(a, b, set.intersection)
 
 
 @export("sets.union")
@@ -88,7 +88,7 @@ def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> Sparse
     >>> tf.sets.union([[1, 2]], [[3, 1]]).values.numpy()
     array([1, 2, 3], dtype=int32)
     """
-    return _combined(a, b, set.union)
+    return _combine(a, b, set.union)
 
 
 @export("sets.difference")
@@ -101,7 +101,7 @@ def difference(
     >>> tf.sets.difference([[1, 2]], [[3, 1]]).values.numpy()
     array([2], dtype=int32)
     """
-    return _combined(a, b, set.difference) if aminusb else _combined(b, a, set.difference)
+    return _combine(a, b, set.difference) if aminusb else _combine(b, a, set.difference)
 
 
 @export("sets.size")

@@ -89,13 +89,13 @@ def of_array(title: str, array: np.generic | np.ndarray) -> str:
     label = "values" if len(parts) > 1 else ""
     look = "margin:4px 0;max-height:24em;overflow:auto"
     values = preformat(html.escape(text), look)
-    parts.append(folded(label, values) if label else values)
+    parts.append(fold_content(label, values) if label else values)
     if plain.dtype.kind in "fiu" and plain.size > 1:
-        parts.append(folded("histogram", histogram(plain)))
+        parts.append(fold_content("histogram", histogram(plain)))
     return "\n".join(parts)
 
 
-def folded(title: str, content: str) -> str:
+def fold_content(title: str, content: str) -> str:
     """Content that is shown when its title is opened."""
     return f'<details><summary style="{GREY}">{title}</summary>{content}</details>'
 
@@ -146,7 +146,7 @@ def picture(image: np.ndarray) -> str:
     small = image[::step, ::step]
     if small.dtype != np.uint8:
         small = (np.nan_to_num(small.astype(np.float64)) * 255).round().clip(0, 255)
-    data = base64.b64encode(png.encoded(np.ascontiguousarray(small, np.uint8))).decode()
+    data = base64.b64encode(png.encode(np.ascontiguousarray(small, np.uint8))).decode()
     scale = max(1, SIDE // max(small.shape[:2]))
     size = f'width="{small.shape[1] * scale}" height="{small.shape[0] * scale}"'
     return (
@@ -225,7 +225,7 @@ def of_function(function: Any) -> str:
     reasons = function.retracing_reasons()
     if reasons:
         items = "".join(f"<li>{html.escape(reason)}</li>" for reason in reasons)
-        text += folded("why it was traced again", f"<ul>{items}</ul>")
+        text += fold_content("why it was traced again", f"<ul>{items}</ul>")
     return text
 
 

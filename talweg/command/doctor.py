@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
     program = program_of(options)
     seen = examine(subject=program.name)
     outcome = launch(program, options, seen)
-    report = chosen(seen.report, options.select, options.ignore)
+    report = choose_findings(seen.report, options.select, options.ignore)
     if options.html:
         page = f"<!DOCTYPE html><meta charset='utf-8'>{report._repr_html_()}"
         Path(options.html).write_text(page, "utf-8")
@@ -76,7 +76,7 @@ def annotation(finding: Finding) -> str:
     return f"::warning {where}title={finding.code}::" + text.replace("\n", "%0A")
 
 
-def chosen(report: Report, select: str | None, ignore: str | None) -> Any:
+def choose_findings(report: Report, select: str | None, ignore: str | None) -> Any:
     """The report with only the findings that are wanted."""
     wanted, unwanted = codes_of(select), codes_of(ignore)
     kept = [

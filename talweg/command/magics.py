@@ -50,7 +50,7 @@ class Page:
         return self.text
 
 
-def framed(pictures: list[Any]) -> Page:
+def frame_picture(pictures: list[Any]) -> Page:
     """Pictures in a frame of their own, so that their script meets no other."""
     if not pictures:
         return Page("there is no graph to draw", "there is no graph to draw")
@@ -109,11 +109,11 @@ def register(shell: Any) -> None:
             keeper = Keeper()
             with observed_by(keeper):
                 run_cell(shell, cell)
-            return framed(keeper.pictures())
+            return frame_picture(keeper.pictures())
         name = text.strip()
         value = shell.ev(name) if name else look_up("compat.v1.get_default_graph")()
         try:
-            return framed(pictures_of(value))
+            return frame_picture(pictures_of(value))
         except TypeError as error:
             raise import_module("IPython.core.error").UsageError(str(error)) from None
 

@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> int:
         return of_program(options)
     words = [word.lower().removeprefix("tf.") for word in options.words]
     if options.missing:
-        names = sorted(name for name in wanted(absent(), options) if matches(name, words))
+        names = sorted(name for name in list_names(absent(), options) if matches(name, words))
         rows = [{"name": f"tf.{name}"} for name in names]
         text = "\n".join(row["name"] for row in rows)
     elif len(options.words) == 1 and resolve(words[0]).there and is_name(options.words[0]):
@@ -58,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
     elif len(words) == 1 and (absent_name := tensorflows(options.words[0])):
         return absent_one(absent_name, options.json)
     else:
-        rows = found(words, options)
+        rows = search_names(words, options)
         width = max([min(48, len(row["name"])) for row in rows], default=0)
         text = "\n".join(f"{row['name']:<{width}}  {row['summary']}".rstrip() for row in rows)
     if options.json:
@@ -107,7 +107,7 @@ def absent_one(name: str, as_json: bool) -> int:
     return FOUND
 
 
-def wanted(names: Iterable[str], options: argparse.Namespace) -> list[str]:
+def list_names(names: Iterable[str], options: argparse.Namespace) -> list[str]:
     """The names of TensorFlow 2 as people use them, or all."""
     shown = [name for name in names if ":" not in name and "__internal__" not in name]
     if options.all:
@@ -121,9 +121,9 @@ def matches(text: str, words: list[str]) -> bool:
     return all(word in lowered for word in words)
 
 
-def found(words: list[str], options: argparse.Namespace) -> list[dict]:
+def search_names(words: list[str], options: argparse.Namespace) -> list[dict]:
     """Names with all words in them, then those whose description has them."""
-    names = sorted(wanted(TABLE, options))
+    names = sorted(list_names(TABLE, options))
     first = [name for name in names if matches(name, words)]
     if not first:  # perhaps a name of TensorFlow 1
         first = sorted(n for n in TABLE if n.startswith(V1) and last_part(n) == " ".join(words))

@@ -47,7 +47,7 @@ class UserProgram(NamedTuple):
         """Its text, with what tracebacks call it; a notebook's cells one by one, as Python."""
         if self.is_notebook:
             return [(cell.file(self.path), cell.source) for cell in notebook.cells(self.path)]
-        return [(self.path, decoded(Path(self.path).read_bytes()))]
+        return [(self.path, decode_source(Path(self.path).read_bytes()))]
 
 
 def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> UserProgram:
@@ -81,11 +81,11 @@ def run(program: UserProgram, first: bool = False) -> ModuleType:
         if program.is_notebook:
             notebook.run(program.path, main.__dict__)
         else:
-            exec(compiled(program), main.__dict__)
+            exec(compile_source(program), main.__dict__)
     return main
 
 
-def compiled(program: UserProgram) -> CodeType:
+def compile_source(program: UserProgram) -> CodeType:
     """The program as code; SyntaxError with its own file and line."""
     return compile(Path(program.path).read_bytes(), program.path, "exec", dont_inherit=True)
 
@@ -122,7 +122,7 @@ def searched(folder: str) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def decoded(data: bytes) -> str:
+def decode_source(data: bytes) -> str:
     """Python's text, in the encoding it names."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return io.TextIOWrapper(io.BytesIO(data), encoding).read()

@@ -122,7 +122,7 @@ class Reader(ast.NodeVisitor):
         """Note what a text binds, then what it uses: functions may stand before imports."""
         tree = ast.parse(source, self.file)
         for node in ast.walk(tree):
-            self.unsure.update(questioned(node))
+            self.unsure.update(questioned_names(node))
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.bind_imported(node)
@@ -135,7 +135,7 @@ class Reader(ast.NodeVisitor):
 
     def bind_imported(self, node: ast.Import | ast.ImportFrom) -> None:
         """What an import binds."""
-        for module, own, written in imported(node, self.package):
+        for module, own, written in list_imports(node, self.package):
             head, _, rest = module.partition(".")
             if head not in ROOTS:
                 self.modules += [part for part in (module, module.rpartition(".")[0]) if part]
@@ -154,7 +154,7 @@ class Reader(ast.NodeVisitor):
 
     def bind_assigned(self, node: ast.Assign) -> None:
         """What `layers = tf.layers` binds: names for namespaces, and `tf = tf.compat.v1`."""
-        chain = dotted(node.value)
+        chain = dotted_parts(node.value)
         if chain is None or chain[0] not in self.bound:
             return
         name = join(self.bound[chain[0]], ".".join(chain[1:]))
@@ -172,7 +172,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A chain of names, the longest one."""
-        chain = dotted(node)
+        chain = dotted_parts(node)
         if chain is None:
             self.generic_visit(node)
         elif chain[0] in self.bound:
@@ -181,7 +181,7 @@ class Reader(ast.NodeVisitor):
                 self.note(name, node, ".".join(chain))
 
 
-def questioned(node: ast.AST) -> list[ast.AST]:
+def questioned_names(node: ast.AST) -> list[ast.AST]:
     """What a node does only for some versions: both sides of a question about them, and what is
     tried although it may be missing."""
     parts: list[ast.AST] = []
@@ -201,7 +201,7 @@ def catches_missing(node: ast.Try, handler: ast.ExceptHandler) -> bool:
     return all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body)
 
 
-def imported(
+def list_imports(
     node: ast.Import | ast.ImportFrom, package: str = ""
 ) -> Iterator[tuple[str, str, str]]:
     """(module or name, the name it is bound to or "", as written) of each part of an import."""
@@ -229,7 +229,7 @@ def imported(
             )
 
 
-def dotted(node: ast.AST) -> list[str] | None:
+def dotted_parts(node: ast.AST) -> list[str] | None:
     """`a.b.c` as its parts; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

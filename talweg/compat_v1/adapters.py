@@ -1,4 +1,4 @@
-"""Functions of TensorFlow 1 that are functions of v2 with other arguments: `adapted`."""
+"""Functions of TensorFlow 1 that are functions of v2 with other arguments: `adapt`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from talweg.core.errors import value_error
 DROPPED = "-"
 
 
-def adapted(
+def adapt(
     names: str, target: str, parameters: str, renamed: str = "", **fixed: object
 ) -> Callable[..., Any]:
     """Export the function `target` of v2 under `names` of compat.v1, with these parameters.
@@ -33,7 +33,7 @@ def adapted(
         except TypeError as error:
             raise TypeError(f"{call.__name__}() {error}") from None
         bound.apply_defaults()
-        given = translated(call.__name__, bound.arguments, new_names, required)
+        given = translate_arguments(call.__name__, bound.arguments, new_names, required)
         return look_up(target)(**given, **fixed)
 
     first = names.split()[0]
@@ -47,7 +47,9 @@ def adapted(
     return exported
 
 
-def translated(function: str, given: dict, new_names: dict, required: Collection[str] = ()) -> dict:
+def translate_arguments(
+    function: str, given: dict, new_names: dict, required: Collection[str] = ()
+) -> dict:
     """Arguments under the names of v2; those that are None are left out, unless `required`."""
     found: dict[str, Any] = {}
     sources: dict[str, str] = {}

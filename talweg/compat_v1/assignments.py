@@ -103,7 +103,7 @@ def count_up_to(ref: TensorLike, limit: int, name: str | None = None) -> Tensor:
         return variable.count_up_to(limit)
 
 
-def _scattered(ref: object, kind: str, indices: TensorLike, updates: Any) -> Any:
+def _scatter(ref: object, kind: str, indices: TensorLike, updates: Any) -> Any:
     with _variable(ref, f"scatter_{kind}") as variable:
         if isinstance(variable, GraphVariable):
             return variable.scatter_rows(kind, indices, updates)
@@ -130,7 +130,7 @@ def scatter_update(
     ...     session.run(tf.scatter_update(v, [0, 2], [7.0, 9.0]))
     array([7., 2., 9.], dtype=float32)
     """
-    return _scattered(ref, "update", indices, updates)
+    return _scatter(ref, "update", indices, updates)
 
 
 @export("compat.v1.scatter_add")
@@ -142,7 +142,7 @@ def scatter_add(
     name: str | None = None,
 ) -> Any:
     """Add `updates` to the rows `indices`, once for each time a row is named; the new value."""
-    return _scattered(ref, "add", indices, updates)
+    return _scatter(ref, "add", indices, updates)
 
 
 @export("compat.v1.scatter_sub")
@@ -154,7 +154,7 @@ def scatter_sub(
     name: str | None = None,
 ) -> Any:
     """Subtract `updates` from the rows `indices`; the new value."""
-    return _scattered(ref, "sub", indices, updates)
+    return _scatter(ref, "sub", indices, updates)
 
 
 @export("compat.v1.scatter_mul")
@@ -166,7 +166,7 @@ def scatter_mul(
     name: str | None = None,
 ) -> Any:
     """Multiply the rows `indices` by `updates`; the new value."""
-    return _scattered(ref, "mul", indices, updates)
+    return _scatter(ref, "mul", indices, updates)
 
 
 @export("compat.v1.scatter_div")
@@ -178,7 +178,7 @@ def scatter_div(
     name: str | None = None,
 ) -> Any:
     """Divide the rows `indices` by `updates`; the new value."""
-    return _scattered(ref, "div", indices, updates)
+    return _scatter(ref, "div", indices, updates)
 
 
 @export("compat.v1.scatter_min")
@@ -190,7 +190,7 @@ def scatter_min(
     name: str | None = None,
 ) -> Any:
     """The smaller of the rows `indices` and `updates`; the new value."""
-    return _scattered(ref, "min", indices, updates)
+    return _scatter(ref, "min", indices, updates)
 
 
 @export("compat.v1.scatter_max")
@@ -202,7 +202,7 @@ def scatter_max(
     name: str | None = None,
 ) -> Any:
     """The larger of the rows `indices` and `updates`; the new value."""
-    return _scattered(ref, "max", indices, updates)
+    return _scatter(ref, "max", indices, updates)
 
 
 @export("compat.v1.batch_scatter_update")

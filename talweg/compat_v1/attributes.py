@@ -68,7 +68,7 @@ def _scan(node: Node, params: dict) -> dict:
     return {"exclusive": params["exclusive"], "reverse": params["reverse"], "Tidx": int32}
 
 
-def _stacked(node: Node, params: dict) -> dict:
+def _stack(node: Node, params: dict) -> dict:
     return {"axis": params["axis"], "N": len(node.operands)}
 
 
@@ -90,7 +90,7 @@ _RULES: dict[str, Rule] = {
     "argmin": _extreme,
     "cumsum": _scan,
     "cumprod": _scan,
-    "stack": _stacked,
+    "stack": _stack,
     "concat": lambda node, params: {"N": len(node.operands), "Tidx": int32},
     "unstack": lambda node, params: {"axis": params["axis"], "num": len(node.aval)},
     "split": lambda node, params: {"num_split": len(node.aval)},

@@ -310,11 +310,11 @@ class _Printer:
             if self.left <= 0:
                 return
             self.left -= 1
-        texts = [_bracketed(value.numpy(), self.summarize) for value in values]
+        texts = [_bracket(value.numpy(), self.summarize) for value in values]
         sys.stderr.write(f"{self.message}{''.join(texts)}\n")
 
 
-def _bracketed(value: TensorLike, summarize: int) -> str:
+def _bracket(value: TensorLike, summarize: int) -> str:
     array = np.asarray(value)
     flat = array.reshape(-1)
     shown = array_text(flat[:summarize] if summarize >= 0 else flat, -1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike
 
 
-def _unpacked(result: Any, strict: bool) -> Any:
+def _unpack_single(result: Any, strict: bool) -> Any:
     """The only entry of a list of one, unless it is strict."""
     alone = type(result) in (list, tuple) and len(result) == 1
     return result[0] if alone and not strict else result
@@ -59,7 +59,7 @@ def cond(
     v2.callable_or_error(false_fn, "cond", "false_fn")
     if dispatch.context.base is not None:
         return v2.cond(pred, true_fn, false_fn)
-    return _unpacked(v2.cond(pred, true_fn, false_fn), strict)
+    return _unpack_single(v2.cond(pred, true_fn, false_fn), strict)
 
 
 @export("compat.v1.case")
@@ -84,7 +84,7 @@ def case(
     graph = dispatch.state.in_graph is not None
     if graph and control.in_graph(*[predicate for predicate, _ in pairs]):
         return v2.case_in_graph(pairs, default, exclusive)
-    return _unpacked(v2.case(pred_fn_pairs, default, exclusive), strict)
+    return _unpack_single(v2.case(pred_fn_pairs, default, exclusive), strict)
 
 
 @export("compat.v1.while_loop")
@@ -111,7 +111,7 @@ def while_loop(
     in_graph = dispatch.context.base is not None
     finals = v2.while_loop(
         cond,
-        v2.callable_or_error(body, "while_loop", "body") if in_graph else _listed(body),
+        v2.callable_or_error(body, "while_loop", "body") if in_graph else _as_list(body),
         loop_vars,
         shape_invariants,
         parallel_iterations,
@@ -124,7 +124,7 @@ def while_loop(
     return finals
 
 
-def _listed(body: Callable[..., Any]) -> Callable[..., Any]:
+def _as_list(body: Callable[..., Any]) -> Callable[..., Any]:
     """A body that may return one value without a list around it."""
     v2.callable_or_error(body, "while_loop", "body")
 

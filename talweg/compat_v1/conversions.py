@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.adapters import adapted
+from talweg.compat_v1.adapters import adapt
 from talweg.core.dtypes import int64
 from talweg.core.value import IndexedSlices
 from talweg.eager.composite import SparseTensor
@@ -58,7 +58,7 @@ def my_fact() -> Any:
     return look_up("raw_ops.Fact")()
 
 
-adapted(
+adapt(
     "sparse_matmul",
     "raw_ops.SparseMatMul",
     "a, b, transpose_a=False, transpose_b=False, a_is_sparse=False, b_is_sparse=False, name=None",

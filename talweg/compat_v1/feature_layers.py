@@ -142,7 +142,7 @@ def linear_model(
         for column in columns:
             variables = _Variables(trainable, weight_collections)
             with variable_scope(None, default_name=column.name.replace(":", "_")):
-                weighted = _weighted(column, cache, variables, units, sparse_combiner, zeros)
+                weighted = _weight_column(column, cache, variables, units, sparse_combiner, zeros)
             total = weighted if total is None else total + weighted
             if cols_to_vars is not None:
                 cols_to_vars[column] = variables.made
@@ -153,7 +153,7 @@ def linear_model(
         return look_up("nn.bias_add")(total, bias)
 
 
-def _weighted(
+def _weight_column(
     column: Any, cache: object, variables: _Variables, units: int, combiner: str, zeros: object
 ) -> Any:
     """What a column contributes."""

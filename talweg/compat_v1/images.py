@@ -5,38 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.adapters import adapted
+from talweg.compat_v1.adapters import adapt
 from talweg.core.errors import value_error
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 _SIZES = "images, size, align_corners=False, name=None, half_pixel_centers=False"
-adapted("image.resize_bilinear", "raw_ops.ResizeBilinear", _SIZES)
-adapted("image.resize_bicubic", "raw_ops.ResizeBicubic", _SIZES)
-adapted("image.resize_nearest_neighbor", "raw_ops.ResizeNearestNeighbor", _SIZES)
-adapted("image.resize_area", "raw_ops.ResizeArea", "images, size, align_corners=False, name=None")
-adapted(
+adapt("image.resize_bilinear", "raw_ops.ResizeBilinear", _SIZES)
+adapt("image.resize_bicubic", "raw_ops.ResizeBicubic", _SIZES)
+adapt("image.resize_nearest_neighbor", "raw_ops.ResizeNearestNeighbor", _SIZES)
+adapt("image.resize_area", "raw_ops.ResizeArea", "images, size, align_corners=False, name=None")
+adapt(
     "image.crop_and_resize",
     "image.crop_and_resize",
     "image, boxes, box_ind=None, crop_size=None, method='bilinear', extrapolation_value=0, "
     "name=None, box_indices=None",
     "box_ind=box_indices",
 )
-adapted(
+adapt(
     "image.extract_glimpse",
     "raw_ops.ExtractGlimpse",
     "input, size, offsets, centered=True, normalized=True, uniform_noise=True, name=None",
 )
 for _kind in ("avg", "max"):
-    adapted(
+    adapt(
         f"nn.fractional_{_kind}_pool",
         f"nn.fractional_{_kind}_pool",
         "value, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, "
         "seed=0, seed2=0, name=None",
         "deterministic=- seed2=-",
     )
-adapted(
+adapt(
     "nn.conv3d_backprop_filter nn.conv3d_backprop_filter_v2",
     "raw_ops.Conv3DBackpropFilterV2",
     "input, filter_sizes, out_backprop, strides, padding, data_format='NDHWC', "

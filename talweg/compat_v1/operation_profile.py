@@ -21,7 +21,13 @@ from talweg.compat_v1.profile_options import ProfileOptionBuilder
 from talweg.core.errors import UnimplementedError, compose, invalid
 from talweg.formats.bundle.wire import field
 
-METRICS: tuple[str, ...] = ("exec_micros", "cpu_exec_micros", "parameters", "float_ops", "run_count")
+METRICS: tuple[str, ...] = (
+    "exec_micros",
+    "cpu_exec_micros",
+    "parameters",
+    "float_ops",
+    "run_count",
+)
 TOTALS: dict[str, str] = {
     "exec_micros": "total_exec_micros",
     "cpu_exec_micros": "total_cpu_exec_micros",

@@ -120,8 +120,8 @@ def run(main: Any = None, argv: Any = None) -> None:
     """Read the flags, call `main` (that of the program if not given) with what is left of the
     command line, and exit with what it returns."""
     main = main or sys.modules["__main__"].main
-    absl("app").run(main, argv, flags_parser=_parsed)
+    absl("app").run(main, argv, flags_parser=_parse)
 
 
-def _parsed(arguments: list[str]) -> list[str]:
+def _parse(arguments: list[str]) -> list[str]:
     return absl("flags").FLAGS(arguments, known_only=True)

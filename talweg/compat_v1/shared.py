@@ -35,7 +35,7 @@ def _lazily(name: str) -> Callable[[], Any]:
     return lambda: look_up(name)
 
 
-def _shared() -> None:
+def _share() -> None:
     from talweg.api.table import TABLE  # noqa: PLC0415 -- generated from what is exported here
 
     for pair in PAIRS.split():
@@ -45,4 +45,4 @@ def _shared() -> None:
             export_lazily(_lazily(other), f"compat.v1.{name}")
 
 
-_shared()
+_share()

@@ -146,7 +146,7 @@ def _session_of_test() -> Iterator[Any]:
     yield session
 
 
-def _shaped(x: object) -> list:
+def _check_shape(x: object) -> list:
     return list(x) if isinstance(x, (list, tuple)) else [x]
 
 

@@ -132,7 +132,7 @@ class VariableStore:
             }
             return self._in_parts(name, shape, dtype, initializer, reuse, partitioner, options)
         if variable is not None:
-            return _checked(variable, name, shape, dtype, reuse)
+            return _check_shared(variable, name, shape, dtype, reuse)
         if reuse is True:
             raise value_error(
                 "TW401",
@@ -186,7 +186,9 @@ class VariableStore:
         return made
 
 
-def _checked(variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any) -> Any:
+def _check_shared(
+    variable: object, name: str, shape: ShapeLike, dtype: DTypeLike, reuse: Any
+) -> Any:
     """The variable that is there; ValueError if it may not be shared, or is another kind."""
     if reuse is False or reuse is None:
         raise value_error(
@@ -304,7 +306,7 @@ def with_variable_store(own: Any) -> Iterator[None]:
         store().scope = scope
 
 
-def maybe_wrapped(getter: Any, inner: Any) -> Any:
+def wrap_getter(getter: Any, inner: Any) -> Any:
     """A custom getter around another one, that of the scope around."""
     if getter is None:
         return inner
@@ -365,7 +367,7 @@ class VariableScope:
         """A scope with these defaults, other than those given."""
         own = {key: getattr(self, key) for key in HANDED_DOWN}
         own.update({key: value for key, value in options.items() if value is not None})
-        own["custom_getter"] = maybe_wrapped(options.get("custom_getter"), self.custom_getter)
+        own["custom_getter"] = wrap_getter(options.get("custom_getter"), self.custom_getter)
         return VariableScope(reuse, name, name_scope=name_scope, **own)
 
     def reuse_variables(self) -> None:

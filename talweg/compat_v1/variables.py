@@ -307,7 +307,7 @@ def is_variable_initialized(variable: Any) -> Tensor:
     return variable.is_initialized()
 
 
-def _listed(var_list: Any) -> list:
+def _as_list(var_list: Any) -> list:
     return global_variables() + local_variables() if var_list is None else list(var_list)
 
 
@@ -324,7 +324,7 @@ def report_uninitialized_variables(
     ...     session.run(tf.report_uninitialized_variables())
     array([b'v'], dtype=object)
     """
-    variables = _listed(var_list)
+    variables = _as_list(var_list)
     names = np.array([v.name.split(":")[0].encode() for v in variables], object)
     if not variables:
         graph = dispatch.context.base
@@ -348,7 +348,7 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
     ...     session.run(tf.global_variables_initializer())
     ...     session.run(check)
     """
-    variables = [v for v in _listed(var_list) if isinstance(v, GraphVariable)]
+    variables = [v for v in _as_list(var_list) if isinstance(v, GraphVariable)]
     if not variables:
         return None
     graph = default_graph()

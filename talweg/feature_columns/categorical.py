@@ -136,7 +136,7 @@ class VocabularyListCategoricalColumn(_VocabularyList, _Keyed):
         words = list(self.vocabulary_list)
         kind = string if self.dtype is string else int64
         pairs = KeyValueTensorInitializer(words, np.arange(len(words)), kind, int64)
-        return _looked_up(self, pairs, values)
+        return _look_up(self, pairs, values)
 
 
 class _VocabularyFile(NamedTuple):
@@ -162,10 +162,10 @@ class VocabularyFileCategoricalColumn(_VocabularyFile, _Keyed):
         kind = string if self.dtype is string else int64
         lines = TextFileIndex.WHOLE_LINE, int64, TextFileIndex.LINE_NUMBER
         pairs = TextFileInitializer(self.vocabulary_file, kind, *lines, self.vocabulary_size)
-        return _looked_up(self, pairs, values)
+        return _look_up(self, pairs, values)
 
 
-def _looked_up(column: Any, pairs: Any, values: Any) -> Any:
+def _look_up(column: Any, pairs: Any, values: Any) -> Any:
     x = values if values.dtype is string else cast(values, int64)
     if column.num_oov_buckets:
         return StaticVocabularyTable(pairs, column.num_oov_buckets).lookup(x)

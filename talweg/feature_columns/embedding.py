@@ -148,7 +148,7 @@ def _check_embedding(dimension: int, ckpt: object, tensor: object, initializer: 
         raise value_error("TW104", f"initializer {initializer!r}", "a callable")
 
 
-def _drawn(initializer: object, dimension: int) -> Any:
+def _draw_initial(initializer: object, dimension: int) -> Any:
     if initializer is not None:
         return initializer
     return look_up("compat.v1.truncated_normal_initializer")(0.0, 1 / math.sqrt(dimension))
@@ -189,7 +189,7 @@ def embedding_column(
     check_categorical(categorical_column)
     _check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
     rest = ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, use_safe_embedding_lookup
-    drawn = _drawn(initializer, dimension)
+    drawn = _draw_initial(initializer, dimension)
     return EmbeddingColumn(categorical_column, dimension, combiner, drawn, *rest)
 
 
@@ -221,7 +221,7 @@ def shared_embeddings(
     if len({column.num_buckets for column in categorical_columns}) > 1:
         raise value_error("TW204", "columns with different numbers of buckets", "one number")
     rest = ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, use_safe_embedding_lookup
-    drawn = _drawn(initializer, dimension)
+    drawn = _draw_initial(initializer, dimension)
     names = sorted([column.name for column in categorical_columns])
     shared = shared_embedding_collection_name or "_".join(names) + "_shared_embedding"
     embeddings = []

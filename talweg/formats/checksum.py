@@ -74,7 +74,7 @@ def _power(exponent: int) -> int:
     return int(_product(half, np.uint32(half)))
 
 
-def _moved(register: object, count: int) -> Any:
+def _shift_zeros(register: object, count: int) -> Any:
     """The register after `count` more bytes that are zero."""
     exponent = 3
     while count:
@@ -99,7 +99,7 @@ def _of_chunk(data: np.ndarray) -> int:
         register = table[(register ^ row) & 0xFFFF] ^ (register >> 16)
     length = STEPS * 2
     while register.size > 1:
-        register = _moved(register[0::2], length) ^ register[1::2]
+        register = _shift_zeros(register[0::2], length) ^ register[1::2]
         length *= 2
     return int(register[0])
 
@@ -125,10 +125,10 @@ def crc32c(data: Any, value: int = 0) -> int:
     array = np.frombuffer(view, np.uint8)
     for start in range(0, array.size, CHUNK):
         part = array[start : start + CHUNK]
-        register = int(_moved(np.uint32(register), part.size)) ^ _of_chunk(part)
+        register = int(_shift_zeros(np.uint32(register), part.size)) ^ _of_chunk(part)
     return register ^ ONES
 
 
-def masked(checksum: int) -> int:
+def mask_checksum(checksum: int) -> int:
     """A checksum as it stands in files, where it may itself be summed."""
     return ((checksum >> 15 | checksum << 17) + MASK_DELTA) & ONES

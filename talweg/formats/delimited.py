@@ -25,7 +25,7 @@ def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
         if first in b"\r\n":
             at += 1
         elif quotes and first == b'"':
-            field, at = _quoted(record, at)
+            field, at = _read_quoted(record, at)
             if at < end and record[at : at + 1] != delimiter:
                 raise wrong("Quote inside a string has to be escaped by another quote")
             fields.append(field)
@@ -42,7 +42,7 @@ def fields_of(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
     return fields
 
 
-def _quoted(data: bytes, at: int) -> tuple[bytes, int]:
+def _read_quoted(data: bytes, at: int) -> tuple[bytes, int]:
     """The field that begins with the quote at a place, and the place after its last quote."""
     parts, at = [], at + 1
     while True:
@@ -95,7 +95,7 @@ class Records:
         data, at, fields = self._data, self._at, []
         while True:
             if self._quotes and data[at : at + 1] == b'"':
-                field, at = _quoted(data, at)
+                field, at = _read_quoted(data, at)
                 if at < len(data) and self._ends.match(data, at) is None:
                     raise wrong("Quote inside a string has to be escaped by another quote")
             else:

@@ -12,7 +12,7 @@ from talweg.core.errors import invalid
 LIMIT = 1 << 15
 
 
-def encoded(samples: Any, rate: int) -> bytes:
+def encode(samples: Any, rate: int) -> bytes:
     """A WAV file with 16 bits of `samples`, floats in [-1, 1] of shape `[length, channels]`."""
     channels = samples.shape[1]
     scaled = np.asarray(samples, np.float32) * np.float32(LIMIT)
@@ -23,7 +23,7 @@ def encoded(samples: Any, rate: int) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-def decoded(contents: bytes, channels: int, length: int) -> tuple[np.ndarray, int]:
+def decode(contents: bytes, channels: int, length: int) -> tuple[np.ndarray, int]:
     """(samples `[length, channels]` as float32 in [-1, 1], samples a second).
 
     -1 for `channels` and `length` takes those of the file; a file with fewer channels repeats its

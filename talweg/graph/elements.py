@@ -51,7 +51,7 @@ class GraphElements:
         raise type_error(
             "TW104",
             f"Can not convert a {type(obj).__name__} into a "
-            f"{_select_wanted(allow_tensor, allow_operation)}.",
+            f"{_allowed_kinds(allow_tensor, allow_operation)}.",
         )
 
     def _converted(self, obj: object) -> Any:
@@ -202,5 +202,5 @@ def _text(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _select_wanted(allow_tensor: bool, allow_operation: bool) -> str:
+def _allowed_kinds(allow_tensor: bool, allow_operation: bool) -> str:
     return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

@@ -222,10 +222,10 @@ def _adjoint_permutation(a: TensorLike) -> Any:
 
 @rule("inverse", LinearOperator)
 def _inverse(a: LinearOperatorFullMatrix) -> Any:
-    return LinearOperatorInversion(a, **_inverted(a))
+    return LinearOperatorInversion(a, **_invert(a))
 
 
-def _inverted(a: object) -> dict[str, Any]:
+def _invert(a: object) -> dict[str, Any]:
     return {**same(a), "is_non_singular": True, "is_square": True}
 
 
@@ -242,40 +242,40 @@ def _self_inverse(a: object) -> Any:
 
 @rule("inverse", LinearOperatorDiag)
 def _inverse_diagonal(a: LinearOperatorDiag) -> Any:
-    return LinearOperatorDiag(1 / convert_to_tensor(a.diag), **_inverted(a))
+    return LinearOperatorDiag(1 / convert_to_tensor(a.diag), **_invert(a))
 
 
 @rule("inverse", LinearOperatorScaledIdentity)
 def _inverse_scaled(a: TensorLike) -> Any:
     return LinearOperatorScaledIdentity(
-        a.num_rows, 1 / convert_to_tensor(a.multiplier), **_inverted(a)
+        a.num_rows, 1 / convert_to_tensor(a.multiplier), **_invert(a)
     )
 
 
 @rule("inverse", _Circulant)
 def _inverse_circulant(a: Any) -> Any:
-    return type(a)(1 / convert_to_tensor(a.spectrum), a.dtype, **_inverted(a))
+    return type(a)(1 / convert_to_tensor(a.spectrum), a.dtype, **_invert(a))
 
 
 @rule("inverse", LinearOperatorBlockDiag)
 def _inverse_blocks(a: TensorLike) -> Any:
-    return LinearOperatorBlockDiag([o.inverse() for o in a.operators], **_inverted(a))
+    return LinearOperatorBlockDiag([o.inverse() for o in a.operators], **_invert(a))
 
 
 @rule("inverse", LinearOperatorKronecker)
 def _inverse_kronecker(a: TensorLike) -> Any:
-    return LinearOperatorKronecker([o.inverse() for o in a.operators], **_inverted(a))
+    return LinearOperatorKronecker([o.inverse() for o in a.operators], **_invert(a))
 
 
 @rule("inverse", LinearOperatorPermutation)
 def _inverse_permutation(a: TensorLike) -> Any:
-    return LinearOperatorPermutation(a._places(inverse=True), a.dtype, **_inverted(a))
+    return LinearOperatorPermutation(a._places(inverse=True), a.dtype, **_invert(a))
 
 
 @rule("inverse", LinearOperatorBlockLowerTriangular)
 def _inverse_triangular_blocks(a: TensorLike) -> Any:
     if len(a.operators) == 1:
-        return LinearOperatorBlockLowerTriangular([[a.operators[0][0].inverse()]], **_inverted(a))
+        return LinearOperatorBlockLowerTriangular([[a.operators[0][0].inverse()]], **_invert(a))
     count = len(a.operators)
     blocks: list[list[Any]] = []
     for row_number in range(count):
@@ -291,7 +291,7 @@ def _inverse_triangular_blocks(a: TensorLike) -> Any:
                 total = total + term
             row.append(LinearOperatorFullMatrix(-own.matmul(total)))
         blocks.append([*row, own])
-    return LinearOperatorBlockLowerTriangular(blocks, **_inverted(a))
+    return LinearOperatorBlockLowerTriangular(blocks, **_invert(a))
 
 
 # -- Cholesky factors
@@ -325,7 +325,7 @@ def _cholesky_diagonal(a: TensorLike) -> Any:
 @rule("cholesky", LinearOperatorScaledIdentity)
 def _cholesky_scaled(a: TensorLike) -> Any:
     return LinearOperatorScaledIdentity(
-        a.num_rows, look_up("sqrt")(convert_to_tensor(a.multiplier)), **_inverted(a)
+        a.num_rows, look_up("sqrt")(convert_to_tensor(a.multiplier)), **_invert(a)
     )
 
 

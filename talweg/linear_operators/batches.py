@@ -61,7 +61,7 @@ def check_contraction(operator: Any, name: str, inner: int | None, given: int | 
         )
 
 
-def known(value: object) -> Any:
+def static_int(value: object) -> Any:
     """The value of an integer tensor as an int, None if it is not known."""
     found = get_static_value(value)
     return None if found is None else int(found)

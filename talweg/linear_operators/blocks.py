@@ -10,7 +10,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.linear_operators.batches import common_batch, static_broadcast
 from talweg.linear_operators.combined import _OfSeveral
-from talweg.linear_operators.hints import all_true, demanded, of_all
+from talweg.linear_operators.hints import all_true, of_all, require_hint
 from talweg.linear_operators.operator import LinearOperator, adjoint_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     pass
 
 
-def _joined(parts: list[Any], axis: int) -> Any:
+def _concat_blocks(parts: list[Any], axis: int) -> Any:
     """Parts along an axis, with their batch axes broadcast."""
     return look_up("concat")(common_batch(parts), axis)
 
@@ -115,15 +115,15 @@ class _BlockOperators(_OfSeveral):
 
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = adjoint_of(x) if adjoint_arg else x
-        return _joined(self._matmul_parts(self._cut(x, rows=adjoint), adjoint), -2)
+        return _concat_blocks(self._matmul_parts(self._cut(x, rows=adjoint), adjoint), -2)
 
     def _solve(self, rhs: object, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
-        return _joined(self._solve_parts(self._cut(rhs, rows=not adjoint), adjoint), -2)
+        return _concat_blocks(self._solve_parts(self._cut(rhs, rows=not adjoint), adjoint), -2)
 
     def _vectors(self, parts: list[Any]) -> Any:
         """Vectors of the blocks, one after the other."""
-        return look_up("squeeze")(_joined([part[..., None] for part in parts], -2), axis=-1)
+        return look_up("squeeze")(_concat_blocks([part[..., None] for part in parts], -2), axis=-1)
 
     def _diag_part(self) -> Any:
         if not all(block.is_square for block in self._diagonal_blocks()):
@@ -184,7 +184,7 @@ class LinearOperatorBlockDiag(_BlockOperators):
             for hint, value in zip(names, given)
         }
         if all_true(operators, "is_non_singular"):
-            demanded("is_non_singular", is_non_singular, True, "all blocks have an inverse")
+            require_hint("is_non_singular", is_non_singular, True, "all blocks have an inverse")
         square = is_square if all_true(operators, "is_square") else None
         super().__init__(
             operators[0].dtype,
@@ -218,7 +218,7 @@ class LinearOperatorBlockDiag(_BlockOperators):
             paddings = look_up("concat")([look_up("zeros")([axes - 1, 2], "int32"), [margin]], 0)
             rows.append(look_up("pad")(dense, paddings))
             before = before + own
-        return _joined(rows, -2)
+        return _concat_blocks(rows, -2)
 
 
 @export("linalg.LinearOperatorBlockLowerTriangular")
@@ -252,14 +252,14 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
         if is_non_singular is None:
             is_non_singular = of_all(diagonal, "is_non_singular")
         elif all_true(diagonal, "is_non_singular"):
-            demanded("is_non_singular", is_non_singular, True, "all blocks have an inverse")
+            require_hint("is_non_singular", is_non_singular, True, "all blocks have an inverse")
         super().__init__(
             rows[0][0].dtype,
             None,
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
-            demanded("is_square", is_square, True, "blocks on the diagonal are square"),
+            require_hint("is_square", is_square, True, "blocks on the diagonal are square"),
             name,
             {"operators": rows},
         )
@@ -304,8 +304,8 @@ class LinearOperatorBlockLowerTriangular(_BlockOperators):
                 sizes = look_up("shape")(parts[-1])
                 zeros = look_up("zeros")(look_up("concat")([sizes[:-1], [width]], 0), self.dtype)
                 parts.append(zeros)
-            lines.append(_joined(parts, -1))
-        return _joined(lines, -2)
+            lines.append(_concat_blocks(parts, -1))
+        return _concat_blocks(lines, -2)
 
     def _sliced(self, key: tuple) -> Any:
         rows = [[block[key] for block in row] for row in self._operators]

@@ -15,7 +15,7 @@ from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import TensorShape
 from talweg.linear_operators.composite import CompositeOperator
 from talweg.linear_operators.diagonal import conj
-from talweg.linear_operators.hints import demanded
+from talweg.linear_operators.hints import require_hint
 from talweg.linear_operators.operator import adjoint_of, parameter
 
 if TYPE_CHECKING:
@@ -55,9 +55,11 @@ class _Circulant(CompositeOperator):
                 f"at least {self.block_depth} axes",
             )
         if is_square is not True:
-            demanded("is_square", False, True, "circulant operators are square")
+            require_hint("is_square", False, True, "circulant operators are square")
         if not self._spectrum.dtype.is_complex:
-            is_self_adjoint = demanded("is_self_adjoint", is_self_adjoint, True, "spectrum is real")
+            is_self_adjoint = require_hint(
+                "is_self_adjoint", is_self_adjoint, True, "spectrum is real"
+            )
         given = {"spectrum": spectrum, "input_output_dtype": as_dtype(input_output_dtype).name}
         super().__init__(
             as_dtype(input_output_dtype),
@@ -333,7 +335,7 @@ class LinearOperatorToeplitz(CompositeOperator):
             raise type_error(
                 "TW102", f"col is {self._col.dtype.name}, row {self._row.dtype.name}", "one dtype"
             )
-        is_square = demanded("is_square", is_square, True, "Toeplitz operators are square")
+        is_square = require_hint("is_square", is_square, True, "Toeplitz operators are square")
         super().__init__(
             self._col.dtype,
             None,

@@ -12,7 +12,7 @@ from talweg.core.shapes import TensorShape
 from talweg.linear_operators.batches import check_contraction, static_broadcast
 from talweg.linear_operators.composite import CompositeOperator
 from talweg.linear_operators.diagonal import conj
-from talweg.linear_operators.hints import all_true, demanded
+from talweg.linear_operators.hints import all_true, require_hint
 from talweg.linear_operators.operator import LinearOperator, adjoint_of
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class LinearOperatorInversion(_OfOne):
         if operator.is_non_singular is False:
             raise value_error("TW207", "operator has is_non_singular=False", "one with an inverse")
         if is_non_singular is False:
-            demanded("is_non_singular", False, True, "an inverse has an inverse")
+            require_hint("is_non_singular", False, True, "an inverse has an inverse")
         super().__init__(
             operator, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -229,7 +229,7 @@ class LinearOperatorComposition(_OfSeveral):
             check_contraction(left, "composition", left.domain_dimension, right.range_dimension)
         if all_true(operators, "is_non_singular"):
             why = "all operators have an inverse"
-            is_non_singular = demanded("is_non_singular", is_non_singular, True, why)
+            is_non_singular = require_hint("is_non_singular", is_non_singular, True, why)
         super().__init__(
             operators[0].dtype,
             None,
@@ -308,7 +308,7 @@ class LinearOperatorKronecker(_OfSeveral):
         for hint, value in hints.items():
             follows = all_true(operators, hint)
             if follows and hint in ("is_non_singular", "is_square"):
-                demanded(hint, value, True, "all operators are so")
+                require_hint(hint, value, True, "all operators are so")
             hints[hint] = follows if value is None else value
         super().__init__(
             operators[0].dtype,
@@ -344,7 +344,7 @@ class LinearOperatorKronecker(_OfSeveral):
                 x, look_up("concat")([look_up("shape")(x)[:-2], [before, sizes_in[number], -1]], 0)
             )
             # the factor's batch axes stand in front of the axis of what came before
-            moved = _swapped(grouped, -3, -2)
+            moved = _swap(grouped, -3, -2)
             flat_sizes = look_up("shape")(moved)
             flat = look_up("reshape")(moved, look_up("concat")([flat_sizes[:-2], [-1]], 0))
             product = function(operator, flat)
@@ -352,7 +352,7 @@ class LinearOperatorKronecker(_OfSeveral):
             product = look_up("reshape")(
                 product, look_up("concat")([sizes[:-2], [sizes_out[number], before, after * r]], 0)
             )
-            product = _swapped(product, -3, -2)
+            product = _swap(product, -3, -2)
             sizes = look_up("shape")(product)
             before = before * sizes_out[number]
             x = look_up("reshape")(product, look_up("concat")([sizes[:-3], [before * after, r]], 0))
@@ -428,7 +428,7 @@ def _product(sizes: list) -> Any:
     return found
 
 
-def _swapped(x: object, first: int, second: int) -> Any:
+def _swap(x: object, first: int, second: int) -> Any:
     return look_up("experimental.numpy.swapaxes")(x, first, second)
 
 

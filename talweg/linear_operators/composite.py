@@ -73,7 +73,9 @@ class CompositeOperator(LinearOperator):
         rest = list(parts)
         for name in self._parts():
             held = getattr(self, name)
-            made._replace(name, rest.pop(0) if name in self.tensors else _taken(held, rest))
+            made._replace(
+                name, rest.pop(0) if name in self.tensors else _take_operators(held, rest)
+            )
         return made
 
     def _replace(self, name: str, value: TensorLike) -> None:
@@ -117,7 +119,7 @@ class CompositeOperator(LinearOperator):
         made = copy.copy(self)
         made._parameters = dict(self._parameters)
         for name in self._present():
-            made._replace(name, sliced(getattr(self, name), key, self.tensors[name], self))
+            made._replace(name, slice_batch(getattr(self, name), key, self.tensors[name], self))
         for name in self.operators_in:
             made._replace(name, getattr(self, name)[key])
         for name in self.sequences_in:
@@ -125,7 +127,7 @@ class CompositeOperator(LinearOperator):
         return made
 
 
-def sliced(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
+def slice_batch(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
     """A part of the batch of a tensor whose last axes are an operator's own."""
     rank = operator.batch_shape.rank
     batch = operator.batch_shape_tensor() if rank is None else rank
@@ -133,7 +135,7 @@ def sliced(value: TensorLike, key: tuple, own: int, operator: Any) -> Any:
 
 
 def _part(x: TensorLike, key: tuple, own: int, batch: Any) -> Any:
-    """`sliced`, of a batch of so many axes, or of these sizes; kept whole if unknown."""
+    """`slice_batch`, of a batch of so many axes, or of these sizes; kept whole if unknown."""
     axes = batch if isinstance(batch, int) else index(batch.dims[0])
     missing = axes - (x.ndim - own)
     if missing:  # axes along which the batch is broadcast: they are taken as size 1
@@ -156,10 +158,10 @@ def _operators_in(held: Any) -> list[Any]:
     return [held]
 
 
-def _taken(held: Any, rest: list) -> Any:
+def _take_operators(held: Any, rest: list) -> Any:
     """Operators like those of an attribute, of the first of the tensors that are left."""
     if isinstance(held, (list, tuple)):
-        return [_taken(item, rest) for item in held]
+        return [_take_operators(item, rest) for item in held]
     count = len(held._flat_components())
     parts, rest[:count] = rest[:count], []
     return held._with_components(parts)
@@ -218,7 +220,7 @@ class LinearOperatorSpec(TypeSpec):
         parts: dict[str, Any] = {}
         for name in like._parts():
             held = getattr(like, name)
-            parts[name] = rest.pop(0) if name in like.tensors else _specs_taken(held, rest)
+            parts[name] = rest.pop(0) if name in like.tensors else _take_specs(held, rest)
         static: dict[str, Any] = same(like)
         static.update({name: like._static_argument(name) for name in like.static_in})
         prefer = [name.removesuffix("_arg") for name in like.sizes_in]
@@ -252,10 +254,10 @@ class LinearOperatorSpec(TypeSpec):
         return f"{type(self._like).__name__}Spec{self._specs}"
 
 
-def _specs_taken(held: Any, rest: list) -> Any:
+def _take_specs(held: Any, rest: list) -> Any:
     """The specs of an attribute's operators, of the first of the tensors' specs that are left."""
     if isinstance(held, (list, tuple)):
-        return [_specs_taken(item, rest) for item in held]
+        return [_take_specs(item, rest) for item in held]
     count = len(held._flat_components())
     specs, rest[:count] = rest[:count], []
     return LinearOperatorSpec(held, specs)

@@ -34,7 +34,7 @@ class _Matrix(CompositeOperator):
         return look_up("linalg.diag_part")(self._matrix_tensor())
 
 
-def _checked(matrix: Any, name: str) -> Any:
+def _check(matrix: Any, name: str) -> Any:
     if matrix.shape.rank is not None and matrix.shape.rank < 2:
         raise value_error("TW203", f"{name} has shape {matrix.shape}", "at least two axes")
     return matrix
@@ -61,7 +61,7 @@ class LinearOperatorFullMatrix(_Matrix):
         is_square: bool | None = None,
         name: str = "LinearOperatorFullMatrix",
     ):
-        self._matrix = _checked(parameter(matrix), "matrix")
+        self._matrix = _check(parameter(matrix), "matrix")
         super().__init__(
             self._matrix.dtype,
             None,
@@ -111,7 +111,7 @@ class LinearOperatorLowerTriangular(_Matrix):
     ):
         if is_square is False:
             raise value_error("TW207", "is_square=False", "only square lower triangular operators")
-        self._tril = _checked(parameter(tril), "tril")
+        self._tril = _check(parameter(tril), "tril")
         super().__init__(
             self._tril.dtype,
             None,

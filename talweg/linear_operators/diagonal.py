@@ -9,7 +9,7 @@ from talweg.api.tensors import cast, convert_to_tensor
 from talweg.core.errors import value_error
 from talweg.core.shapes import TensorShape
 from talweg.linear_operators.composite import CompositeOperator
-from talweg.linear_operators.hints import demanded
+from talweg.linear_operators.hints import require_hint
 from talweg.linear_operators.operator import adjoint_of, parameter
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class LinearOperatorDiag(CompositeOperator):
         if self._diag.shape.rank == 0:
             raise value_error("TW203", "diag is a scalar", "at least one axis")
         if not self._diag.dtype.is_complex:
-            is_self_adjoint = demanded("is_self_adjoint", is_self_adjoint, True, "diag is real")
-        is_square = demanded("is_square", is_square, True, "diagonal operators are square")
+            is_self_adjoint = require_hint("is_self_adjoint", is_self_adjoint, True, "diag is real")
+        is_square = require_hint("is_square", is_square, True, "diagonal operators are square")
         super().__init__(
             self._diag.dtype,
             None,

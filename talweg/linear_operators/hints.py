@@ -38,7 +38,7 @@ def consistent(given: Hints) -> Hints:
     return Hints(non_singular, self_adjoint, positive, square)
 
 
-def demanded(name: str, given: Hint, value: bool, why: str) -> bool:
+def require_hint(name: str, given: Hint, value: bool, why: str) -> bool:
     """`value`, which a class always has; ValueError if the opposite was said."""
     if given is not None and given is not value:
         raise value_error("TW207", f"{name}={given}", f"{name}={value}: {why}")

@@ -13,7 +13,7 @@ from talweg.core.shapes import TensorShape
 from talweg.eager.convert import is_tensor_like
 from talweg.linear_operators.composite import CompositeOperator
 from talweg.linear_operators.diagonal import conj, log_abs
-from talweg.linear_operators.hints import demanded
+from talweg.linear_operators.hints import require_hint
 from talweg.linear_operators.operator import adjoint_of, parameter, static_int
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class LinearOperatorIdentity(_Sized):
             ("is_square", is_square),
         ):
             if value is not True:
-                demanded(hint, False, True, why)
+                require_hint(hint, False, True, why)
         self._set_size(num_rows, batch_shape)
         given = {"num_rows": num_rows, "batch_shape": batch_shape, "dtype": dtype}
         super().__init__(as_dtype(dtype or float32), None, True, True, True, True, name, given)
@@ -207,9 +207,9 @@ class LinearOperatorScaledIdentity(CompositeOperator):
         self._num_rows = _size(num_rows, "num_rows")
         self._multiplier = parameter(multiplier)
         if not self._multiplier.dtype.is_complex:
-            is_self_adjoint = demanded("is_self_adjoint", is_self_adjoint, True, "it is real")
+            is_self_adjoint = require_hint("is_self_adjoint", is_self_adjoint, True, "it is real")
         if is_square is not True:
-            demanded("is_square", False, True, "scaled identities are square")
+            require_hint("is_square", False, True, "scaled identities are square")
         super().__init__(
             self._multiplier.dtype,
             None,
@@ -336,9 +336,9 @@ class LinearOperatorZeros(_Sized):
         name: str = "LinearOperatorZeros",
     ):
         if is_non_singular is not False:
-            demanded("is_non_singular", True, False, "zeros have no inverse")
+            require_hint("is_non_singular", True, False, "zeros have no inverse")
         if is_positive_definite is not False:
-            demanded("is_positive_definite", True, False, "zeros are not positive")
+            require_hint("is_positive_definite", True, False, "zeros are not positive")
         self._set_size(num_rows, batch_shape)
         self._num_columns = None if num_columns is None else _size(num_columns, "num_columns")
         sizes = static_int(self._num_rows), static_int(self._num_columns)

@@ -15,7 +15,7 @@ from talweg.core.shapes import TensorShape
 from talweg.linear_operators.batches import common_batch
 from talweg.linear_operators.composite import CompositeOperator
 from talweg.linear_operators.diagonal import LinearOperatorDiag, conj
-from talweg.linear_operators.hints import demanded
+from talweg.linear_operators.hints import require_hint
 from talweg.linear_operators.identities import LinearOperatorIdentity
 from talweg.linear_operators.operator import LinearOperator, adjoint_of, parameter
 
@@ -45,7 +45,7 @@ class _OfVector(CompositeOperator):
 
 def _not_denied(name: str, given: bool | None, why: str) -> bool | None:
     """A hint that is always true, as it was given; ValueError for False."""
-    return demanded(name, given, True, why) if given is False else given
+    return require_hint(name, given, True, why) if given is False else given
 
 
 @export("linalg.LinearOperatorHouseholder")
@@ -79,9 +79,9 @@ class LinearOperatorHouseholder(_OfVector):
             self._reflection_axis.dtype,
             None,
             _not_denied("is_non_singular", is_non_singular, why),
-            demanded("is_self_adjoint", is_self_adjoint, True, why),
-            demanded("is_positive_definite", is_positive_definite, False, why),
-            demanded("is_square", is_square, True, why),
+            require_hint("is_self_adjoint", is_self_adjoint, True, why),
+            require_hint("is_positive_definite", is_positive_definite, False, why),
+            require_hint("is_square", is_square, True, why),
             name,
             {"reflection_axis": reflection_axis},
         )
@@ -171,7 +171,7 @@ class LinearOperatorPermutation(_OfVector):
             _not_denied("is_non_singular", is_non_singular, why),
             is_self_adjoint,
             is_positive_definite,
-            demanded("is_square", is_square, True, why),
+            require_hint("is_square", is_square, True, why),
             name,
             {"perm": perm, "dtype": as_dtype(dtype).name},
         )
@@ -261,7 +261,7 @@ class LinearOperatorTridiag(CompositeOperator):
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
-            demanded("is_square", is_square, True, "tridiagonal operators are square"),
+            require_hint("is_square", is_square, True, "tridiagonal operators are square"),
             name,
             {"diagonals": diagonals, "diagonals_format": diagonals_format},
         )
@@ -364,7 +364,7 @@ class LinearOperatorLowRankUpdate(CompositeOperator):
         self._u, self._v = parameter(u, dtype), parameter(v, dtype)
         self._diag_update = parameter(diag_update)
         if diag_update is None:
-            is_diag_update_positive = demanded(
+            is_diag_update_positive = require_hint(
                 "is_diag_update_positive", is_diag_update_positive, True, "it is the identity"
             )
         self._is_diag_update_positive = is_diag_update_positive

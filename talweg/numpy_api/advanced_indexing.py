@@ -30,7 +30,7 @@ def index(x: Any, key: object) -> Any:
     parts = key if type(key) is tuple else (key,)
     if not any(map(_is_array, parts)):
         return _plain(x, key)
-    return _chosen(x, *_separated(x, parts))
+    return _gather_elements(x, *_separate_indices(x, parts))
 
 
 def _is_array(part: Any) -> bool:
@@ -44,7 +44,7 @@ def _is_array(part: Any) -> bool:
     return False
 
 
-def _separated(x: Tensor, parts: tuple) -> tuple[list, list]:
+def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
     """(basic indices with full slices for arrays, (axis of what they leave, array))."""
     spelled: list[Any] = [_as_index(part) if _is_array(part) else part for part in parts]
     basic: list[Any] = []
@@ -85,13 +85,13 @@ def _as_index(part: object) -> Tensor:
     return as_array(part)
 
 
-def _chosen(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
+def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
     """The elements that arrays choose of what basic indices leave."""
     rest = _plain(x, tuple(basic))
     axes = [axis for axis, _ in arrays]
     first = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
     sizes = look_up("shape")(rest, out_type="int64")
-    wide = [_counted_from_front(array, sizes[axis]) for axis, array in arrays]
+    wide = [_count_from_front(array, sizes[axis]) for axis, array in arrays]
     if len(wide) == 1 and first:
         return look_up("gather")(rest, wide[0], axis=first)
     places = look_up("experimental.numpy.broadcast_arrays")(*wide)
@@ -104,7 +104,7 @@ def _chosen(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
     return look_up("experimental.numpy.moveaxis")(elements, moved, [first + n for n in moved])
 
 
-def _counted_from_front(array: Tensor, size: Tensor) -> Tensor:
+def _count_from_front(array: Tensor, size: Tensor) -> Tensor:
     """Indices with the negative ones counted from the end."""
     array = cast(array, "int64")
     return look_up("where")(array < as_array(0, array.dtype), array + size, array)

@@ -10,7 +10,7 @@ import numpy as np
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import as_array, promoted
+from talweg.numpy_api.promotion import as_array, promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, ShapeLike, TensorLike
@@ -219,7 +219,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
     if isinstance(arrays, Tensor):
         x = as_array(arrays)
         return x if axis == 0 else moveaxis(x, 0, axis)
-    return look_up("stack")(promoted(*arrays), axis)
+    return look_up("stack")(promote(*arrays), axis)
 
 
 @export("experimental.numpy.concatenate")
@@ -236,7 +236,7 @@ def concatenate(arys: TensorLike, axis: int = 0) -> Tensor:
         arys = list(arys) if isinstance(arys, Tensor) else [arys]
     if not arys:
         raise value_error("TW207", "concatenate: there are no arrays", "at least one")
-    arrays = promoted(*arys)
+    arrays = promote(*arys)
     if axis is None:
         arrays, axis = [ravel(x) for x in arrays], 0
     return look_up("concat")(arrays, axis)

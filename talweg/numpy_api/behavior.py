@@ -25,7 +25,7 @@ from talweg.numpy_api.promotion import (
     OFF,
     SAFE,
     preferences,
-    promoted,
+    promote,
     to_dtype,
 )
 
@@ -34,19 +34,19 @@ _before: dict[tuple[Any, str], Any] = {}  # (who, attribute): what it was
 
 def _arithmetic(operation: str) -> Callable[[Any, Any], Any]:
     plain = getattr(hooks, operation)
-    return lambda x, y: plain(*promoted(x, y))
+    return lambda x, y: plain(*promote(x, y))
 
 
-def _divided(x: object, y: object) -> Any:
+def _divide(x: object, y: object) -> Any:
     return look_up("experimental.numpy.true_divide")(x, y)
 
 
-def _compared(operation: str, otherwise: bool) -> Callable[[Any, Any], Any]:
+def _compare(operation: str, otherwise: bool) -> Callable[[Any, Any], Any]:
     plain = getattr(hooks, operation)
-    return lambda x, y: otherwise if y is None else plain(*promoted(x, y))
+    return lambda x, y: otherwise if y is None else plain(*promote(x, y))
 
 
-def _multiplied(x: object, y: object) -> Any:
+def _multiply(x: object, y: object) -> Any:
     return look_up("experimental.numpy.matmul")(x, y)
 
 
@@ -55,13 +55,13 @@ def _legacy_operators() -> dict[str, Callable[..., Any]]:
     names += ("less", "less_equal", "greater", "greater_equal")
     names += ("bitwise_and", "bitwise_or", "bitwise_xor")
     found: dict[str, Callable[..., Any]] = {name: _arithmetic(name) for name in names}
-    found["truediv"], found["matmul"] = _divided, _multiplied
-    found["equal_operator"] = _compared("equal_operator", False)
-    found["not_equal_operator"] = _compared("not_equal_operator", True)
+    found["truediv"], found["matmul"] = _divide, _multiply
+    found["equal_operator"] = _compare("equal_operator", False)
+    found["not_equal_operator"] = _compare("not_equal_operator", True)
     return found
 
 
-def _reshaped(self: Tensor, *shape: object, **kwargs: Any) -> Tensor:
+def _reshape(self: Tensor, *shape: object, **kwargs: Any) -> Tensor:
     sizes = shape[0] if len(shape) == 1 else shape
     return arranging.reshape(self, sizes, **kwargs)
 
@@ -83,7 +83,7 @@ METHODS: dict[str, Any] = {
     "ravel": arranging.ravel,
     "transpose": arranging.transpose,
     "flatten": arranging.flatten,
-    "reshape": _reshaped,
+    "reshape": _reshape,
     "clip": _clip,
     "max": reductions.amax,
     "min": reductions.amin,

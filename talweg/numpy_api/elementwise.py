@@ -25,7 +25,7 @@ from talweg.numpy_api.promotion import (
     default_float,
     inexact,
     inexact_pair,
-    promoted,
+    promote,
     to_dtype,
 )
 from talweg.prims.arithmetic import div
@@ -116,18 +116,18 @@ _ORDERED = frozenset(("less", "less_equal", "greater", "greater_equal"))
 _NARROW = frozenset(("floor_divide", "mod", "remainder", "power"))  # of bool: of int8
 
 
-def _taken(takes: str, values: tuple[Any, ...]) -> list[Any]:
+def _cast_operand(takes: str, values: tuple[Any, ...]) -> list[Any]:
     """Values in the dtype that a function takes them in."""
     if takes == BOOL:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:
-        return promoted(*values) if values[1:] else [as_array(x) for x in values]
+        return promote(*values) if values[1:] else [as_array(x) for x in values]
     return inexact_pair(values[0], values[1]) if values[1:] else [inexact(x) for x in values]
 
 
 def _unary(name: str, computed: str, takes: str) -> Callable[[Any], Tensor]:
     def function(x: Any) -> Tensor:
-        (operand,) = _taken(takes, (x,))
+        (operand,) = _cast_operand(takes, (x,))
         if operand.dtype.is_bool and name in IN_BOOL:
             return look_up(IN_BOOL[name])(operand)
         return look_up(computed)(operand)
@@ -137,7 +137,7 @@ def _unary(name: str, computed: str, takes: str) -> Callable[[Any], Tensor]:
 
 def _binary(name: str, computed: str, takes: str) -> Callable[[Any, Any], Tensor]:
     def function(x1: Any, x2: Any) -> Tensor:
-        x, y = _taken(takes, (x1, x2))
+        x, y = _cast_operand(takes, (x1, x2))
         if x.dtype.is_bool:
             if name in IN_BOOL and name not in _ORDERED:
                 return look_up(IN_BOOL[name])(x, y)
@@ -148,7 +148,7 @@ def _binary(name: str, computed: str, takes: str) -> Callable[[Any, Any], Tensor
     return function
 
 
-def _named(function: Callable[..., Tensor], name: str, text: str) -> None:
+def _set_name(function: Callable[..., Tensor], name: str, text: str) -> None:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     function.__module__ = __name__
@@ -157,14 +157,14 @@ def _named(function: Callable[..., Tensor], name: str, text: str) -> None:
 
 
 for _name, (_computed, _takes) in UNARY.items():
-    _named(
+    _set_name(
         _unary(_name, _computed, _takes),
         _name,
         f"`tf.{_computed}` of each element, for what NumPy's `{_name}` takes.\n\n"
         "    x: a tensor, or what becomes one; integers count as floats where NumPy's do.\n    ",
     )
 for _name, (_computed, _takes) in BINARY.items():
-    _named(
+    _set_name(
         _binary(_name, _computed, _takes),
         _name,
         f"`tf.{_computed}` of two operands in their common dtype, as NumPy's `{_name}`.\n\n"
@@ -188,7 +188,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
         raise value_error("TW207", "clip: a_min and a_max are None", "a limit")
     x = as_array(a)
     bounds = [bound for bound in (a_max, a_min) if bound is not None]
-    x, *ends = promoted(a, *bounds) if bounds else (x,)
+    x, *ends = promote(a, *bounds) if bounds else (x,)
     if a_max is not None:
         x = look_up("minimum")(x, ends[0])
     return x if a_min is None else look_up("maximum")(x, ends[-1])
@@ -202,7 +202,7 @@ def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:  # noqa: A0
     >>> [x.numpy().tolist() for x in tf.experimental.numpy.divmod([7, -7], 3)]
     [[2, -3], [1, 2]]
     """
-    x, y = promoted(x1, x2)
+    x, y = promote(x1, x2)
     return look_up("math.floordiv")(x, y), look_up("math.floormod")(x, y)
 
 
@@ -328,7 +328,7 @@ def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 
 def _integers(function: str, x1: object, x2: object) -> list[Any]:
-    x, y = promoted(x1, x2)
+    x, y = promote(x1, x2)
     if not x.dtype.is_integer:
         raise value_error("TW102", f"{function}: the operands are {x.dtype.name}", "integers")
     return [x, y]

@@ -9,7 +9,7 @@ from talweg.api.tensors import cast
 from talweg.core.dtypes import bool_, int64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import as_array, promoted
+from talweg.numpy_api.promotion import as_array, promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -94,7 +94,7 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
         return nonzero(holds)
     if x is None or y is None:
         raise value_error("TW207", "where: only one of x and y is given", "both or neither")
-    return look_up("where")(holds, *promoted(x, y))
+    return look_up("where")(holds, *promote(x, y))
 
 
 @export("experimental.numpy.nonzero")

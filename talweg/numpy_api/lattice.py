@@ -53,7 +53,7 @@ def meet(a: DType, weak_a: bool, b: DType, weak_b: bool) -> tuple[DType, bool]:
     if weak_a != weak_b:
         strong, weak = (b, a) if weak_a else (a, b)
         return _with_weak(strong, weak)
-    found = _joined(a, b)
+    found = _join(a, b)
     if preferences.mode == SAFE and not weak_a:
         narrow = b if found is a else a
         if found not in (a, b) or not _holds(found, narrow):
@@ -81,7 +81,7 @@ def _with_weak(strong: DType, weak: DType) -> tuple[DType, bool]:
     return (complex64 if narrow else complex128), strong.is_integer
 
 
-def _joined(a: DType, b: DType) -> DType:
+def _join(a: DType, b: DType) -> DType:
     if a is b or b.is_bool:
         return a
     if a.is_bool:
@@ -120,7 +120,7 @@ def _unsafe(a: DType, b: DType) -> TypeError:
     )
 
 
-def met(x: object, y: object) -> tuple[Tensor, Tensor, bool]:
+def meet_operands(x: object, y: object) -> tuple[Tensor, Tensor, bool]:
     """Two operands in their common dtype, and whether that is weak."""
     (x, a, weak_a), (y, b, weak_b) = operand(x), operand(y)
     dtype, weak = meet(a, weak_a, b, weak_b)
@@ -133,7 +133,7 @@ def _as(value: Any, dtype: DType) -> Tensor:
     return cast(convert_to_tensor(np.asarray(value)), dtype)
 
 
-def weakened(result: object, weak: bool) -> Any:
+def mark_weak(result: object, weak: bool) -> Any:
     """A result, marked where it is weak."""
     if weak and isinstance(result, Tensor):
         result._weak = True  # type: ignore[attr-defined]
@@ -144,8 +144,8 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
     plain = getattr(hooks, name)
 
     def operate(x: object, y: object) -> Any:
-        x, y, weak = met(x, y)
-        return weakened(plain(x, y), weak)
+        x, y, weak = meet_operands(x, y)
+        return mark_weak(plain(x, y), weak)
 
     return operate
 

@@ -11,7 +11,7 @@ from talweg.api.export import export, look_up
 from talweg.api.tensors import cast
 from talweg.core.dtypes import bool_, float64
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import as_array, inexact_pair, numpy_dtype_of, promoted
+from talweg.numpy_api.promotion import as_array, inexact_pair, numpy_dtype_of, promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -152,7 +152,7 @@ def isclose(
     >>> tf.experimental.numpy.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).numpy()
     array([ True, False])
     """
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     if x.dtype.is_integer or x.dtype.is_bool:
         x, y = inexact_pair(x, y)
     return look_up("experimental.numpy.logical_or")(_near(x, y, rtol, atol), _same(x, y, equal_nan))
@@ -198,7 +198,7 @@ def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
     >>> bool(tf.experimental.numpy.array_equal([1, 2], [1, 3]))
     False
     """
-    x, y = promoted(a1, a2)
+    x, y = promote(a1, a2)
     if not x.shape.is_compatible_with(y.shape):
         return as_array(False)
     if x.shape.is_fully_defined() and y.shape.is_fully_defined():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import promoted
+from talweg.numpy_api.promotion import promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -23,7 +23,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.matmul([[1, 2]], [3, 4]).numpy()
     array([11])
     """
-    x, y = promoted(x1, x2)
+    x, y = promote(x1, x2)
     if not x.ndim or not y.ndim:
         raise value_error("TW203", "matmul: an operand is a scalar", "at least one axis")
     row, column = x.ndim == 1, y.ndim == 1
@@ -46,7 +46,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.dot([1, 2], [3, 4]).numpy().item()
     11
     """
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     if not x.ndim or not y.ndim:
         return look_up("multiply")(x, y)
     return look_up("tensordot")(x, y, axes=[[-1], [-1 if y.ndim == 1 else -2]])
@@ -60,7 +60,7 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.inner([1, 2], [3, 4]).numpy().item()
     11
     """
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     if not x.ndim or not y.ndim:
         return look_up("multiply")(x, y)
     return look_up("tensordot")(x, y, axes=[[-1], [-1]])
@@ -74,7 +74,7 @@ def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.vdot([[1, 2]], [3, 4]).numpy().item()
     11
     """
-    x, y = (look_up("reshape")(value, [-1]) for value in promoted(a, b))
+    x, y = (look_up("reshape")(value, [-1]) for value in promote(a, b))
     return dot(look_up("math.conj")(x) if x.dtype.is_complex else x, y)
 
 
@@ -86,7 +86,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.outer([1, 2], [3, 4]).numpy().tolist()
     [[3, 4], [6, 8]]
     """
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     return look_up("reshape")(x, [-1, 1]) * look_up("reshape")(y, [-1])
 
 
@@ -98,7 +98,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: AxisLike = 2) -> Tensor:
     >>> tf.experimental.numpy.tensordot([1, 2], [3, 4], 1).numpy().item()
     11
     """
-    return look_up("tensordot")(*promoted(a, b), axes=axes)
+    return look_up("tensordot")(*promote(a, b), axes=axes)
 
 
 @export("experimental.numpy.einsum")
@@ -118,7 +118,7 @@ def einsum(subscripts: str, *operands: object, **kwargs: object) -> Tensor:
         raise value_error("TW207", "einsum: another order is given", "'C' or 'K'")
     optimize = kwargs.pop("optimize", False)
     way = "optimal" if optimize == "optimal" else "greedy"
-    return look_up("einsum")(subscripts, *promoted(*operands), optimize=way, **kwargs)
+    return look_up("einsum")(subscripts, *promote(*operands), optimize=way, **kwargs)
 
 
 @export("experimental.numpy.kron")
@@ -129,7 +129,7 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.kron([1, 2], [3, 4]).numpy()
     array([3, 4, 6, 8])
     """
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     rank = max(x.ndim, y.ndim)
     x, y = (look_up("reshape")(v, (1,) * (rank - v.ndim) + tuple(v.dims)) for v in (x, y))
     first, second = look_up("shape")(x), look_up("shape")(y)
@@ -158,7 +158,7 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     move = look_up("experimental.numpy.moveaxis")
-    x, y = promoted(a, b)
+    x, y = promote(a, b)
     x, y = move(x, axisa, -1), move(y, axisb, -1)
     sizes = x.shape[-1], y.shape[-1]
     if any(size not in (2, 3) for size in sizes):
@@ -182,7 +182,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     >>> tf.experimental.numpy.polyval([1, 0, 2], 3).numpy().item()
     11
     """
-    coefficients, point = promoted(p, x)
+    coefficients, point = promote(p, x)
     coefficients = look_up("experimental.numpy.atleast_1d")(coefficients)
     found = look_up("zeros_like")(point)
     for n in range(int(coefficients.dims[0])):

@@ -132,7 +132,7 @@ def _as_it_is(value: object) -> Any:
     return value if is_tensor_like(leaf(value)) else np.asarray(value)
 
 
-def promoted(*values: object) -> list[Any]:
+def promote(*values: object) -> list[Any]:
     """Values as tensors of their common dtype."""
     dtype = common_dtype(*values)
     return [as_array(value, dtype) for value in values]

@@ -17,7 +17,7 @@ from talweg.numpy_api.promotion import (
     as_array,
     default_int,
     inexact,
-    promoted,
+    promote,
     to_dtype,
 )
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
 
 
-def summed(x: Tensor) -> DType:
+def sum_dtype(x: Tensor) -> DType:
     """The dtype in which NumPy adds: integers narrower than the default are widened."""
     if x.dtype.is_bool:
         return default_int()
@@ -36,7 +36,7 @@ def summed(x: Tensor) -> DType:
     return default_int()
 
 
-def _reduced(reduce: str, x: Tensor, axis: Any, keepdims: bool | None) -> Tensor:
+def _reduce(reduce: str, x: Tensor, axis: Any, keepdims: bool | None) -> Tensor:
     axes = axis if axis is None or isinstance(axis, int) else tuple(int(n) for n in axis)
     return look_up(reduce)(x, axis=axes, keepdims=bool(keepdims))
 
@@ -60,8 +60,8 @@ def sum(
     array([4, 6])
     """
     x = as_array(a)
-    return _reduced(
-        "reduce_sum", cast(x, summed(x) if dtype is None else to_dtype(dtype)), axis, keepdims
+    return _reduce(
+        "reduce_sum", cast(x, sum_dtype(x) if dtype is None else to_dtype(dtype)), axis, keepdims
     )
 
 
@@ -79,8 +79,8 @@ def prod(
     6
     """
     x = as_array(a)
-    return _reduced(
-        "reduce_prod", cast(x, summed(x) if dtype is None else to_dtype(dtype)), axis, keepdims
+    return _reduce(
+        "reduce_prod", cast(x, sum_dtype(x) if dtype is None else to_dtype(dtype)), axis, keepdims
     )
 
 
@@ -100,7 +100,7 @@ def mean(
     """
     _without_out("mean", out)
     x = inexact(a) if dtype is None else as_array(a, dtype)
-    return _reduced("reduce_mean", x, axis, keepdims)
+    return _reduce("reduce_mean", x, axis, keepdims)
 
 
 @export("experimental.numpy.amax")
@@ -167,7 +167,7 @@ def _extreme(reduce: str, a: object, axis: object, keepdims: bool | None) -> Ten
     x = as_array(a)
     if x.dtype.is_bool:
         reduce = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}[reduce]
-    return _reduced(reduce, x, axis, keepdims)
+    return _reduce(reduce, x, axis, keepdims)
 
 
 @export("experimental.numpy.ptp")
@@ -191,7 +191,7 @@ def all(  # noqa: A001
     >>> bool(tf.experimental.numpy.all([1, 0]))
     False
     """
-    return _reduced("reduce_all", cast(as_array(a), bool_), axis, keepdims)
+    return _reduce("reduce_all", cast(as_array(a), bool_), axis, keepdims)
 
 
 @export("experimental.numpy.any")
@@ -204,7 +204,7 @@ def any(  # noqa: A001
     >>> bool(tf.experimental.numpy.any([1, 0]))
     True
     """
-    return _reduced("reduce_any", cast(as_array(a), bool_), axis, keepdims)
+    return _reduce("reduce_any", cast(as_array(a), bool_), axis, keepdims)
 
 
 @export("experimental.numpy.var")
@@ -225,13 +225,13 @@ def var(
     """
     _without_out("var", out)
     x = inexact(a) if dtype is None else as_array(a, dtype)
-    deviation = x - _reduced("reduce_mean", x, axis, True)
+    deviation = x - _reduce("reduce_mean", x, axis, True)
     if x.dtype.is_complex:
         square = look_up("math.real")(deviation * look_up("math.conj")(deviation))
     else:
         square = deviation * deviation
-    total = _reduced("reduce_sum", square, axis, keepdims)
-    count = _reduced("reduce_sum", look_up("ones_like")(square), axis, keepdims)
+    total = _reduce("reduce_sum", square, axis, keepdims)
+    count = _reduce("reduce_sum", look_up("ones_like")(square), axis, keepdims)
     return total / (count - ddof)
 
 
@@ -296,7 +296,7 @@ def nanmean(
         return mean(x, axis, dtype, keepdims=keepdims)
     total = nansum(x, axis, dtype, keepdims)
     present = look_up("logical_not")(look_up("not_equal")(x, x))
-    return total / _reduced("reduce_sum", cast(present, total.dtype), axis, keepdims)
+    return total / _reduce("reduce_sum", cast(present, total.dtype), axis, keepdims)
 
 
 def _nan_to(a: object, number: float) -> Tensor:
@@ -327,17 +327,17 @@ def average(
     x = inexact(a)
     if weights is None:
         center = mean(x, axis)
-        count = _reduced("reduce_sum", look_up("ones_like")(x), axis, False)
+        count = _reduce("reduce_sum", look_up("ones_like")(x), axis, False)
         return (center, count) if returned else center
-    x, w = promoted(x, inexact(weights))
+    x, w = promote(x, inexact(weights))
     if w.ndim != x.ndim:
         if axis is None or w.ndim != 1:
             raise value_error("TW204", f"average: weights of shape {w.shape}", "an axis, a vector")
         shape = [1] * x.ndim
         shape[axis] = -1
         w = look_up("broadcast_to")(look_up("reshape")(w, shape), look_up("shape")(x))
-    total = _reduced("reduce_sum", w, axis, False)
-    center = _reduced("reduce_sum", x * w, axis, False) / total
+    total = _reduce("reduce_sum", w, axis, False)
+    center = _reduce("reduce_sum", x * w, axis, False) / total
     return (center, total) if returned else center
 
 
@@ -349,7 +349,7 @@ def count_nonzero(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
     >>> tf.experimental.numpy.count_nonzero([0, 3]).numpy().item()
     1
     """
-    return _reduced("reduce_sum", cast(cast(as_array(a), bool_), "int64"), axis, False)
+    return _reduce("reduce_sum", cast(cast(as_array(a), bool_), "int64"), axis, False)
 
 
 @export("experimental.numpy.argmax")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from talweg.core.errors import DataLossError, InvalidArgumentError, compose
 from talweg.core.system_errors import from_system
-from talweg.formats.checksum import crc32c, masked
+from talweg.formats.checksum import crc32c, mask_checksum
 from talweg.formats.files import checked_name
 
 if TYPE_CHECKING:
@@ -132,7 +132,12 @@ def unknown_compression(kind: str) -> Exception:
 def record_of(data: bytes) -> bytes:
     """Bytes as a record."""
     length = struct.pack("<Q", len(data))
-    parts = [length, TAIL.pack(masked(crc32c(length))), data, TAIL.pack(masked(crc32c(data)))]
+    parts = [
+        length,
+        TAIL.pack(mask_checksum(crc32c(length))),
+        data,
+        TAIL.pack(mask_checksum(crc32c(data))),
+    ]
     return b"".join(parts)
 
 
@@ -147,13 +152,13 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
             if len(head) < HEAD.size:
                 raise damaged_error(f"truncated record at {offset}", path)
             length, check = HEAD.unpack(head)
-            if masked(crc32c(head[:8])) != check:
+            if mask_checksum(crc32c(head[:8])) != check:
                 raise damaged_error(f"corrupted record at {offset}", path)
             data = file.read(length + TAIL.size)
             if len(data) < length + TAIL.size:
                 raise damaged_error(f"truncated record at {offset}", path)
             record = data[:length]
-            if masked(crc32c(record)) != TAIL.unpack(data[length:])[0]:
+            if mask_checksum(crc32c(record)) != TAIL.unpack(data[length:])[0]:
                 raise damaged_error(f"corrupted record at {offset + HEAD.size}", path)
             yield record
             offset += HEAD.size + length + TAIL.size

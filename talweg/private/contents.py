@@ -156,7 +156,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": list},
     "python.saved_model.save": at("talweg.interop.saved_model.saving", "save_and_return_nodes"),
     "python.saved_model.nested_structure_coder": {
-        "encode_structure": "talweg.interop.saved_model.structured_values:written",
+        "encode_structure": "talweg.interop.saved_model.structured_values:encode_value",
         "decode_proto": "talweg.interop.saved_model.structured_values:read",
     },
     "python.saved_model.model_utils.mode_keys": at(FRAMEWORK, "KerasModeKeys"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from talweg.api.export import look_up
-from talweg.compat_v1.metrics.state import matched
+from talweg.compat_v1.metrics.state import match_ranks
 
 
 @dataclass
@@ -37,7 +37,7 @@ def reveal_undocumented(symbol_name: str, target_module: Any = None) -> None:
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, weights: Any) -> tuple:
     """Predictions, labels and weights without a last axis of size 1 that the others have not."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     if weights is not None:
         weights = look_up("convert_to_tensor")(weights)
         if weights.shape.rank and weights.shape.rank - 1 == predictions.shape.rank:
@@ -68,4 +68,4 @@ def squeezed_labels(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple:
     """Labels and predictions without a last axis of size 1 that the other has not."""
-    return matched(labels, predictions)
+    return match_ranks(labels, predictions)

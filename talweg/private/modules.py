@@ -111,12 +111,12 @@ def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def found_in(module_name: str, name: str) -> Any:
+def find_in(module_name: str, name: str) -> Any:
     """What a private module has under a name; AttributeError if there is nothing."""
     if name in CONTENTS.get(module_name, ()):
-        return found_at(CONTENTS[module_name][name])
+        return find_at(CONTENTS[module_name][name])
     if CLASSES.get(module_name, "").endswith(f":{name}"):
-        return found_at(CLASSES[module_name])
+        return find_at(CLASSES[module_name])
     if module_name in MODULES and not name.startswith("__"):
         own = importlib.import_module(MODULES[module_name])
         if hasattr(own, name):
@@ -164,7 +164,7 @@ class PrivateModule(ModuleType):
             value: Any = module(f"{own}.{name}")
         else:
             try:
-                value = found_in(own, name)
+                value = find_in(own, name)
             except AttributeError:
                 note_absent(f"{self.__name__}.{name}")
                 raise AttributeError(absent(f"{self.__name__}.{name}")) from None
@@ -176,7 +176,7 @@ class PrivateModule(ModuleType):
         return sorted({*CONTENTS.get(own, ()), *public_names().get(own, ())})
 
 
-def found_at(place: Any) -> Any:
+def find_at(place: Any) -> Any:
     """The object of a public name, or of "module:name"; what is no text is the object itself."""
     if not isinstance(place, str):
         return place
@@ -193,7 +193,7 @@ def be_recognised() -> None:
     classes by their modules, and these modules exist from then on.
     """
     for module_name, place in CLASSES.items():
-        found_at(place).__module__ = f"tensorflow.{module_name}"
+        find_at(place).__module__ = f"tensorflow.{module_name}"
 
 
 @implement_hook("private_module")

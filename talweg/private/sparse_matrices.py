@@ -96,7 +96,7 @@ def _sparse_of(value: Any, indices: Any) -> SparseTensor:
     )
 
 
-def _oriented(x: Any, transpose: bool, adjoint: bool) -> Any:
+def _orient(x: Any, transpose: bool, adjoint: bool) -> Any:
     """A matrix, transposed or conjugated and transposed if that is asked for."""
     is_sparse = isinstance(x, SparseMatrix)
     if adjoint:
@@ -117,7 +117,7 @@ def matmul(
 ) -> Any:
     """a [..., m, k] times b [..., k, n]; a CSRSparseMatrix if both are, else a dense tensor."""
     a, b = [x if isinstance(x, SparseMatrix) else tensor(x) for x in (a, b)]
-    a, b = _oriented(a, transpose_a, adjoint_a), _oriented(b, transpose_b, adjoint_b)
+    a, b = _orient(a, transpose_a, adjoint_a), _orient(b, transpose_b, adjoint_b)
     if isinstance(a, CSRSparseMatrix) and isinstance(b, CSRSparseMatrix):
         return CSRSparseMatrix(sparse_matrix_sparse_mat_mul(a._sparse, b._sparse, a.dtype))
     if isinstance(a, CSRSparseMatrix) and a.shape.rank == 2:

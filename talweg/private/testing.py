@@ -13,14 +13,16 @@ from talweg.api.export import look_up
 from talweg.private.internal.kinds import eager_mode
 
 
-def _unchanged(func: Callable[..., Any] | None = None, *args: object, **kwargs: object) -> Any:
+def _leave_unchanged(
+    func: Callable[..., Any] | None = None, *args: object, **kwargs: object
+) -> Any:
     """A decorator of what TensorFlow does on devices that are not here."""
-    return func if callable(func) else _unchanged
+    return func if callable(func) else _leave_unchanged
 
 
-disable_cudnn_autotune = disable_xla = disable_mlir_bridge = disable_tfrt = _unchanged
-run_without_tensor_float_32 = run_all_without_tensor_float_32 = _unchanged
-no_xla_auto_jit = xla_allow_fallback = enable_control_flow_v2 = _unchanged
+disable_cudnn_autotune = disable_xla = disable_mlir_bridge = disable_tfrt = _leave_unchanged
+run_without_tensor_float_32 = run_all_without_tensor_float_32 = _leave_unchanged
+no_xla_auto_jit = xla_allow_fallback = enable_control_flow_v2 = _leave_unchanged
 
 
 def is_xla_enabled() -> bool:

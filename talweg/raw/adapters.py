@@ -389,7 +389,10 @@ def batch_norm(
     given = [tensor(value, hint=dtypes.float32) for value in (mean, variance)]
     if training:
         center, width = normalization.moments(x, axes)
-        running = [center, width * _unbiased(math.prod([x.dims[axis] for axis in axes]), x.dtype)]
+        running = [
+            center,
+            width * _bessel_factor(math.prod([x.dims[axis] for axis in axes]), x.dtype),
+        ]
         if factor != 1:
             running = [old * (1 - factor) + new * factor for old, new in zip(given, running)]
     else:
@@ -408,7 +411,7 @@ def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
     return axes, tuple(size if axis == channel else 1 for axis, size in enumerate(x.dims))
 
 
-def _unbiased(count: Any, dtype: DTypeLike) -> Any:
+def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
     """count / (count - 1), what the variance of a sample is multiplied with; 1 for one number."""
     if type(count) is int:
         return count / max(count - 1, 1)
@@ -437,7 +440,7 @@ def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
     return values, activations.softmax(features, axis=features.ndim - 1) - one_hot
 
 
-def bound(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
+def search_rows(sorted_inputs: Any, values: Tensor, side: str, out_type: DTypeLike) -> Any:
     """`tf.searchsorted` in the rows of a matrix."""
     x, v = tensor(sorted_inputs), tensor(values)
     if x.shape.rank not in (None, 2) or v.shape.rank not in (None, 2):

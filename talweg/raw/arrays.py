@@ -93,7 +93,7 @@ def array_and_flow(**options: Any) -> tuple:
     return array(**options), _flow()
 
 
-def written(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
+def write(handle: Tensor, index: Any, value: Tensor, flow_in: Any) -> Any:
     """The flow after an element was written."""
     _array(handle).write(int(scalar_of(index)), value)
     return _flow()
@@ -104,7 +104,7 @@ def read(handle: Tensor, index: Any, flow_in: Any, dtype: DTypeLike) -> Any:
     return _array(handle).read(int(scalar_of(index)))
 
 
-def gathered(
+def gather(
     handle: Tensor, indices: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike
 ) -> Any:
     """Some elements, stacked."""
@@ -116,10 +116,10 @@ def gathered(
     return stack(found)
 
 
-def packed(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike) -> Any:
+def pack(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLike) -> Any:
     """All elements, stacked."""
     places = of_array(np.arange(len(_array(handle).values)), int32)
-    return gathered(handle, places, flow_in, dtype, element_shape)
+    return gather(handle, places, flow_in, dtype, element_shape)
 
 
 def scattered_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
@@ -130,7 +130,7 @@ def scattered_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any
     return _flow()
 
 
-def unpacked(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
+def unpack(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
     """The flow after all rows of a tensor were written."""
     return scattered_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
 
@@ -158,7 +158,7 @@ def array_size(handle: Tensor, flow_in: Any) -> Any:
     return of_array(len(_array(handle).values), int32)
 
 
-def closed(handle: Tensor) -> None:
+def close(handle: Tensor) -> None:
     """Forget the elements."""
     thing_of(handle, (ArrayCell, StackCell), "close").values.clear()
 

@@ -94,7 +94,7 @@ def poisson(
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
 
 
-def truncated(
+def truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
     """Normal numbers between bounds, those of each row of the result with parameters of its own."""

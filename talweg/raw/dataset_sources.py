@@ -42,7 +42,7 @@ def slices(components: list) -> Any:
     return variant_of(look_up("data.Dataset").from_tensor_slices(tuple(components)))
 
 
-def listed(tensors: list, output_types: list) -> Any:
+def list_elements(tensors: list, output_types: list) -> Any:
     """Elements one after the other."""
     count = len(output_types)
     rows = [tuple(tensors[i : i + count]) for i in range(0, len(tensors), count)]
@@ -65,7 +65,7 @@ def sparse_slices(indices: np.ndarray, values: object, dense_shape: ShapeLike) -
     return variant_of(source.map(lambda x: (x.indices, x.values, x.dense_shape)))
 
 
-def generated(
+def generate(
     init_func_other_args: list,
     next_func_other_args: list,
     finalize_func_other_args: list,

@@ -15,7 +15,7 @@ from talweg.core.errors import (
     invalid,
 )
 from talweg.raw.operands import (
-    held,
+    handle_content,
     integers_of,
     scalar_of,
 )
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def dataset_of(handle: object) -> Any:
     """The dataset of a variant tensor, its elements as tuples."""
-    bound = held(handle)
+    bound = handle_content(handle)
     stage = getattr(bound, "stage", None)
     if stage is None:
         raise invalid("TW102", f"{handle!r} is no dataset", "a dataset's variant tensor")
@@ -77,17 +77,17 @@ def same(input_dataset: object) -> Any:
     return variant_of(dataset_of(input_dataset))
 
 
-def counted(method: str, input_dataset: object, count: int) -> Any:
+def take_or_repeat(method: str, input_dataset: object, count: int) -> Any:
     """Some of the elements, or all again and again: `method` is that of `tf.data.Dataset`."""
     return variant_of(getattr(dataset_of(input_dataset), method)(int(python_of(count))))
 
 
-def joined(input_dataset: object, another_dataset: object) -> Any:
+def concatenate(input_dataset: object, another_dataset: object) -> Any:
     """The elements of two datasets, one after the other."""
     return variant_of(dataset_of(input_dataset).concatenate(dataset_of(another_dataset)))
 
 
-def zipped(input_datasets: list) -> Any:
+def zip_datasets(input_datasets: list) -> Any:
     """The elements of several datasets side by side."""
     found = look_up("data.Dataset").zip(tuple([dataset_of(part) for part in input_datasets]))
     return variant_of(found.map(_tuple))
@@ -100,7 +100,7 @@ def shard(input_dataset: object, num_shards: int, index: int) -> Any:
     )
 
 
-def shuffled(
+def shuffle(
     input_dataset: object,
     buffer_size: object,
     seed: TensorLike | None = None,
@@ -129,13 +129,13 @@ def shuffled_whole(
     )
 
 
-def batched(input_dataset: object, batch_size: int, drop_remainder: bool | None = None) -> Any:
+def batch(input_dataset: object, batch_size: int, drop_remainder: bool | None = None) -> Any:
     """Elements stacked."""
     drop = drop_remainder is not None and bool(scalar_of(drop_remainder))
     return variant_of(dataset_of(input_dataset).batch(int(python_of(batch_size)), drop))
 
 
-def padded(
+def pad(
     input_dataset: object,
     batch_size: int,
     padded_shapes: list,
@@ -150,12 +150,12 @@ def padded(
     return variant_of(dataset.padded_batch(int(python_of(batch_size)), shapes, values, drop))
 
 
-def mapped(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
+def map_dataset(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
     """A function of each element."""
     return variant_of(dataset_of(input_dataset).map(tuples_of(f, other_arguments)))
 
 
-def mapped_and_batched(
+def map_and_batch(
     input_dataset: Any,
     other_arguments: list,
     batch_size: int,
@@ -167,12 +167,12 @@ def mapped_and_batched(
     return variant_of(mapped_one.batch(int(python_of(batch_size)), bool(scalar_of(drop_remainder))))
 
 
-def flat_mapped(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
+def flat_map(input_dataset: Any, other_arguments: list, f: Callable[..., Any]) -> Any:
     """The elements of the datasets that a function gives, one after the other."""
     return variant_of(dataset_of(input_dataset).flat_map(datasets_of(f, other_arguments)))
 
 
-def interleaved(
+def interleave(
     input_dataset: object,
     other_arguments: list,
     cycle_length: object,
@@ -186,14 +186,16 @@ def interleaved(
     return variant_of(dataset.interleave(function, cycle, int(python_of(block_length))))
 
 
-def filtered(input_dataset: object, other_arguments: list, predicate: Callable[..., Any]) -> Any:
+def filter_dataset(
+    input_dataset: object, other_arguments: list, predicate: Callable[..., Any]
+) -> Any:
     """The elements for which a function is true."""
     return variant_of(
         dataset_of(input_dataset).filter(first_of_results(predicate, other_arguments))
     )
 
 
-def filtered_by_last(input_dataset: object) -> Any:
+def filter_by_last(input_dataset: object) -> Any:
     """The elements whose last component is true, without it."""
     kept = dataset_of(input_dataset).filter(lambda *parts: parts[-1])
     return variant_of(kept.map(lambda *parts: parts[:-1]))
@@ -206,7 +208,7 @@ def taken_while(input_dataset: object, other_arguments: list, predicate: Callabl
     )
 
 
-def scanned(
+def scan(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> Any:
     """A function of a state and each element, which gives the next state and an element."""
@@ -221,7 +223,7 @@ def scanned(
     return variant_of(dataset_of(input_dataset).scan(tuple(initial_state), step))
 
 
-def reduced(
+def reduce_dataset(
     input_dataset: object, initial_state: list, other_arguments: list, f: Callable[..., Any]
 ) -> list:
     """The last state of a function of a state and each element."""
@@ -234,7 +236,7 @@ def reduced(
     return list(dataset_of(input_dataset).reduce(tuple(initial_state), step))
 
 
-def grouped_by_window(
+def group_by_window(
     input_dataset: object,
     key_func_other_arguments: list,
     reduce_func_other_arguments: list,
@@ -258,7 +260,7 @@ def grouped_by_window(
     )
 
 
-def cached(input_dataset: object, filename: str) -> Any:
+def cache(input_dataset: object, filename: str) -> Any:
     """The elements, kept."""
     return variant_of(dataset_of(input_dataset).cache(python_of(filename)))
 
@@ -288,7 +290,7 @@ def sliding(
     return variant_of(zipped_windows)
 
 
-def unbatched(input_dataset: object) -> Any:
+def unbatch(input_dataset: object) -> Any:
     """The rows of elements."""
     return variant_of(dataset_of(input_dataset).unbatch())
 
@@ -299,14 +301,14 @@ def unique(input_dataset: object) -> Any:
     return variant_of(found.map(lambda x: (x,)))
 
 
-def rebatched(input_dataset: object, batch_sizes: object, drop_remainder: bool) -> Any:
+def rebatch(input_dataset: object, batch_sizes: object, drop_remainder: bool) -> Any:
     """The rows in batches of other sizes."""
     return variant_of(
         dataset_of(input_dataset).rebatch(integers_of(batch_sizes), bool(scalar_of(drop_remainder)))
     )
 
 
-def rebatched_for(input_dataset: object, num_replicas: object) -> Any:
+def rebatch_for(input_dataset: object, num_replicas: object) -> Any:
     """Each batch cut into one for each replica."""
     count = int(python_of(num_replicas))
 
@@ -318,7 +320,7 @@ def rebatched_for(input_dataset: object, num_replicas: object) -> Any:
     return variant_of(dataset_of(input_dataset).flat_map(cut))
 
 
-def sparse_batched(input_dataset: object, batch_size: int, row_shape: ShapeLike) -> Any:
+def batch_sparse(input_dataset: object, batch_size: int, row_shape: ShapeLike) -> Any:
     """Elements as one sparse tensor, in its parts."""
     sizes = [None if n < 0 else n for n in integers_of(row_shape)]
     dataset = dataset_of(input_dataset).map(lambda x: x)
@@ -331,7 +333,7 @@ def forgiving(input_dataset: object, log_warning: bool) -> Any:
     return variant_of(dataset_of(input_dataset).ignore_errors(log_warning))
 
 
-def chosen(selector_input_dataset: object, data_input_datasets: list, stop: bool) -> Any:
+def choose_from(selector_input_dataset: object, data_input_datasets: list, stop: bool) -> Any:
     """An element of the dataset that a dataset of numbers names, again and again."""
     selector = dataset_of(selector_input_dataset).map(lambda x: x)
     datasets = [dataset_of(part) for part in data_input_datasets]
@@ -344,14 +346,14 @@ def first_of(input_datasets: list) -> Any:
     return same(input_datasets[0])
 
 
-def weighted(input_datasets: list, weights: list) -> Any:
+def sample_from(input_datasets: list, weights: list) -> Any:
     """Elements of several datasets at random."""
     shares = [float(scalar_of(x)) for x in weights]
     datasets = [dataset_of(part) for part in input_datasets]
     return variant_of(look_up("data.Dataset").sample_from_datasets(datasets, shares))
 
 
-def sampled(input_dataset: object, rate: np.ndarray, seed: TensorLike, seed2: int) -> Any:
+def sample(input_dataset: object, rate: np.ndarray, seed: TensorLike, seed2: int) -> Any:
     """Some elements at random."""
     share, own = float(scalar_of(rate)), seed_of(seed, seed2)
     draw = look_up("random.uniform")

@@ -44,7 +44,7 @@ def nothing() -> Any:
     return look_up("no_op")()
 
 
-def printed(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
+def print_values(input: list[Any], data: list, message: str, first_n: int, summarize: int) -> Any:
     """`input`, after values were printed."""
     return look_up("compat.v1.Print")(input, data, message, first_n, summarize)
 
@@ -67,7 +67,7 @@ def abort(error_msg: str, exit_without_error: bool) -> None:
 # -- functions
 
 
-def _listed(results: object) -> list:
+def _as_list(results: object) -> list:
     """The tensors that a function gives."""
     if results is None:
         return []
@@ -75,18 +75,18 @@ def _listed(results: object) -> list:
     return [look_up("convert_to_tensor")(x) for x in found]
 
 
-def _called(function: Callable[..., Any], arguments: list) -> list:
+def _call(function: Callable[..., Any], arguments: list) -> list:
     if isinstance(function, str):
         raise InvalidArgumentError(
             None, None, compose("TW104", f"'{function}' is no function", hint="give the function")
         )
-    return _listed(function(*arguments))
+    return _as_list(function(*arguments))
 
 
 def choose(cond_: object, input: list, then_branch: Any, else_branch: Any) -> list:
     """The results of one of two functions."""
     predicate = _truth(cond_)
-    return cond(predicate, lambda: _called(then_branch, input), lambda: _called(else_branch, input))
+    return cond(predicate, lambda: _call(then_branch, input), lambda: _call(else_branch, input))
 
 
 def _truth(x: object) -> Any:
@@ -95,7 +95,7 @@ def _truth(x: object) -> Any:
 
 def choose_by_number(branch_index: object, input: list, branches: list) -> list:
     """The results of one of several functions."""
-    return switch_case(branch_index, [lambda f=f: _called(f, input) for f in branches])
+    return switch_case(branch_index, [lambda f=f: _call(f, input) for f in branches])
 
 
 def repeat(
@@ -105,8 +105,8 @@ def repeat(
     shapes = [look_up("TensorShape")(None)] * len(input)
     graph = dispatch.context.base is not None
     found = while_loop(
-        lambda *x: _truth(_called(cond, list(x))[0]),
-        lambda *x: _called(body, list(x)),
+        lambda *x: _truth(_call(cond, list(x))[0]),
+        lambda *x: _call(body, list(x)),
         list(input),
         shape_invariants=shapes if graph else None,
         parallel_iterations=parallel_iterations,
@@ -118,26 +118,26 @@ def count(start: int, limit: int, delta: float, input: list, body: Callable[...,
     """A function for each number of a range."""
 
     def step(i: Any, *x: object) -> list:
-        return [i + delta, *_called(body, [i, *x])]
+        return [i + delta, *_call(body, [i, *x])]
 
     return list(while_loop(lambda i, *x: i < limit, step, [start, *input]))[1:]
 
 
 def call(args: list, f: Callable[..., Any]) -> list:
     """The results of a function."""
-    return _called(f, args)
+    return _call(f, args)
 
 
 def gradient_of(input: list, Tout: list, f: Callable[..., Any]) -> list:
     """The gradient of a function: its arguments, then cotangents of its results."""
     own = input[: len(Tout)]
     if dispatch.context.base is not None:
-        targets = _called(f, own)
+        targets = _call(f, own)
         found = gradients(targets, own, input[len(Tout) :])
     else:
         with GradientTape() as tape:
             tape.watch(own)
-            targets = _called(f, own)
+            targets = _call(f, own)
         found = tape.gradient(targets, own, list(input[len(Tout) :]))
     return [zeros_like(x) if g is None else _dense(g) for g, x in zip(found, own)]
 
@@ -231,7 +231,7 @@ def isotonic(input: list[Any], output_dtype: DTypeLike) -> tuple:
     return look_up("cast")(y, output_dtype), segments
 
 
-def memory_mapped(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
+def map_file(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
     """A tensor whose elements stand in a file."""
     array = np.fromfile(memory_region_name, dtype.numpy_dtype)
     return of_array(array.reshape(shape.as_list()))
@@ -289,7 +289,7 @@ def keep(value: object) -> Any:
     return look_up("constant")(handle)
 
 
-def kept(handle: Handle, dtype: DTypeLike) -> Any:
+def handle_value(handle: Handle, dtype: DTypeLike) -> Any:
     """The value of a handle; InvalidArgumentError if there is none."""
     key = scalar_of(handle)
     if key not in _kept:

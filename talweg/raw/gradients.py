@@ -72,7 +72,7 @@ def reciprocal_grad(y: object, dy: object) -> Any:
     return -dy * y * y
 
 
-def _gated(gradients: object, condition: object) -> Any:
+def _gate(gradients: object, condition: object) -> Any:
     """The gradients where a condition holds, 0 elsewhere."""
     return arithmetic.select(condition, gradients, arithmetic.zero_like(gradients))
 
@@ -80,13 +80,13 @@ def _gated(gradients: object, condition: object) -> Any:
 def relu_grad(gradients: object, features: object) -> Any:
     """The gradients where features > 0."""
     g, x = matching_tensors(gradients, features)
-    return _gated(g, x > 0)
+    return _gate(g, x > 0)
 
 
 def relu6_grad(gradients: object, features: object) -> Any:
     """The gradients where 0 < features < 6."""
     g, x = matching_tensors(gradients, features)
-    return _gated(g, comparison.logical_and(x > 0, x < 6))
+    return _gate(g, comparison.logical_and(x > 0, x < 6))
 
 
 def leaky_relu_grad(gradients: object, features: object, alpha: float) -> Any:
@@ -138,7 +138,7 @@ def lrn_grad(g: Tensor, x: object, radius: int, bias: float, alpha: float, beta:
     return pullback(lambda x: normalize(x, radius, bias, alpha, beta), tensor(x), tensor(g))
 
 
-def _dilated(x: Tensor, w: Tensor, strides: WindowLike, rates: WindowLike, padding: str) -> Any:
+def _dilate(x: Tensor, w: Tensor, strides: WindowLike, rates: WindowLike, padding: str) -> Any:
     return look_up("raw_ops.Dilation2D")(
         input=x, filter=w, strides=strides, rates=rates, padding=padding
     )
@@ -148,14 +148,14 @@ def dilation_input_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its input."""
-    return pullback(lambda x: _dilated(x, w, strides, rates, padding), tensor(x), tensor(g))
+    return pullback(lambda x: _dilate(x, w, strides, rates, padding), tensor(x), tensor(g))
 
 
 def dilation_filter_grad(
     x: Tensor, w: Tensor, g: Tensor, strides: WindowLike, rates: WindowLike, padding: str
 ) -> Any:
     """The pullback of `tf.raw_ops.Dilation2D` to its filter."""
-    return pullback(lambda w: _dilated(x, w, strides, rates, padding), tensor(w), tensor(g))
+    return pullback(lambda w: _dilate(x, w, strides, rates, padding), tensor(w), tensor(g))
 
 
 def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
@@ -180,11 +180,11 @@ def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
             "what mirroring can repeat",
         )
     for axis, (size, (before, after)) in enumerate(zip(dims, pairs)):
-        g = _folded(g, axis, size, int(before), int(after), once)
+        g = _fold_ends(g, axis, size, int(before), int(after), once)
     return g
 
 
-def _folded(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
+def _fold_ends(g: Tensor, axis: int, size: int, before: int, after: int, once: int) -> Any:
     """The ends of an axis, of which the edge is not repeated if `once`, added to its middle."""
 
     def part(begin: int, count: int) -> Any:

@@ -106,7 +106,7 @@ def _static(x: Tensor, axis: int) -> int:
     return operator.index(x.dims[axis])
 
 
-def _weighted(x: Tensor, rows: np.ndarray, columns: np.ndarray) -> Any:
+def _weight(x: Tensor, rows: np.ndarray, columns: np.ndarray) -> Any:
     x = cast(x, float32) if x.dtype.name != "float64" else x
     dtype = x.dtype
     x = einsum("rh,bhwc->brwc", of_array(rows, dtype), x)
@@ -116,12 +116,12 @@ def _weighted(x: Tensor, rows: np.ndarray, columns: np.ndarray) -> Any:
 _WEIGHTS = {"bilinear": _linear_weights, "bicubic": _cubic_weights, "area": _area_weights}
 
 
-def _resized(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> Any:
+def _resize(x: Tensor, new: list[int], method: str, align: bool, half: bool) -> Any:
     if x.ndim != 4:
         raise invalid("TW203", f"images have shape {x.dims}", "rank 4")
     make = _WEIGHTS[method]
     rows, columns = (make(_static(x, i + 1), new[i], align, half) for i in (0, 1))
-    return _weighted(x, rows, columns)
+    return _weight(x, rows, columns)
 
 
 def resize_bilinear(
@@ -129,19 +129,19 @@ def resize_bilinear(
 ) -> Any:
     """Images of another size by linear interpolation, float32."""
     new = _checked_size(size, align_corners, half_pixel_centers)
-    return cast(_resized(images, new, "bilinear", align_corners, half_pixel_centers), float32)
+    return cast(_resize(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
 def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
     """Images of another size by Keys' cubic interpolation, float32."""
     new = _checked_size(size, align_corners, half_pixel_centers)
-    return cast(_resized(images, new, "bicubic", align_corners, half_pixel_centers), float32)
+    return cast(_resize(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
 
 def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
     """Images of another size, each pixel the mean of what it covers, float32."""
     new = _checked_size(size, align_corners, False)
-    return cast(_resized(images, new, "area", align_corners, False), float32)
+    return cast(_resize(images, new, "area", align_corners, False), float32)
 
 
 def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
@@ -166,7 +166,7 @@ def resize_bilinear_grad(
 ) -> Any:
     """The gradient of `resize_bilinear` for its images."""
     new = list(grads.dims[1:3])
-    f = lambda x: _resized(x, new, "bilinear", align_corners, half)  # noqa: E731
+    f = lambda x: _resize(x, new, "bilinear", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
     return cast(pullback(f, x, grads), original_image.dtype)
 
@@ -174,7 +174,7 @@ def resize_bilinear_grad(
 def resize_bicubic_grad(grads: Tensor, original_image: Any, align_corners: bool, half: bool) -> Any:
     """The gradient of `resize_bicubic` for its images."""
     new = list(grads.dims[1:3])
-    f = lambda x: _resized(x, new, "bicubic", align_corners, half)  # noqa: E731
+    f = lambda x: _resize(x, new, "bicubic", align_corners, half)  # noqa: E731
     x = cast(original_image, grads.dtype)
     return cast(pullback(f, x, grads), original_image.dtype)
 
@@ -213,13 +213,13 @@ _KERNELS: dict[str, Any] = {
 }
 
 
-def _moved(images: Tensor, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
+def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
     scales, shifts = numbers_of(scale), numbers_of(translation)
     rows, columns = (
         _moved_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
         for i in (0, 1)
     )
-    return _weighted(images, rows, columns)
+    return _weight(images, rows, columns)
 
 
 def scale_and_translate(
@@ -229,7 +229,7 @@ def scale_and_translate(
     if kernel_type not in _KERNELS:
         raise invalid("TW207", f"Unrecognized kernel type: {kernel_type}", f"of {[*_KERNELS]}")
     return cast(
-        _moved(images, integers_of(size), scale, translation, kernel_type, antialias), float32
+        _move(images, integers_of(size), scale, translation, kernel_type, antialias), float32
     )
 
 
@@ -243,7 +243,7 @@ def scale_and_translate_grad(
 ) -> Any:
     """The gradient of `scale_and_translate` for its images."""
     new = list(grads.dims[1:3])
-    f = lambda x: _moved(x, new, scale, translation, kernel_type, antialias)  # noqa: E731
+    f = lambda x: _move(x, new, scale, translation, kernel_type, antialias)  # noqa: E731
     return pullback(f, original_image, grads)
 
 

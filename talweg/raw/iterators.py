@@ -19,8 +19,8 @@ from talweg.core.errors import (
 from talweg.core.spec import TensorSpec
 from talweg.raw.datasets import dataset_of, python_of, variant_of
 from talweg.raw.operands import (
+    handle_content,
     handle_of,
-    held,
     of_array,
     scalar_of,
     thing_of,
@@ -38,7 +38,7 @@ def cardinality(input_dataset: object) -> Any:
 
 def fingerprint(input_dataset: object) -> Any:
     """A number that stands for a dataset."""
-    return of_array(np.uint64(hash(held(input_dataset)) & 0xFFFFFFFFFFFFFFFF), uint64)
+    return of_array(np.uint64(hash(handle_content(input_dataset)) & 0xFFFFFFFFFFFFFFFF), uint64)
 
 
 def single(dataset: object) -> list:
@@ -51,7 +51,7 @@ def at(dataset: object, index: int) -> list:
     return list(look_up("data.experimental.at")(dataset_of(dataset), int(python_of(index))))
 
 
-def written(input_dataset: object, filename: str, compression_type: str) -> None:
+def write_records(input_dataset: object, filename: str, compression_type: str) -> None:
     """Write strings to a TFRecord file."""
     make = look_up("io.TFRecordWriter")
     with make(python_of(filename), python_of(compression_type) or None) as writer:
@@ -59,12 +59,12 @@ def written(input_dataset: object, filename: str, compression_type: str) -> None
             writer.write(record[0].numpy())
 
 
-def saved(input_dataset: object, path: PathLike) -> None:
+def save_dataset(input_dataset: object, path: PathLike) -> None:
     """Write a dataset into a folder."""
     dataset_of(input_dataset).save(python_of(path))
 
 
-def loaded(path: PathLike, output_types: list, output_shapes: list, compression: str) -> Any:
+def load_dataset(path: PathLike, output_types: list, output_shapes: list, compression: str) -> Any:
     """The dataset of a folder."""
     spec = tuple([TensorSpec(s, t) for s, t in zip(output_shapes, output_types)])
     load = look_up("data.Dataset").load
@@ -142,7 +142,7 @@ _by_name: dict[bytes, Any] = {}
 
 def iterator_name(resource_handle: object) -> Any:
     """A name of an iterator."""
-    name = b"iterator_%d" % id(held(resource_handle))
+    name = b"iterator_%d" % id(handle_content(resource_handle))
     _by_name[name] = resource_handle
     return of_array(np.array(name, object))
 
@@ -215,13 +215,13 @@ def no_lmdb(filenames: object) -> Any:
     raise UnimplementedError(None, None, compose("TW402", "LMDBDataset", hint="an LMDB package"))
 
 
-def compressed(components: list) -> Any:
+def compress_element(components: list) -> Any:
     """Tensors as one value."""
     return handle_of(OptionalCell(list(components)))
 
 
 def batch_count(input_dataset: object) -> Any:
     """The first size of what a dataset has stacked; -1 if it varies."""
-    spec = held(input_dataset).stage.layout.flat[0]
+    spec = handle_content(input_dataset).stage.layout.flat[0]
     size = spec.shape.as_list()[0] if spec.shape.rank else None
     return of_array(-1 if size is None else size, int64)

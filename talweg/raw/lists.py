@@ -72,7 +72,7 @@ def with_item(
     return elements.list_set(input_handle, index, item, limited=limited)
 
 
-def stacked(
+def stack(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, num_elements: int
 ) -> Any:
     """The elements along a new axis."""
@@ -81,11 +81,11 @@ def stacked(
     return elements.list_stack(input_handle, dims=dims, dtype=element_dtype, size=size)
 
 
-def chosen(
+def gather_elements(
     input_handle: Any, indices: Tensor, element_shape: ShapeLike, element_dtype: DTypeLike
 ) -> Any:
     """Some elements along a new axis."""
-    return gather(stacked(input_handle, element_shape, element_dtype, -1), indices)
+    return gather(stack(input_handle, element_shape, element_dtype, -1), indices)
 
 
 def length(input_handle: Any) -> Any:
@@ -93,22 +93,22 @@ def length(input_handle: Any) -> Any:
     return elements.list_size(input_handle)
 
 
-def pushed(input_handle: Any, tensor: Tensor) -> Any:
+def push(input_handle: Any, tensor: Tensor) -> Any:
     """The list with an element more."""
     place = elements.list_size(input_handle)
     return elements.list_set(input_handle, place, tensor, limited=False)
 
 
-def pushed_to_each(input_handles: Any, tensor: Tensor) -> Any:
+def push_to_each(input_handles: Any, tensor: Tensor) -> Any:
     """Several lists, each with a row of a tensor more."""
     handles = list(numbers_of(input_handles).reshape(-1))
     found = np.empty(len(handles), object)
     for place, handle in enumerate(handles):
-        found[place] = pushed(handle_of(handle), tensor[place])._array
+        found[place] = push(handle_of(handle), tensor[place])._array
     return of_array(found)
 
 
-def popped(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
+def pop(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike) -> tuple:
     """(the list without its last element, that)."""
     last = elements.list_size(input_handle) - 1
     dims = _dims(element_shape)
@@ -116,12 +116,12 @@ def popped(input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike
     return list_resize(input_handle, last), x
 
 
-def resized(input_handle: Any, size: Any) -> Any:
+def resize(input_handle: Any, size: Any) -> Any:
     """The list cut or grown to a size."""
     return list_resize(input_handle, size)
 
 
-def scattered(
+def scatter(
     tensor: Tensor, indices: Tensor, element_shape: ShapeLike, num_elements: Any = None
 ) -> Any:
     """A list with the rows of a tensor at given places."""
@@ -130,12 +130,12 @@ def scattered(
     return parts.list_scatter(elements.list_new(count), indices, tensor, limited=False)
 
 
-def scattered_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
+def scatter_into(input_handle: Any, tensor: Tensor, indices: Tensor) -> Any:
     """A list with rows of a tensor in place of some elements."""
     return parts.list_scatter(input_handle, indices, tensor, limited=False)
 
 
-def joined(
+def concat_elements(
     input_handle: Any, element_shape: ShapeLike, element_dtype: DTypeLike, leading_dims: Any = None
 ) -> tuple:
     """(all elements one after the other, their lengths)."""
@@ -153,7 +153,7 @@ def joined_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
     return parts.list_scatter(input_a, places, rows, limited=False)
 
 
-def parted(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
+def split_tensor(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
     """The parts of a tensor as a list."""
     return parts.list_split(tensor, lengths)
 

@@ -37,12 +37,12 @@ def empty_map() -> Any:
     return handle_of(MapValue({}))
 
 
-def inserted(input_handle: Any, key: Any, value: Tensor) -> Any:
+def insert(input_handle: Any, key: Any, value: Tensor) -> Any:
     """The map with another entry."""
     return handle_of(MapValue({**_entries(input_handle), _key(key): (key, value)}))
 
 
-def erased(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
+def erase(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
     """The map without an entry; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:
@@ -51,7 +51,7 @@ def erased(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
     return handle_of(MapValue(entries))
 
 
-def found(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
+def look_up(input_handle: Any, key: Any, value_dtype: DTypeLike) -> Any:
     """The value of a key; InvalidArgumentError if there is none."""
     entries = _entries(input_handle)
     if _key(key) not in entries:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 OBJECTS = (resource, variant)
 
 
-def converted(operation: OpSignature, values: dict) -> dict:
+def convert(operation: OpSignature, values: dict) -> dict:
     """The arguments, inputs as tensors of the dtypes that the signature says.
 
     Inputs that share an attribute have the dtype of the first of them that is a tensor.
@@ -80,17 +80,17 @@ def _as_tensors(part: Argument, value: Tensor, kinds: dict, operation: OpSignatu
     if part.listed:
         return [tensor(x) if not isinstance(x, Tensor) else x for x in value]
     if not part.is_list:
-        one = _converted(value, dtype, hint)
+        one = _convert(value, dtype, hint)
         kinds.setdefault(part.kind, one.dtype)
         return one
     tensors = []
     for x in value:
-        tensors.append(_converted(x, dtype, hint))
+        tensors.append(_convert(x, dtype, hint))
         dtype = dtype or tensors[-1].dtype
     return tensors
 
 
-def _converted(value: object, dtype: DType | None, hint: DType | None) -> Any:
+def _convert(value: object, dtype: DType | None, hint: DType | None) -> Any:
     if isinstance(value, Tensor) and dtype is not None and value.dtype is not dtype:
         raise invalid("TW102", f"expected a tensor of {dtype.name}, got {value.dtype.name}")
     return value if isinstance(value, Tensor) else tensor(value, dtype, hint)
@@ -141,13 +141,13 @@ def handle_of(thing: object) -> EagerTensor:
 
 def thing_of(handle: object, kind: Any, operation: str) -> Any:
     """What a handle holds; InvalidArgumentError unless it is of this class."""
-    found = held(handle)
+    found = handle_content(handle)
     if not isinstance(found, kind):
         raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
     return found
 
 
-def held(handle: object) -> Any:
+def handle_content(handle: object) -> Any:
     """What a handle holds; a variable of its handle; anything else as it is."""
     found = content(handle) if isinstance(handle, EagerTensor) else handle
     if isinstance(found, np.ndarray) and found.dtype == object:
@@ -159,7 +159,7 @@ def held(handle: object) -> Any:
 _shared: dict[tuple, Any] = {}
 
 
-def shared(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
+def shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
     """The handle of this kind and name, made if it is not there; without a name, a new one.
 
     A graph has handles of its own.
@@ -184,7 +184,7 @@ class VariableCell:
 
 def variable_of(resource: object) -> Any:
     """The variable of a handle, or itself; FailedPreconditionError before it has a value."""
-    found = held(resource)
+    found = handle_content(resource)
     if isinstance(found, VariableCell):
         if found.variable is None:
             text = f"the resource variable '{found.name}' is not initialized"
@@ -217,6 +217,6 @@ def integers_of(x: object) -> list[int]:
     return [int(n) for n in numbers_of(x).reshape(-1)]
 
 
-def sized(*numbers: int) -> EagerTensor:
+def as_size_vector(*numbers: int) -> EagerTensor:
     """Integers as an int32 vector."""
     return of_array(np.array(numbers), int32)

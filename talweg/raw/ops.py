@@ -21,7 +21,7 @@ from talweg.core.dtypes import BY_NAME, resource
 from talweg.core.errors import NeedsStaticError, type_error, value_error
 from talweg.core.provenance import note_wrapper
 from talweg.raw import operations
-from talweg.raw.operands import OBJECTS, attributes_of, converted, dtypes_of_results
+from talweg.raw.operands import OBJECTS, attributes_of, convert, dtypes_of_results
 from talweg.raw.operations import REQUIRED
 from talweg.trace.kept_operations import keep, keep_effect
 
@@ -194,7 +194,7 @@ def _operation(row: RawOp) -> Callable[..., Any]:
     def call(*args: object, **kwargs: object) -> Any:
         values = row.bind(args, kwargs)
         if row.home:
-            values = converted(row.operation, values)
+            values = convert(row.operation, values)
         return row.apply(values)
 
     def call_anywhere(*args: object, **kwargs: object) -> Any:
@@ -223,7 +223,7 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
             return state.in_graph(call, args, kwargs)
         except NeedsStaticError:
             pass
-    values = converted(row.operation, row.bind(args, kwargs))
+    values = convert(row.operation, row.bind(args, kwargs))
     dtypes = dtypes_of_results(row.operation, values)
     if dtypes is None:
         raise value_error(

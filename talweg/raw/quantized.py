@@ -72,7 +72,7 @@ def _product_range(x: tuple, y: tuple) -> tuple:
     return step * float(-LEVELS // 2), step * float(LEVELS // 2 - 1)
 
 
-def _combined(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
+def _quantized_product(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
     """A product of two quantized tensors, around the integers that stand for 0."""
     x, y = (a.dtype, *ranges[:2]), (b.dtype, *ranges[2:])
     left = _integers(a) - _integer_for(0.0, x[1], x[2], x[0])
@@ -84,7 +84,7 @@ def _combined(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
 def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b: bool) -> tuple:
     """The product of two matrices of quantized numbers."""
     product = look_up("matmul")
-    return _combined(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
+    return _quantized_product(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
 
 
 def conv2d(
@@ -98,15 +98,15 @@ def conv2d(
         found = convolve(*wide, strides, padding, dilations=dilations[1:3])
         return look_up("cast")(found, int32)
 
-    return _combined(of, x, filters, ranges)
+    return _quantized_product(of, x, filters, ranges)
 
 
 def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
     """Products of quantized numbers."""
-    return _combined(look_up("multiply"), x, y, ranges)
+    return _quantized_product(look_up("multiply"), x, y, ranges)
 
 
-def moved(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
+def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
     """What a public function that only chooses or moves numbers does to the integers."""
     found = look_up(function)(_integers(x), **more)
     return look_up("cast")(found, x.dtype), low, high
@@ -114,7 +114,7 @@ def moved(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tupl
 
 def reshape(x: Tensor, shape: ShapeLike, low: Any, high: Any) -> tuple:
     """Another shape."""
-    return moved("reshape", x, low, high, shape=shape)
+    return apply_to_integers("reshape", x, low, high, shape=shape)
 
 
 def max_pool(x: TensorLike, low: Any, high: Any, **more: object) -> tuple:

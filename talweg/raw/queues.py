@@ -15,7 +15,7 @@ from talweg.raw.operands import (
     numbers_of,
     of_array,
     scalar_of,
-    shared,
+    shared_handle,
     thing_of,
 )
 
@@ -38,7 +38,7 @@ def queue_of(
     """The handle of a queue; queues of one name are one queue."""
     own = _shapes(shapes, len(dtypes))
     create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
-    return shared("queue", container, shared_name, create)
+    return shared_handle("queue", container, shared_name, create)
 
 
 def fifo(

@@ -17,7 +17,7 @@ from talweg.api.export import look_up
 from talweg.core.dtypes import int64
 from talweg.core.errors import OutOfRangeError, compose, invalid
 from talweg.pipeline.queues import QueueResource
-from talweg.raw.operands import handle_of, of_array, scalar_of, shared, thing_of
+from talweg.raw.operands import handle_of, of_array, scalar_of, shared_handle, thing_of
 
 Record = tuple[bytes, bytes]
 
@@ -92,23 +92,23 @@ def _tfrecords(compression: str) -> Any:
     return records
 
 
-def _made(records: Callable[..., Any], container: str, name: str) -> Any:
-    return shared("reader", container, name, lambda: handle_of(ReaderCell(records)))
+def _make_reader(records: Callable[..., Any], container: str, name: str) -> Any:
+    return shared_handle("reader", container, name, lambda: handle_of(ReaderCell(records)))
 
 
 def lines(skip_header_lines: int, container: str, shared_name: str) -> Any:
     """The handle of a reader of lines."""
-    return _made(_lines(skip_header_lines), container, shared_name)
+    return _make_reader(_lines(skip_header_lines), container, shared_name)
 
 
 def whole_files(container: str, shared_name: str) -> Any:
     """The handle of a reader of whole files."""
-    return _made(_whole, container, shared_name)
+    return _make_reader(_whole, container, shared_name)
 
 
 def names(container: str, shared_name: str) -> Any:
     """The handle of a reader that gives the names themselves."""
-    return _made(_itself, container, shared_name)
+    return _make_reader(_itself, container, shared_name)
 
 
 def of_length(
@@ -122,12 +122,12 @@ def of_length(
 ) -> Any:
     """The handle of a reader of records of one length."""
     records = _of_length(record_bytes, header_bytes, footer_bytes, hop_bytes)
-    return _made(records, container, shared_name)
+    return _make_reader(records, container, shared_name)
 
 
 def tfrecords(container: str, shared_name: str, compression_type: str) -> Any:
     """The handle of a reader of TFRecord files."""
-    return _made(_tfrecords(compression_type), container, shared_name)
+    return _make_reader(_tfrecords(compression_type), container, shared_name)
 
 
 def _parts(reader: object, queue: object) -> tuple[ReaderCell, QueueResource]:
@@ -157,12 +157,12 @@ def read_up_to(reader_handle: object, queue_handle: object, num_records: object)
     return tuple([of_array(np.array(part, object)) for part in zip(*found)])
 
 
-def produced(reader_handle: object) -> Any:
+def records_produced(reader_handle: object) -> Any:
     """How many records were read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").produced, int64)
 
 
-def completed(reader_handle: object) -> Any:
+def files_completed(reader_handle: object) -> Any:
     """How many files were read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").completed, int64)
 

@@ -112,7 +112,7 @@ def slice_grad(
     return add_grad(backprop_val_grad, input_indices, input_indices, moved)[0]
 
 
-def reduced(
+def reduce_sparse(
     kind: str, indices: Tensor, values: Tensor, shape: ShapeLike, axes: AxisLike, keep_dims: bool
 ) -> tuple:
     """The sums or maxima along axes, as a sparse tensor in its parts."""
@@ -133,7 +133,7 @@ def sparse_matmul(
 # -- counts
 
 
-def _counted(
+def _count_segments(
     rows: list, size: int, weights: list | None, binary: bool, dtype: DTypeLike
 ) -> np.ndarray:
     found = np.zeros((len(rows), size), dtype.numpy_dtype)
@@ -166,7 +166,7 @@ def sparse_bincount(
         chosen = [places[:, 0] == row for row in range(shape[0])]
         rows = [numbers[c] for c in chosen]
         own = [shares[c] for c in chosen] if shares.size else None
-    counts = _counted(rows, int(scalar_of(size)), own, binary_output, weights.dtype)
+    counts = _count_segments(rows, int(scalar_of(size)), own, binary_output, weights.dtype)
     return of_array(counts[0] if len(shape) == 1 else counts)
 
 
@@ -181,7 +181,7 @@ def ragged_bincount(
     """How often each number stands in each row of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
-    return of_array(_counted(rows, int(scalar_of(size)), own, binary_output, weights.dtype))
+    return of_array(_count_segments(rows, int(scalar_of(size)), own, binary_output, weights.dtype))
 
 
 def _sparse_counts(
@@ -278,7 +278,7 @@ def _groups_of_sparse(indices: Tensor, values: Tensor, shape: ShapeLike) -> tupl
     return groups, integers_of(shape)[:-1]
 
 
-def _combined(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> tuple:
+def _combine(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> tuple:
     if operation not in _SETS:
         raise invalid("TW207", f"Invalid set_operation {operation}", f"of {sorted(_SETS)}")
     (a, shape), (b, _) = first, second
@@ -299,7 +299,7 @@ def _combined(first: tuple, second: tuple, operation: str, dtype: DTypeLike) -> 
 
 def dense_sets(set1: Any, set2: Any, set_operation: str, validate_indices: bool) -> tuple:
     """A set operation on the last axis of two tensors."""
-    return _combined(_groups_of_dense(set1), _groups_of_dense(set2), set_operation, set1.dtype)
+    return _combine(_groups_of_dense(set1), _groups_of_dense(set2), set_operation, set1.dtype)
 
 
 def dense_and_sparse_sets(
@@ -312,7 +312,7 @@ def dense_and_sparse_sets(
 ) -> tuple:
     """A set operation on the last axis of a tensor and a sparse one."""
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
-    return _combined(_groups_of_dense(set1), second, set_operation, set1.dtype)
+    return _combine(_groups_of_dense(set1), second, set_operation, set1.dtype)
 
 
 def sparse_sets(
@@ -328,7 +328,7 @@ def sparse_sets(
     """A set operation on the last axis of two sparse tensors."""
     first = _groups_of_sparse(set1_indices, set1_values, set1_shape)
     second = _groups_of_sparse(set2_indices, set2_values, set2_shape)
-    return _combined(first, second, set_operation, set1_values.dtype)
+    return _combine(first, second, set_operation, set1_values.dtype)
 
 
 def set_size(set_indices: Any, set_values: Any, set_shape: Any, validate_indices: bool) -> Any:

@@ -21,7 +21,7 @@ from talweg.raw.operands import (
     numbers_of,
     of_array,
     scalar_of,
-    shared,
+    shared_handle,
     thing_of,
 )
 
@@ -97,7 +97,9 @@ class StagingMap:
 
 
 def _area(capacity: int, container: str, name: str) -> StagingArea:
-    found = shared("stage", container, name or "default", lambda: handle_of(StagingArea(capacity)))
+    found = shared_handle(
+        "stage", container, name or "default", lambda: handle_of(StagingArea(capacity))
+    )
     return thing_of(found, StagingArea, "Stage")
 
 
@@ -136,7 +138,9 @@ def stage_clear(
 
 def _map(ordered: bool, dtypes: list, capacity: int, container: str, name: str) -> StagingMap:
     make = lambda: handle_of(StagingMap(len(dtypes), capacity, ordered))  # noqa: E731
-    return thing_of(shared("map", container, name or f"default{ordered}", make), StagingMap, "Map")
+    return thing_of(
+        shared_handle("map", container, name or f"default{ordered}", make), StagingMap, "Map"
+    )
 
 
 def map_stage(
@@ -229,7 +233,7 @@ def barrier(
 ) -> Any:
     """The handle of a barrier."""
     make = lambda: handle_of(BarrierCell(len(component_types)))  # noqa: E731
-    return shared("barrier", container, shared_name, make)
+    return shared_handle("barrier", container, shared_name, make)
 
 
 def _barrier(handle: Handle) -> BarrierCell:
@@ -317,7 +321,7 @@ def accumulator(
 ) -> Any:
     """The handle of an accumulator."""
     make = lambda: handle_of(AccumulatorCell(dtype, shape, reduction_type == "MEAN"))  # noqa: E731
-    return shared("accumulator", container, shared_name, make)
+    return shared_handle("accumulator", container, shared_name, make)
 
 
 def _accumulator(handle: object) -> AccumulatorCell:
@@ -346,7 +350,7 @@ def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
     return of_array(found, cell.dtype)
 
 
-def accumulated(handle: Handle) -> Any:
+def gradient_count(handle: Handle) -> Any:
     """How many gradients were added."""
     return of_array(_accumulator(handle).count, int32)
 
@@ -406,7 +410,7 @@ class MutexCell:
 
 def mutex(container: str, shared_name: str) -> Any:
     """The handle of a mutex."""
-    return shared("mutex", container, shared_name, lambda: handle_of(MutexCell()))
+    return shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
 
 
 def lock(mutex: object) -> Any:

@@ -15,7 +15,14 @@ from talweg.core import dispatch
 from talweg.core.dtypes import bool_
 from talweg.core.errors import FailedPreconditionError, OutOfRangeError, compose, invalid
 from talweg.eager.variable import Variable
-from talweg.raw.operands import VariableCell, handle_of, held, of_array, shared, variable_of
+from talweg.raw.operands import (
+    VariableCell,
+    handle_content,
+    handle_of,
+    of_array,
+    shared_handle,
+    variable_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +56,7 @@ def handle(
         return known[shared_name].handle
     name = shared_name or debug_name or "variable"
     make = lambda: handle_of(VariableCell(dtype, shape, name))  # noqa: E731
-    return shared("variable", container, shared_name, make)
+    return shared_handle("variable", container, shared_name, make)
 
 
 def reference(
@@ -62,7 +69,7 @@ def reference(
 
 
 def _cell(resource: object) -> Any:
-    found = held(resource)
+    found = handle_content(resource)
     return found if isinstance(found, VariableCell) else None
 
 
@@ -75,7 +82,7 @@ def assign(resource: object, value: Tensor, validate_shape: bool = False) -> Non
     """Give a variable a value."""
     cell = _cell(resource)
     if cell is None or cell.variable is not None:
-        _checked(variable_of(resource), value)
+        _check(variable_of(resource), value)
         variable_of(resource).assign(value, read_value=False)
     elif value.dtype is not cell.dtype:
         raise invalid(
@@ -87,7 +94,7 @@ def assign(resource: object, value: Tensor, validate_shape: bool = False) -> Non
         cell.variable = Variable(value, shape=cell.shape, trainable=False)
 
 
-def _checked(variable: Any, value: Tensor) -> None:
+def _check(variable: Any, value: Tensor) -> None:
     if value.dtype is not variable.dtype:
         raise invalid(
             "TW102", f"a value of dtype {value.dtype.name}", f"dtype {variable.dtype.name}"

@@ -102,7 +102,9 @@ class DistributedDatasetsFromFunction(DistributedDataset):
     """What `distribute_datasets_from_function` gives."""
 
 
-def shared(dataset: object, count: int, cluster: Cluster | None = None) -> DistributedDataset:
+def distribute_dataset(
+    dataset: object, count: int, cluster: Cluster | None = None
+) -> DistributedDataset:
     """A dataset whose batches are divided among `count` replicas here, and those of a cluster."""
     if not isinstance(dataset, Dataset):
         raise type_error(

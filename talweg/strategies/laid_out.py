@@ -33,7 +33,7 @@ NOTE = "_layout"  # the attribute of tensors that have one
 MESHES: list[Mesh] = []  # of `default_mesh` and `run_on`, inner last
 
 
-def _noted(x: Any, layout: Layout, what: str) -> Tensor:
+def _note_layout(x: Any, layout: Layout, what: str) -> Tensor:
     """A tensor with a layout; InvalidArgumentError if its shape cannot be shared out so."""
     found = convert_to_tensor(x)
     if on_meshes.sharding_of(layout) is None:
@@ -107,19 +107,19 @@ def relayout(tensor: Any, layout: Layout, name: str | None = None) -> Tensor:
         there = _layout_of(tensor) or Layout.replicated(layout.mesh, layout.rank)
         pairs = zip(layout.sharding_specs, there.sharding_specs)
         layout = Layout([old if new == MATCH else new for new, old in pairs], layout.mesh)
-    return _noted(tensor, layout, "relayout")
+    return _note_layout(tensor, layout, "relayout")
 
 
 @export("experimental.dtensor.relayout_like")
 def relayout_like(tensor: Any, layout_tensor: Any, name: str | None = None) -> Tensor:
     """A tensor with the layout of another one."""
-    return _noted(tensor, fetch_layout(layout_tensor), "relayout_like")
+    return _note_layout(tensor, fetch_layout(layout_tensor), "relayout_like")
 
 
 @export("experimental.dtensor.copy_to_mesh")
 def copy_to_mesh(tensor: Any, layout: Layout, source_layout: Layout | None = None) -> Tensor:
     """A tensor with a layout on a mesh."""
-    return _noted(tensor, layout, "copy_to_mesh")
+    return _note_layout(tensor, layout, "copy_to_mesh")
 
 
 @export("experimental.dtensor.call_with_layout")
@@ -137,10 +137,10 @@ def call_with_layout(
     """
     if layout is None:
         return fn(*args, **kwargs)
-    found = on_meshes.made_there(fn, layout, args, kwargs)
+    found = on_meshes.make_on_device(fn, layout, args, kwargs)
     if found is NotImplemented:
         found = fn(*args, **kwargs)
-    return _noted(found, layout, "call_with_layout")
+    return _note_layout(found, layout, "call_with_layout")
 
 
 def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
@@ -149,7 +149,7 @@ def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
     return tuple([slice(n * size, (n + 1) * size) for n, size in zip(offsets, sizes)])
 
 
-def _numbered(layout: Layout) -> list[tuple]:
+def _number_parts(layout: Layout) -> list[tuple]:
     """The number of each device's part along each axis of a tensor."""
     places = layout.mesh.unravel_index()
     specs = layout.sharding_specs
@@ -162,8 +162,8 @@ def unpack(tensor: Any) -> list[Tensor]:
     layout = fetch_layout(tensor)
     x = convert_to_tensor(tensor)
     if on_meshes.layout_of(x) is not None:
-        return on_meshes.unpacked(x, layout)
-    return [x[_place(part, layout, x.shape.as_list())] for part in _numbered(layout)]
+        return on_meshes.unpack(x, layout)
+    return [x[_place(part, layout, x.shape.as_list())] for part in _number_parts(layout)]
 
 
 @export("experimental.dtensor.pack")
@@ -186,14 +186,14 @@ def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
         raise invalid("TW204", f"pack: parts of {len(kinds)} shapes and dtypes", "the same for all")
     if any([part.shape.rank != layout.rank for part in parts]):
         raise invalid("TW203", f"pack: parts of rank {parts[0].shape.rank}", f"{layout.rank}")
-    by_place = dict(reversed(list(zip(_numbered(layout), parts))))
+    by_place = dict(reversed(list(zip(_number_parts(layout), parts))))
     concat = look_up("concat")
     for axis in reversed(range(layout.rank)):
         rows: dict[tuple, list] = {}
         for position in sorted(by_place):
             rows.setdefault(position[:axis], []).append(by_place[position])
         by_place = {position: concat(row, axis) for position, row in rows.items()}
-    return _noted(by_place[()], layout, "pack")
+    return _note_layout(by_place[()], layout, "pack")
 
 
 # -- the mesh of a block
@@ -265,7 +265,7 @@ class DVariable(Variable):
         found = convert_to_tensor(found, dtype=dtype)
         if _layout_of(found) != layout:
             with dispatch.eagerly():
-                found = _noted(found, layout, "DVariable")
+                found = _note_layout(found, layout, "DVariable")
         super().__init__(found, *args, dtype=dtype, **kwargs)
         if on_meshes.layout_of(self._tensor) is None:  # it was computed for a graph
             self._tensor = on_meshes.lay_out_at_once(self._tensor, layout)
@@ -344,7 +344,7 @@ def name_based_restore(mesh: Mesh, checkpoint_prefix: PathLike, name_tensor_dict
     for name, like in name_tensor_dict.items():
         value = convert_to_tensor(reader.get_tensor(name))
         layout = _layout_of(like)
-        found[name] = value if layout is None else _noted(value, layout, "name_based_restore")
+        found[name] = value if layout is None else _note_layout(value, layout, "name_based_restore")
     return found
 
 
@@ -411,5 +411,5 @@ class DTensorDataset:
         layouts = flatten(self._layouts)
         for batch in self._batches:
             pairs = zip(flatten(batch), layouts)
-            parts = [_noted(x, layout, "DTensorDataset") for x, layout in pairs]
+            parts = [_note_layout(x, layout, "DTensorDataset") for x, layout in pairs]
             yield look_up("nest.pack_sequence_as")(batch, parts)

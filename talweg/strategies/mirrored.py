@@ -20,9 +20,9 @@ from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, pla
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
 from talweg.strategies import on_devices
-from talweg.strategies.datasets import check_options, from_function, shared
+from talweg.strategies.datasets import check_options, distribute_dataset, from_function
 from talweg.strategies.extended import StrategyExtended
-from talweg.strategies.reduction import gathered, reduced_leaf, reduced_nest
+from talweg.strategies.reduction import gather_values, reduced_leaf, reduced_nest
 from talweg.strategies.replica_context import TeamContext
 from talweg.strategies.strategy import OneReplica, Strategy
 from talweg.strategies.team import run_replicas
@@ -31,7 +31,7 @@ from talweg.strategies.variables import (
     DistributedVariable,
     local_results,
     make_variable,
-    updated,
+    update_parts,
 )
 from talweg.trace.autograph.convert import adopt_function
 from talweg.trace.function import Function
@@ -111,7 +111,7 @@ class MirroredExtended(StrategyExtended):
                 return adopt_function(fn)(*given, **named)
 
         with self.container_strategy.scope():
-            parts_out = updated(self.container_strategy, var, each, args, kwargs or {})
+            parts_out = update_parts(self.container_strategy, var, each, args, kwargs or {})
         together = regroup(parts_out, Mirrored)
         if group:
             return together
@@ -257,7 +257,7 @@ class SeveralReplicas(Strategy):
     def gather(self, value: TensorLike, axis: int) -> Any:
         """The replicas' values joined along `axis`."""
         self.need_all("gather")
-        return gathered(value, axis, self.extended.cluster)
+        return gather_values(value, axis, self.extended.cluster)
 
     def experimental_local_results(self, value: object) -> tuple:
         """The values of the replicas: a tuple with one for each."""
@@ -273,7 +273,7 @@ class SeveralReplicas(Strategy):
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
         """The dataset with each batch divided among the replicas."""
         check_options(options)
-        return shared(dataset, self.replicas_here, self.extended.cluster)
+        return distribute_dataset(dataset, self.replicas_here, self.extended.cluster)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable, options: object = None

@@ -256,7 +256,7 @@ class ReplicaRun:
             count = len(self._specs)
             known = dict(zip(map(id, self._outer), tensors[count:]))
             tensors = tensors[:count]
-            args, kwargs = filled(self._template, iter(tensors))
+            args, kwargs = fill_nest(self._template, iter(tensors))
             outputs = run(self._extended, self._function, args, kwargs, self._concrete, known)
             if outputs is NotImplemented:
                 outputs = self._in_turn(tensors, known)
@@ -271,7 +271,7 @@ class ReplicaRun:
         """What replicas give that run in turn: traced for sizes that the graph around knows."""
         with self._extended.container_strategy.scope():
             if self._turned is None:
-                args, kwargs = filled(self._template, iter(self._specs))
+                args, kwargs = fill_nest(self._template, iter(self._specs))
                 together = self._extended.traced_together(self._function)
                 with self._graph.as_default():  # whose tensors it may use
                     self._turned = together._find(args, kwargs)[0]
@@ -290,23 +290,23 @@ def with_known(concrete: Any, known: dict | None) -> Any:
 PLACE = object()  # of a tensor, in a nest of arguments
 
 
-def taken_apart(value: Any, tensors: list) -> Any:
+def take_apart(value: Any, tensors: list) -> Any:
     """A nest with places where there are tensors, which are put into a list."""
     if isinstance(value, (Symbol, EagerTensor)):
         tensors.append(value)
         return PLACE
     if structure.is_nested(value, composites=True):
-        parts = [taken_apart(child, tensors) for child in structure.children(value)]
+        parts = [take_apart(child, tensors) for child in structure.children(value)]
         return structure.rebuild(value, parts)
     return value
 
 
-def filled(value: Any, tensors: Iterator[Any]) -> Any:
+def fill_nest(value: Any, tensors: Iterator[Any]) -> Any:
     """Such a nest with tensors in their places."""
     if value is PLACE:
         return next(tensors)
     if structure.is_nested(value, composites=True):
-        parts = [filled(child, tensors) for child in structure.children(value)]
+        parts = [fill_nest(child, tensors) for child in structure.children(value)]
         return structure.rebuild(value, parts)
     return value
 
@@ -328,11 +328,11 @@ def in_graph(extended: Any, replicas: ReplicatedFunction, function: Any, given: 
     """A run of all replicas as a step of the graph under construction."""
     graph: Any = dispatch.context.base
     tensors: list = []
-    template = taken_apart(given, tensors)
+    template = take_apart(given, tensors)
     if any([isinstance(x, Symbol) and x.dtype.name in ("variant", "resource") for x in tensors]):
         raise NotTracedOnceError("arguments are no arrays")
     specs = [TensorSpec(x.shape, x.dtype) for x in tensors]
-    args, kwargs = part_of(0, filled(template, iter(specs)))
+    args, kwargs = part_of(0, fill_nest(template, iter(specs)))
     concrete, _ = replicas.trace(args, kwargs)
     outer = [value for value in concrete._outside if isinstance(value, Symbol)]
     if any([value.node.table is not graph.table for value in outer]):

@@ -71,7 +71,7 @@ def lay_out_at_once(x: Any, layout: Layout) -> Any:
     return found
 
 
-def made_there(fn: Any, layout: Layout, args: tuple, kwargs: dict) -> Any:
+def make_on_device(fn: Any, layout: Layout, args: tuple, kwargs: dict) -> Any:
     """What a function gives, each part made by the device that has it; NotImplemented elsewhere."""
     busy = dispatch.context.base is not None or dispatch.context.recorders
     if sharding_of(layout) is None or busy:
@@ -99,7 +99,7 @@ def layout_of(tensor: Any) -> Layout | None:
     return Layout([UNSHARDED if axis is None else axis for axis in axes], mesh)
 
 
-def unpacked(tensor: Any, layout: Layout) -> list:
+def unpack(tensor: Any, layout: Layout) -> list:
     """What each device has of a tensor."""
     found = [resident(part) for part in meshes.parts(spread.array_of(tensor))]
     for part, name in zip(found, layout.mesh.local_devices()):

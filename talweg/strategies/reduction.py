@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from talweg.strategies.cluster import Cluster
 
 
-def reduced(how: ReduceOp, values: Sequence[Any]) -> Any:
+def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
     """The sum or mean of one value of each replica of this worker."""
     values = list(values)
     if any([isinstance(value, IndexedSlices) for value in values]):
@@ -35,8 +35,8 @@ def reduced_together(
 ) -> list:
     """The sums or means of values of each replica of all workers, exchanged together."""
     if cluster is None:
-        return [reduced(how, values) for values in columns]
-    totals = summed(cluster, [reduced(ReduceOp.SUM, values) for values in columns])
+        return [reduce_values(how, values) for values in columns]
+    totals = summed(cluster, [reduce_values(ReduceOp.SUM, values) for values in columns])
     if reduce_op(how) is ReduceOp.SUM:
         return totals
     counts = [len(values) * cluster.count for values in columns]
@@ -119,7 +119,7 @@ def reduced_nest(
     return structure.map_leaves(leaf, value)
 
 
-def gathered(value: object, axis: int, cluster: Cluster | None = None) -> Any:
+def gather_values(value: object, axis: int, cluster: Cluster | None = None) -> Any:
     """The replicas' values one after the other along an axis; ValueError for scalars."""
 
     def leaf(one: object) -> Any:

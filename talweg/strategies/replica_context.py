@@ -17,7 +17,7 @@ from talweg.graph import structure
 from talweg.strategies.contexts import ReplicaContext, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
 from talweg.strategies.crossing import joined
-from talweg.strategies.reduction import gathered, reduced_together
+from talweg.strategies.reduction import gather_values, reduced_together
 from talweg.strategies.team import Replica
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class TeamContext(ReplicaContext):
             total = self.merge_call(merge, leaves)
             return total, lambda *upstream: self.all_reduce(how, list(upstream))
 
-        return _exchanged(tensors_of(value), meet)
+        return _exchange(tensors_of(value), meet)
 
     def all_gather(self, value: TensorLike, axis: int, options: object = None) -> Any:
         """The replicas' values one after the other along `axis`; sizes along it may differ."""
@@ -140,7 +140,7 @@ class TeamContext(ReplicaContext):
         def merge(strategy: Any, *leaves: object) -> list:
             count, cluster = strategy.replicas_here, strategy.extended.cluster
             every = [PerReplica(_of_replicas(leaf, count)) for leaf in leaves]
-            return [Mirrored([gathered(each, axis, cluster)] * count) for each in every]
+            return [Mirrored([gather_values(each, axis, cluster)] * count) for each in every]
 
         def sizes(strategy: Any, *leaves: object) -> list:
             shape, stack = look_up("shape"), look_up("stack")
@@ -168,7 +168,7 @@ class TeamContext(ReplicaContext):
 
             return together, own
 
-        return _exchanged(tensors_of(value), meet)
+        return _exchange(tensors_of(value), meet)
 
 
 def _of_replicas(value: object, count: int = 1) -> Any:
@@ -176,7 +176,7 @@ def _of_replicas(value: object, count: int = 1) -> Any:
     return value.values if isinstance(value, Several) else [value] * count
 
 
-def _exchanged(value: object, meet: Callable) -> Any:
+def _exchange(value: object, meet: Callable) -> Any:
     """A nest after its leaves have met those of the other replicas."""
     leaves = structure.flatten(value)
     if not leaves:

@@ -19,7 +19,7 @@ from talweg.eager.replicated import Several
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
 from talweg.strategies.contexts import ReplicaContext, reduce_op
-from talweg.strategies.datasets import check_options, from_function, shared
+from talweg.strategies.datasets import check_options, distribute_dataset, from_function
 from talweg.strategies.extended import StrategyExtended
 from talweg.strategies.values import InputContext, ValueContext
 
@@ -68,7 +68,7 @@ class Strategy:
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
-        return _reduced(reduce_op, value, axis)
+        return _reduce_leaf(reduce_op, value, axis)
 
     def gather(self, value: Any, axis: int) -> Any:
         """The replicas' values joined along `axis`."""
@@ -94,7 +94,7 @@ class Strategy:
         return self
 
 
-def _reduced(how: Any, value: Any, axis: int | None) -> Any:
+def _reduce_leaf(how: Any, value: Any, axis: int | None) -> Any:
     operation = reduce_op(how)
     if axis is None:
         return value
@@ -148,7 +148,7 @@ class OneReplica(Strategy):
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
         """The dataset, as one that belongs to a strategy."""
         check_options(options)
-        return shared(dataset, 1)
+        return distribute_dataset(dataset, 1)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
         """The dataset that ``dataset_fn(input_context)`` makes for the one replica."""

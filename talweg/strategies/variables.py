@@ -331,7 +331,9 @@ def local_results(value: Any, count: int) -> tuple:
     return tuple(nests) if look_up("nest.is_nested")(value) else (value,)
 
 
-def updated(strategy: Any, variable: Any, function: Callable, args: tuple, kwargs: dict) -> list:
+def update_parts(
+    strategy: Any, variable: Any, function: Callable, args: tuple, kwargs: dict
+) -> list:
     """What `function` gives for each part of a variable, called once for all replicas."""
     from_elsewhere = not isinstance(variable, DistributedVariable)
     if from_elsewhere:

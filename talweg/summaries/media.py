@@ -27,7 +27,7 @@ def as_bytes(images: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(scaled), 0, scaled).astype(np.uint8)
 
 
-def stretched(image: np.ndarray) -> np.ndarray:
+def stretch_range(image: np.ndarray) -> np.ndarray:
     """A float image as uint8, scaled so that its extreme is seen; zero is black, or 128 if there
     are negative values.  Pixels that are not finite become red."""
     finite = np.isfinite(image)

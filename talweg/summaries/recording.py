@@ -220,7 +220,7 @@ def record(
     return note(cond(condition, write_it, lambda: convert_to_tensor(False)))
 
 
-def tagged(
+def tag_event(
     tag: str, metadata: bytes, prepare: Callable[..., Any] | None, options: tuple, *arrays: object
 ) -> dict:
     """The fields of an event with one tensor, what `prepare` makes of the arrays."""
@@ -259,8 +259,8 @@ def write(
         value = tensor() if callable(tensor) and not hasattr(tensor, "dtype") else tensor
         return [convert_to_tensor(value)]
 
-    result = record(tagged, (_text(tag), metadata or b"", None, ()), operands, step)
-    return named(result, name)
+    result = record(tag_event, (_text(tag), metadata or b"", None, ()), operands, step)
+    return name_result(result, name)
 
 
 def _text(tag: int | str) -> str:
@@ -272,7 +272,7 @@ def _text(tag: int | str) -> str:
     return tag
 
 
-def named(result: object, name: str | None) -> Any:
+def name_result(result: object, name: str | None) -> Any:
     """`result`, under this name if it was made in a graph."""
     if name and type(result) is Symbol and dispatch.context.base is result.graph:
         result.graph.label(result.node, name)
@@ -300,7 +300,7 @@ def write_raw_pb(
     def operands() -> list:
         return [convert_to_tensor(tensor, string)]
 
-    return named(record(_raw, (), operands, step, "WriteRawProtoSummary"), name)
+    return name_result(record(_raw, (), operands, step, "WriteRawProtoSummary"), name)
 
 
 @export("summary.graph")

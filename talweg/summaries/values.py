@@ -21,7 +21,7 @@ from talweg.formats.images import png
 from talweg.graph.symbol import Symbol
 from talweg.summaries.events import metadata_message
 from talweg.summaries.media import as_bytes, check_dtype_of_image
-from talweg.summaries.recording import record, summary_scope, tagged
+from talweg.summaries.recording import record, summary_scope, tag_event
 from talweg.summaries.writers import state
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def _summary(
     """Record `prepare(array, *options)` under the tag that `name` gives."""
     with summary_scope(name, f"{kind}_summary") as (tag, _):
         if state.writer is None:
-            return record(tagged, (), lambda: [], step)
+            return record(tag_event, (), lambda: [], step)
         metadata = metadata_message(plugin, description, content)
-        return record(tagged, (tag, metadata, prepare, options), lambda: [data], step)
+        return record(tag_event, (tag, metadata, prepare, options), lambda: [data], step)
 
 
 def _check_rank(data: Any, rank: int) -> None:
@@ -59,7 +59,7 @@ def _check_rank(data: Any, rank: int) -> None:
         raise value_error("TW203", f"{text}, saw shape: {data.shape}")
 
 
-def _checked(array: np.generic | np.ndarray, rank: int) -> np.ndarray:
+def _check_known_rank(array: np.generic | np.ndarray, rank: int) -> np.ndarray:
     """An array whose rank a graph may not have known."""
     array = np.asarray(array)
     if array.ndim != rank:
@@ -68,7 +68,7 @@ def _checked(array: np.generic | np.ndarray, rank: int) -> np.ndarray:
 
 
 def _scalar(array: np.generic | np.ndarray) -> np.ndarray:
-    return _checked(array, 0)
+    return _check_known_rank(array, 0)
 
 
 @export("summary.scalar")
@@ -169,9 +169,9 @@ def histogram(
 
 def image_strings(array: np.ndarray, most: int) -> np.ndarray:
     """Width, height, and the first `most` images of a batch as PNG files."""
-    images = _checked(array, 4)
+    images = _check_known_rank(array, 4)
     height, width = images.shape[1:3]
-    files = [png.encoded(image) for image in as_bytes(images[:most])]
+    files = [png.encode(image) for image in as_bytes(images[:most])]
     return np.array([str(width).encode(), str(height).encode(), *files], object)
 
 
@@ -211,11 +211,11 @@ def _count(most: int) -> int:
 
 
 def _sounds(array: np.ndarray, rate: int, most: int) -> np.ndarray:
-    sounds = _checked(array, 3)[:most]
+    sounds = _check_known_rank(array, 3)[:most]
     table = np.empty((len(sounds), 2), object)
     table[:, 1] = b""
     for place, samples in enumerate(sounds):
-        table[place, 0] = wav.encoded(samples, rate)
+        table[place, 0] = wav.encode(samples, rate)
     return table
 
 

@@ -249,7 +249,7 @@ def create_noop_writer() -> SummaryWriter:
     return NoopSummaryWriter()
 
 
-def _known(value: object, argument: str, default: int | str | None) -> Any:
+def _static_argument(value: object, argument: str, default: int | str | None) -> Any:
     """The value of an argument that a writer is made with; ValueError for tensors of graphs."""
     if type(value) is Symbol:
         content = constant_of(value.node)
@@ -305,8 +305,8 @@ def create_file_writer(
     messages()
     if logdir is None:
         raise value_error("TW104", "Argument `logdir` cannot be None", "the path of a directory")
-    path = _path(_known(logdir, "logdir", None), "logdir")
-    seconds = int(_known(flush_millis, "flush_millis", 120_000)) / 1000
-    queue = int(_known(max_queue, "max_queue", 10))
-    suffix = _path(_known(filename_suffix, "filename_suffix", ".v2"), "filename_suffix")
+    path = _path(_static_argument(logdir, "logdir", None), "logdir")
+    seconds = int(_static_argument(flush_millis, "flush_millis", 120_000)) / 1000
+    queue = int(_static_argument(max_queue, "max_queue", 10))
+    suffix = _path(_static_argument(filename_suffix, "filename_suffix", ".v2"), "filename_suffix")
     return FileSummaryWriter(path, (queue, seconds, suffix))

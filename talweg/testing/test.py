@@ -23,7 +23,7 @@ from talweg.core.dtypes import COMPLEX, INEXACT, bfloat16
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import GradientTape
-from talweg.testing.test_case import evaluated
+from talweg.testing.test_case import evaluate_nest
 
 STEP = 1.0 / 1024
 
@@ -306,7 +306,7 @@ class Benchmark:
 
     def evaluate(self, tensors: Any) -> Any:
         """A nest of tensors as NumPy values."""
-        return evaluated(tensors)
+        return evaluate_nest(tensors)
 
     def report_benchmark(
         self,

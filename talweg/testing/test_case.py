@@ -39,20 +39,22 @@ SparseTensorValue = namedtuple("SparseTensorValue", "indices values dense_shape"
 IndexedSlicesValue = namedtuple("IndexedSlicesValue", "values indices dense_shape")
 
 
-def evaluated(tensors: object) -> Any:
+def evaluate_nest(tensors: object) -> Any:
     """A nest of tensors (or a function that returns one) as NumPy values; None stays None."""
     if callable(tensors) and not is_tensor_like(tensors):
-        return evaluated(tensors())
+        return evaluate_nest(tensors())
     return structure.map_leaves(_evaluated_leaf, tensors)
 
 
 def _evaluated_leaf(leaf: object) -> Any:
     if isinstance(leaf, IndexedSlices):
         parts = (leaf.values, leaf.indices, leaf.dense_shape)
-        return IndexedSlicesValue(*(None if part is None else evaluated(part) for part in parts))
+        return IndexedSlicesValue(
+            *(None if part is None else evaluate_nest(part) for part in parts)
+        )
     if hasattr(leaf, "with_values") and hasattr(leaf, "dense_shape"):
         return SparseTensorValue(
-            *(evaluated(p) for p in (leaf.indices, leaf.values, leaf.dense_shape))
+            *(evaluate_nest(p) for p in (leaf.indices, leaf.values, leaf.dense_shape))
         )
     if hasattr(leaf, "numpy"):
         return leaf.numpy()
@@ -64,7 +66,7 @@ def _array(value: object) -> np.ndarray:
     if hasattr(value, "to_list") and hasattr(value, "ragged_rank"):
         return np.array(value.to_list(), dtype=object)
     if not isinstance(value, (np.ndarray, np.generic)):
-        value = evaluated(value)
+        value = evaluate_nest(value)
         if isinstance(value, (list, tuple)) and any(map(is_tensor_like, structure.flatten(value))):
             value = tensor(value).numpy()
     array = np.asarray(value)
@@ -91,7 +93,7 @@ class EagerSession:
         """The NumPy values of a nest of tensors; TypeError for a feed_dict."""
         if args or kwargs.get("feed_dict"):
             raise type_error("TW402", "session.run: a feed_dict needs a graph; tensors have values")
-        return evaluated(fetches)
+        return evaluate_nest(fetches)
 
 
 @export("test.TestCase")
@@ -124,12 +126,12 @@ class TestCase(AbslAsserts, unittest.TestCase):
 
     def evaluate(self, tensors: dict[Any, Any]) -> Any:
         """A nest of tensors as NumPy values."""
-        return evaluated(tensors)
+        return evaluate_nest(tensors)
 
     def evaluate_if_both_tensors(self, a: TensorLike, b: TensorLike) -> tuple:
         """(a, b), evaluated if both are tensors."""
         if is_tensor_like(a) and is_tensor_like(b):
-            return evaluated(a), evaluated(b)
+            return evaluate_nest(a), evaluate_nest(b)
         return a, b
 
     @contextlib.contextmanager

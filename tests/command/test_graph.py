@@ -80,7 +80,7 @@ def test_edges_go_through_bodies(picture):
 @pytest.mark.parametrize("depth", [0, 1, 2, 9])
 def test_boxes_do_not_overlap_and_lie_in_their_groups(picture, depth):
     layers = arrange(picture)
-    placed = placing.place(picture, layers, placing.chosen(picture, depth))
+    placed = placing.place(picture, layers, placing.choose_open_groups(picture, depth))
     assert len(placed.boxes) > 3
     by_parent: dict = {}
     for member, box in placed.boxes.items():
@@ -180,7 +180,9 @@ def test_the_page_places_boxes_as_python_does(picture, tmp_path):
     assert done.returncode == 0, done.stderr
     layers = arrange(picture)
     everything = set(all_groups(picture))
-    for line, opened in zip(done.stdout.splitlines(), [placing.chosen(picture), everything]):
+    for line, opened in zip(
+        done.stdout.splitlines(), [placing.choose_open_groups(picture), everything]
+    ):
         theirs = {number: box for number, box in json.loads(line)}
         placed = placing.place(picture, layers, opened)
         ours = [(box.x, box.y, box.width, box.height) for member, box in placed.boxes.items()]

@@ -16,7 +16,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.formats.bundle.reader import crc32c, masked
+from talweg.formats.bundle.reader import crc32c, mask_checksum
 
 e = tf.errors
 
@@ -25,7 +25,7 @@ e = tf.errors
 @pytest.mark.parametrize("length", [2**33, 2**62, 2**63 - 1, 2**64 - 1])
 def test_m2_lengths_of_records_that_no_file_holds(length, compression, tmp_path):
     head = struct.pack("<Q", length)
-    data = head + struct.pack("<I", masked(crc32c(head))) + b"abc"
+    data = head + struct.pack("<I", mask_checksum(crc32c(head))) + b"abc"
     pressed = {"": data, "ZLIB": zlib.compress(data), "GZIP": zlib.compress(data, wbits=31)}
     (tmp_path / "r").write_bytes(pressed[compression])
     with pytest.raises(e.DataLossError, match="r"):

@@ -17,7 +17,7 @@ from talweg.formats.bundle.reader import Bundle
 from talweg.formats.bundle.table import read_table, write_table
 from talweg.formats.bundle.wire import field, read_varint, write_varint
 from talweg.formats.bundle.writer import write_bundle, write_file
-from talweg.formats.checksum import _byte_table, crc32c, masked
+from talweg.formats.checksum import _byte_table, crc32c, mask_checksum
 
 v1 = T.compat.v1
 RECORDED = Path(__file__).parent / "checkpoints" / "tensorflow"
@@ -206,14 +206,14 @@ def test_keys_that_grow_without_end():
         block += write_varint(100_000 + number) + write_varint(1) + write_varint(0) + b"z"
     block += (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
     table = write_table([(b"a", b"")])
-    checksum = masked(crc32c(block + b"\0")).to_bytes(4, "little")
+    checksum = mask_checksum(crc32c(block + b"\0")).to_bytes(4, "little")
     key = b"\xff"
     names = write_varint(0) + write_varint(1)
     handle = write_varint(0) + write_varint(len(block))
     names += write_varint(len(handle)) + key + handle
     names += (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
     place = len(block) + 5
-    index = names + b"\0" + masked(crc32c(names + b"\0")).to_bytes(4, "little")
+    index = names + b"\0" + mask_checksum(crc32c(names + b"\0")).to_bytes(4, "little")
     footer = (handle + write_varint(place) + write_varint(len(names))).ljust(40, b"\0")
     with pytest.raises(T.errors.DataLossError):
         read_table(block + b"\0" + checksum + index + footer + table[-8:])

@@ -20,7 +20,7 @@ def _alias():
 def test_every_place_of_the_table_is_there():
     for module, names in contents.CONTENTS.items():
         for name in names:
-            assert modules.found_in(module, name) is not None, (module, name)
+            assert modules.find_in(module, name) is not None, (module, name)
     for place in contents.MODULES.values():
         importlib.import_module(place)
 

@@ -331,7 +331,7 @@ def test_png_of_every_kind_reads_back():
     random = np.random.RandomState(0)
     for channels in (1, 2, 3, 4):
         pixels = random.randint(0, 256, (5, 7, channels)).astype(np.uint8)
-        found = np.asarray(Image.open(io.BytesIO(png.encoded(pixels))))
+        found = np.asarray(Image.open(io.BytesIO(png.encode(pixels))))
         np.testing.assert_array_equal(found.reshape(pixels.shape), pixels)
 
 

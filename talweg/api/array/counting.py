@@ -77,7 +77,7 @@ def bincount(
         )
         dense = look_up("sparse.to_dense")(sparse)
         return dense if weights is not None else arithmetic.cast(dense, dtype=as_dtype(dtype))
-    x = _counted(arr)
+    x = _count(arr)
     if axis == -1 and len(x.dims) > 2:
         raise invalid("TW203", f"bincount: arr has shape {x.dims}", "rank at most 2")
     size, needed = _bins(x, minlength, maxlength)
@@ -95,7 +95,7 @@ def bincount(
     )
     if not fits:
         raise invalid("TW204", f"bincount: weights has shape {w.dims}, arr {x.dims}", "one shape")
-    return _weighed(x, w, size, axis)
+    return _sum_weights(x, w, size, axis)
 
 
 def _rows_of(x: Any, axis: object) -> tuple:
@@ -128,7 +128,7 @@ def _counts(x: Tensor, size: Size, axis: object) -> Any:
     return layout.reshape(counts.bincount(places, size=total), shape=(x.dims[0], size))
 
 
-def _weighed(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
+def _sum_weights(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
     """The sums of the weights of each number below `size`."""
     rows, columns = _rows_of(x, axis)
     places, inside = _places(x, size, axis)
@@ -139,7 +139,7 @@ def _weighed(x: Tensor, w: object, size: Size, axis: AxisLike | None) -> Any:
     return layout.reshape(summed, shape=(rows, size) if matrix else (size,))
 
 
-def _counted(arr: object) -> Any:
+def _count(arr: object) -> Any:
     x = tensor(arr)
     if x.dtype not in ANY:
         raise invalid("TW102", f"bincount: arr has dtype {x.dtype.name}", "int32 or int64")

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 FEW = 1000  # elements of a constant that a graph holds as such
 
 
-def _filled(dims: tuple, value: Any) -> Any:
+def _fill(dims: tuple, value: Any) -> Any:
     """`value` everywhere, in a graph: by broadcasting unless it is small."""
     if is_symbolic(dims) or math.prod(dims) > FEW:
         return _broadcast(constant(value), shape=dims)
     return constant(np.full(dims, value, value.dtype))
 
 
-def _laid_out(function: Callable[..., Any], layout: object, *given: object) -> Any:
+def _make_with_layout(function: Callable[..., Any], layout: object, *given: object) -> Any:
     """What a function makes, with a layout."""
     return look_up("experimental.dtensor.call_with_layout")(function, layout, *given)
 
@@ -69,7 +69,7 @@ def zeros_of(dims: tuple, dtype: DType) -> Any:
     """Zeros; empty strings for strings."""
     kind = dtype.numpy_dtype
     if in_graph():
-        return _filled(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])
+        return _fill(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])
     if dtype is string:
         return constant(allocate("zeros", np.full, dims, b"", object))
     return constant(allocate("zeros", np.zeros, dims, kind) if dims else np.zeros((), kind)[()])
@@ -80,7 +80,7 @@ def ones_of(dims: tuple, dtype: DType, function: str) -> Any:
         raise type_error("TW102", f"{function}: cannot convert 1 to a string", "a number or bool")
     kind = dtype.numpy_dtype
     if in_graph():
-        return _filled(dims, np.ones((), kind)[()])
+        return _fill(dims, np.ones((), kind)[()])
     return constant(allocate(function, np.ones, dims, kind) if dims else np.ones((), kind)[()])
 
 
@@ -117,7 +117,7 @@ def zeros(
            [0., 0.]], dtype=float32)>
     """
     if layout is not None:
-        return _laid_out(zeros, layout, shape, dtype)
+        return _make_with_layout(zeros, layout, shape, dtype)
     dtype, unsized = as_dtype(dtype), unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(zeros_of((), dtype), unsized, dims=None)
@@ -138,7 +138,7 @@ def ones(
     array([1, 1], dtype=int32)
     """
     if layout is not None:
-        return _laid_out(ones, layout, shape, dtype)
+        return _make_with_layout(ones, layout, shape, dtype)
     dtype, unsized = as_dtype(dtype), unsized_vector(shape)
     if unsized is not None:
         return dynamic.broadcast_by(ones_of((), dtype, "ones"), unsized, dims=None)
@@ -162,7 +162,7 @@ def zeros_like(
     x = tensor(input)
     layout = _layout_like(x) if layout is None else layout
     if layout is not None:
-        return _laid_out(zeros, layout, x.shape, x.dtype if dtype is None else dtype)
+        return _make_with_layout(zeros, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     dims = known_dims(x)
     if dims is not None:
@@ -193,7 +193,7 @@ def ones_like(
     x = tensor(input)
     layout = _layout_like(x) if layout is None else layout
     if layout is not None:
-        return _laid_out(ones, layout, x.shape, x.dtype if dtype is None else dtype)
+        return _make_with_layout(ones, layout, x.shape, x.dtype if dtype is None else dtype)
     dtype = x.dtype if dtype is None else as_dtype(dtype)
     if dtype is string:
         raise invalid("TW102", "ones_like: there is no 1 among strings", "a number or bool")
@@ -221,7 +221,7 @@ def fill(
            [9, 9, 9]], dtype=int32)
     """
     if layout is not None:
-        return _laid_out(fill, layout, dims, value)
+        return _make_with_layout(fill, layout, dims, value)
     x = tensor(value)
     if differ(math.prod(x.dims), 1):
         raise invalid("TW203", f"fill: value has shape {x.dims}", "a scalar")

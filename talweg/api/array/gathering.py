@@ -15,7 +15,7 @@ from talweg.api.array.operands import (
     dims_or_none,
     integer_scalar,
     integer_vector,
-    sized,
+    set_dims,
     sizes_tensor,
 )
 from talweg.api.export import export, implement_hook
@@ -295,7 +295,7 @@ def dense(slices: IndexedSlices) -> Any:
             "IndexedSlices with a dense_shape",
         )
     values, indices = convert_to_tensor(slices.values), convert_to_tensor(slices.indices)
-    whole = sized(convert_to_tensor(slices.dense_shape), (len(values.dims),))
+    whole = set_dims(convert_to_tensor(slices.dense_shape), (len(values.dims),))
     rows = integer_vector(whole, "dense", "dense_shape")[0]
     if type(indices) is Symbol and values.dtype.is_numeric:
         return segment.segment_sum(values, _as_ids(indices), count=rows)

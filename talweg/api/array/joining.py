@@ -17,8 +17,8 @@ from talweg.api.array.operands import (
     integer_scalar,
     integer_vector,
     length_of,
-    ranked,
-    sized,
+    set_dims,
+    set_rank,
 )
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
@@ -208,7 +208,7 @@ def split(
         return list(_split_evenly(x, int(num_or_size_splits), axis))
     if num is not None and not isinstance(num_or_size_splits, (list, tuple)):
         count = integer_scalar(num, "split", "num")
-        num_or_size_splits = sized(tensor(num_or_size_splits), (count,))
+        num_or_size_splits = set_dims(tensor(num_or_size_splits), (count,))
     if not isinstance(num_or_size_splits, (list, tuple)) and not tensor(num_or_size_splits).dims:
         raise value_error(
             "TW203",
@@ -219,7 +219,7 @@ def split(
     pieces = integer_vector(num_or_size_splits, "split", "num_or_size_splits", empty=False)
     if num is not None and integer_scalar(num, "split", "num") != len(pieces):
         raise invalid("TW204", f"split: num={num}, but there are {len(pieces)} sizes")
-    return list(joining.split(x, sizes=_filled(pieces, x.dims[along]), axis=along))
+    return list(joining.split(x, sizes=_fill_sizes(pieces, x.dims[along]), axis=along))
 
 
 def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
@@ -236,7 +236,7 @@ def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
     return joining.split(x, sizes=(size // count,) * count, axis=place)
 
 
-def _filled(pieces: tuple, size: Size) -> tuple:
+def _fill_sizes(pieces: tuple, size: Size) -> tuple:
     """The sizes of a split with -1 replaced."""
     if is_symbolic((*pieces, size)):
         return _filled_sizes(pieces, size)
@@ -274,9 +274,9 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     """
     x = tensor(input)
     if dims_or_none(x) is None and length_of(multiples) is not None:
-        x = ranked(x, length_of(multiples) or 0)
+        x = set_rank(x, length_of(multiples) or 0)
     dims = x.dims
-    multiples = sized(multiples, (len(dims),))
+    multiples = set_dims(multiples, (len(dims),))
     counts = integer_vector(multiples, "tile", "multiples")
     if len(counts) != len(dims) or any(below(count, 0) for count in counts):
         raise (invalid_value if len(counts) == len(dims) else invalid)(

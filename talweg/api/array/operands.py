@@ -111,7 +111,7 @@ def dims_or_none(x: Any) -> tuple | None:
     return x.node.aval.dims if type(x) is Symbol else x.dims
 
 
-def ranked(x: object, rank: int) -> Any:
+def set_rank(x: object, rank: int) -> Any:
     """`x`, known to have this rank if it is a tensor of a graph of unknown rank."""
     return ensure_dims(x, shape=(None,) * rank) if dims_or_none(x) is None else x
 
@@ -144,7 +144,7 @@ def unsized_vector(value: object) -> Any:
     return value if dims is None or (len(dims) == 1 and is_symbolic(dims)) else None
 
 
-def sized(value: object, dims: tuple) -> Any:
+def set_dims(value: object, dims: tuple) -> Any:
     """`value`, known to have the shape `dims` if it is an integer tensor of a graph without one."""
     if type(value) is Symbol:
         own = value.node.aval.dims

@@ -15,8 +15,8 @@ from talweg.api.array.operands import (
     integer_vector,
     length_of,
     nothing,
-    ranked,
-    sized,
+    set_dims,
+    set_rank,
     sizes_tensor,
     unsized_vector,
 )
@@ -174,7 +174,7 @@ def pad(
         (x,) = matching_list([tensor])
         x, paddings = _fitting(x, paddings)
         low, high = _paddings(paddings, x.dims)
-        return _mirrored(x, low, high, kind == "SYMMETRIC")
+        return _mirror(x, low, high, kind == "SYMMETRIC")
     if isinstance(constant_values, int) and constant_values == 0:
         (x,) = matching_list([tensor])
         value = constant(nothing(x.dtype))
@@ -190,8 +190,8 @@ def pad(
 def _fitting(x: Tensor, paddings: Any) -> tuple:
     """Both with what each tells of the other: a pair of paddings for each axis."""
     if dims_or_none(x) is None and length_of(paddings) is not None:
-        x = ranked(x, length_of(paddings) or 0)
-    return x, sized(paddings, (len(x.dims), 2))
+        x = set_rank(x, length_of(paddings) or 0)
+    return x, set_dims(paddings, (len(x.dims), 2))
 
 
 def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tuple, tuple]:
@@ -209,7 +209,7 @@ def _paddings(paddings: object, dims: tuple, function: str = "pad") -> tuple[tup
     return tuple(pairs[:, 0].tolist()), tuple(pairs[:, 1].tolist())
 
 
-def _mirrored(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
+def _mirror(x: Tensor, low: tuple, high: tuple, symmetric: bool) -> Any:
     """x mirrored at both ends of every axis, by gathering along one axis after the other."""
     for axis, (before, after) in enumerate(zip(low, high)):
         size = x.dims[axis]
@@ -267,7 +267,7 @@ def space_to_depth(
     >>> tf.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy()
     array([[[[1, 2, 3, 4]]]], dtype=int32)
     """
-    x = ranked(tensor(input), 4)
+    x = set_rank(tensor(input), 4)
     _check_image("space_to_depth", x, block_size, data_format)
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims
@@ -295,7 +295,7 @@ def depth_to_space(
     >>> tf.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
     [[[[1], [2]], [[3], [4]]]]
     """
-    x = ranked(tensor(input), 4)
+    x = set_rank(tensor(input), 4)
     _check_image("depth_to_space", x, block_size, data_format)
     x = _channels_last(x, data_format)
     b, h, w, c = x.dims

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.array.gathering import inside
-from talweg.api.array.operands import dims_or_none, integer_vector, sized, unsized_vector
+from talweg.api.array.operands import dims_or_none, integer_vector, set_dims, unsized_vector
 from talweg.api.export import export
 from talweg.core.dims import below
 from talweg.core.dtypes import int64
@@ -50,7 +50,7 @@ def scatter_nd(
         )
     unsized = unsized_vector(shape)
     if unsized is not None:
-        shape = _ranked(unsized, i, u)
+        shape = _set_rank(unsized, i, u)
         dims = integer_vector(shape, "scatter_nd", "shape")
     else:
         dims = integer_vector(shape, "scatter_nd", "shape")
@@ -62,10 +62,10 @@ def scatter_nd(
     return indexing.scatter_nd(i, u, shape=dims)
 
 
-def _ranked(shape: Tensor, i: Tensor, u: Tensor) -> Any:
+def _set_rank(shape: Tensor, i: Tensor, u: Tensor) -> Any:
     """A shape of unknown length with the length that indices and updates tell."""
     depth = operator.index(i.dims[-1])
-    return sized(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
+    return set_dims(shape, (depth + len(u.dims) - (len(i.dims) - 1),))
 
 
 def _check_rank(function: str, u: object) -> None:

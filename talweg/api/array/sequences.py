@@ -141,7 +141,7 @@ def linspace(
     last = convert_to_tensor(stop, first.dtype)
     count = _number_of_points(num)
     if type(count) is Dim and (below(count, 0) or not below(1, count)):
-        return _lined_up(first, last, count, axis)
+        return _linspace_of_unknown(first, last, count, axis)
     if first.dtype.is_integer:
         first = arithmetic.cast(first, dtype=float64)
         last = arithmetic.cast(last, dtype=float64)
@@ -160,7 +160,7 @@ def linspace(
     return layout.concat(first, inner, last, axis=along)
 
 
-def _lined_up(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
+def _linspace_of_unknown(first: Tensor, last: Tensor, count: Dim, axis: object) -> Any:
     """`linspace` for a number of points that only a run knows, which may be 0 or 1."""
     if first.dtype.is_integer:
         first, last = (arithmetic.cast(x, dtype=float64) for x in (first, last))

@@ -16,9 +16,9 @@ from talweg.api.array.operands import (
     integer_vector,
     length_of,
     numbers,
-    ranked,
+    set_dims,
+    set_rank,
     size_tensor,
-    sized,
     sizes_tensor,
     unsized_vector,
     whole_items,
@@ -61,12 +61,12 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     x = convert_to_tensor(tensor)
     if type(x) is Symbol or type(shape) is Symbol:
         sizes = whole_items(shape)  # kept until the operation is made
-        return _reshaped_in_graph(x, sizes)
+        return _reshape_in_graph(x, sizes)
     wanted = shape if type(shape) is int else integer_vector(shape, "reshape", "shape", scalar=True)
-    return layout.reshape(x, shape=resolved(wanted, x.dims))
+    return layout.reshape(x, shape=resolve_shape(wanted, x.dims))
 
 
-def _reshaped_in_graph(x: Tensor, shape: ShapeLike) -> Any:
+def _reshape_in_graph(x: Tensor, shape: ShapeLike) -> Any:
     """A reshape where sizes, their number or the rank of x may be unknown."""
     unsized = unsized_vector(shape)
     if unsized is not None:
@@ -76,7 +76,7 @@ def _reshaped_in_graph(x: Tensor, shape: ShapeLike) -> Any:
     blind = dims is None or (is_symbolic(dims) and _divides_by_zero(wanted))
     if blind or dims is None:
         return _reshaped_blindly(x, wanted)
-    shape = resolved(wanted, dims)
+    shape = resolve_shape(wanted, dims)
     result = layout.reshape(x, shape=shape)
     if is_symbolic(shape) and type(result) is Symbol:
         _add_known(result, shape, math.prod(dims))
@@ -103,7 +103,7 @@ def _reshaped_blindly(x: Tensor, wanted: tuple) -> Any:
     return dynamic.reshape_to(x, sizes_tensor(wanted, int32), dims=known)
 
 
-def resolved(shape: Any, dims: tuple) -> tuple:
+def resolve_shape(shape: Any, dims: tuple) -> tuple:
     """`shape` with its -1 replaced, for a tensor of shape `dims`."""
     if type(shape) is int:
         shape = (shape,)
@@ -142,11 +142,11 @@ def _resolved_sizes(shape: tuple, dims: tuple) -> tuple:
         rest = shape[:place] + shape[place + 1 :]
         if same(math.prod(rest), 0) and not is_symbolic(dims) and math.prod(dims):
             raise invalid("TW205", f"reshape: shape={shape} has a -1 beside a 0")
-        return shape[:place] + (_resolved_one(shape, place, dims),) + shape[place + 1 :]
-    return tuple([_resolved_one(shape, place, dims) for place in range(len(shape))])
+        return shape[:place] + (_resolve_one(shape, place, dims),) + shape[place + 1 :]
+    return tuple([_resolve_one(shape, place, dims) for place in range(len(shape))])
 
 
-def _resolved_one(shape: tuple, place: int, dims: tuple) -> Any:
+def _resolve_one(shape: tuple, place: int, dims: tuple) -> Any:
     around = shape[:place] + shape[place + 1 :]
     return resolved_size(shape[place], math.prod(dims), math.prod(around), dims, around)
 
@@ -168,12 +168,12 @@ def transpose(
     """
     x = tensor(a)
     if dims_or_none(x) is None and perm is not None and length_of(perm) is not None:
-        x = ranked(x, length_of(perm) or 0)
+        x = set_rank(x, length_of(perm) or 0)
     rank = len(x.dims)
     if perm is None:
         order = tuple(range(rank - 1, -1, -1))
     else:
-        perm = sized(perm, (rank,))
+        perm = set_dims(perm, (rank,))
         order = integer_vector(perm, "transpose", "perm")
         if is_symbolic(order):
             result = dynamic.transpose_by(x, tensor(perm))
@@ -196,7 +196,7 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
     """
     x = tensor(input)
     dims = x.dims
-    chosen = _squeezed(axis, len(dims))
+    chosen = _squeeze(axis, len(dims))
     for position in chosen:
         if differ(dims[position], 1):
             raise invalid(
@@ -212,7 +212,7 @@ def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = 
     return layout.reshape(x, shape=kept)
 
 
-def _squeezed(axis: Any, rank: int) -> set:
+def _squeeze(axis: Any, rank: int) -> set:
     """The axes named to `squeeze`, counted from the front."""
     if axis is None:
         return set()

@@ -23,8 +23,8 @@ from talweg.api.array.operands import (
     integer_scalar,
     integer_vector,
     length_of,
-    ranked,
-    sized,
+    set_dims,
+    set_rank,
 )
 from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.core import dispatch, locking
@@ -102,7 +102,7 @@ def _is_mask(key: Any) -> bool:
     return isinstance(key, bool) or (isinstance(key, np.ndarray) and key.dtype == bool)
 
 
-def _bound(bound: Any) -> Any:
+def _slice_bound(bound: Any) -> Any:
     return None if bound is None else _integer(bound)
 
 
@@ -169,7 +169,7 @@ def _raw(items: list, dims: tuple, open_axes: int) -> tuple:
             key += [_WHOLE] * open_axes
             result_axis += open_axes
         elif isinstance(item, slice):
-            bounds = (_bound(item.start), _bound(item.stop), _bound(item.step))
+            bounds = (_slice_bound(item.start), _slice_bound(item.stop), _slice_bound(item.step))
             if type(bounds[2]) is int and bounds[2] == 0:
                 raise invalid("TW207", f"getitem: strides[{len(key)}] must be non-zero")
             key.append(bounds)
@@ -203,7 +203,7 @@ def _row(index: int, dims: tuple) -> SlicePlan:
 
 
 def _take_slice(found: SlicePlan, item: slice, size: int, axis: int) -> None:
-    start, stop, step = _bound(item.start), _bound(item.stop), _bound(item.step)
+    start, stop, step = _slice_bound(item.start), _slice_bound(item.stop), _slice_bound(item.step)
     if step == 0:
         raise invalid("TW207", f"getitem: strides[{axis}] must be non-zero")
     start, stop, step = slice(start, stop, step).indices(size)
@@ -393,9 +393,9 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     """
     x = tensor(input_)
     if dims_or_none(x) is None and length_of(begin) is not None:
-        x = ranked(x, length_of(begin) or 0)
+        x = set_rank(x, length_of(begin) or 0)
     dims = x.dims
-    begin, size = sized(begin, (len(dims),)), sized(size, (len(dims),))
+    begin, size = set_dims(begin, (len(dims),)), set_dims(size, (len(dims),))
     starts = integer_vector(begin, "slice", "begin", empty=False)
     counts = integer_vector(size, "slice", "size", empty=False)
     if not len(starts) == len(counts) == len(dims):

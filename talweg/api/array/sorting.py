@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.array.operands import axis_scalar, integer_scalar, numbers, ranked
+from talweg.api.array.operands import axis_scalar, integer_scalar, numbers, set_rank
 from talweg.api.export import export
 from talweg.core.dtypes import as_dtype, float32, int32
 from talweg.core.errors import invalid, value_error
@@ -217,7 +217,7 @@ def _rows(x: Tensor) -> Any:
 
 
 def _unique(x: object, out_idx: object, function: str) -> tuple:
-    x = ranked(tensor(x), 1)
+    x = set_rank(tensor(x), 1)
     dtype = as_dtype(out_idx)
     numbers(dtype, function, "out_idx")
     first, number, count = search.unique(x, dtype=dtype)

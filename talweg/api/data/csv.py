@@ -109,7 +109,7 @@ def make_csv_dataset(
         raise value_error("TW104", "Expected `column_names` or `header` arg.")
     if len(set(names)) != len(names):
         raise value_error("TW207", "Cannot have duplicate column names.")
-    columns = _selected(names, select_columns)
+    columns = _select_columns(names, select_columns)
     body = rows[1:] if header else rows
     defaults = column_defaults
     if defaults is None:
@@ -154,7 +154,7 @@ def _naming(names: list[str], label: str | None) -> Any:
     return named
 
 
-def _selected(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
+def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
     """The numbers of the columns to read, in order; ValueError for unknown ones."""
     if wanted is None:
         return list(range(len(names)))

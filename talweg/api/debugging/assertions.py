@@ -38,7 +38,7 @@ def values_of(x: Tensor) -> np.ndarray:
     return np.asarray(array_of(x))
 
 
-def prefixed(message: str | None, text: str) -> str:
+def prefix(message: str | None, text: str) -> str:
     """The text of an error with the user's message in front."""
     return f"{message}\n{text}" if message else text
 
@@ -86,7 +86,7 @@ def _compare(
         lines.append(f"  where x is {_some(left[at], count)}, y is {_some(right[at], count)}")
     lines.append(f"  x, of shape {left.shape}, starts with {_some(left, count)}")
     lines.append(f"  y, of shape {right.shape}, starts with {_some(right, count)}")
-    raise invalid("TW207", prefixed(message, "\n".join(lines)))
+    raise invalid("TW207", prefix(message, "\n".join(lines)))
 
 
 @export("debugging.assert_equal", "assert_equal")
@@ -245,7 +245,7 @@ def assert_near(
             f"  x, of shape {left.shape}, starts with {_some(left, count)}\n"
             f"  y, of shape {right.shape}, starts with {_some(right, count)}"
         )
-        raise invalid("TW207", prefixed(message, text))
+        raise invalid("TW207", prefix(message, text))
 
 
 # -- the sign of one tensor
@@ -271,7 +271,7 @@ def _check_sign(
             f"{verdict.size - verdict.sum()} of {verdict.size} places, where x is "
             f"{_some(values[~verdict], count)}"
         )
-        raise invalid("TW207", prefixed(message, text))
+        raise invalid("TW207", prefix(message, text))
 
 
 @export("debugging.assert_positive")

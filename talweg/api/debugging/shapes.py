@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.api.debugging.assertions import prefixed, values_of
+from talweg.api.debugging.assertions import prefix, values_of
 from talweg.api.export import export
 from talweg.core import dtypes
 from talweg.core.dtypes import DType, as_dtype
@@ -42,7 +42,7 @@ def _rank_argument(function: str, rank: object) -> int:
 
 def _wrong_rank(function: str, shape: TensorShape, expected: str, message: str | None) -> Exception:
     text = f"{function}: x has rank {len(shape)}, shape {shape}"
-    return value_error("TW203", prefixed(message, text), expected)
+    return value_error("TW203", prefix(message, text), expected)
 
 
 @export("debugging.assert_rank", "assert_rank")
@@ -108,7 +108,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
     tensor = _as_tensor(tensor)
     if tensor.ndim:
         text = f"assert_scalar: tensor has shape {tensor.shape}"
-        raise value_error("TW203", prefixed(message, text), "a scalar, shape ()")
+        raise value_error("TW203", prefix(message, text), "a scalar, shape ()")
 
 
 @export("debugging.assert_type")
@@ -126,7 +126,7 @@ def assert_type(
     found = tensor.dtype if hasattr(tensor, "_flat_components") else _as_tensor(tensor).dtype
     if found is not wanted:
         text = f"assert_type: tensor has dtype {found.name}"
-        raise type_error("TW102", prefixed(message, text), wanted.name)
+        raise type_error("TW102", prefix(message, text), wanted.name)
 
 
 @export("debugging.assert_integer")
@@ -141,7 +141,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     found = _as_tensor(x).dtype
     if not found.is_integer:
         text = f"assert_integer: x has dtype {found.name}"
-        raise type_error("TW102", prefixed(message, text), "an integer dtype")
+        raise type_error("TW102", prefix(message, text), "an integer dtype")
 
 
 @export("debugging.assert_same_float_dtype")
@@ -270,7 +270,7 @@ def _check_rank(label: str, shape: tuple, entries: tuple, many: bool, message: s
     if several or (len(shape) < rank if many else len(shape) not in allowed):
         text = f"assert_shapes: {label} has the wrong rank"
         raise value_error(
-            "TW203", prefixed(message, text), f"rank {rank}{' or more' if many else ''}"
+            "TW203", prefix(message, text), f"rank {rank}{' or more' if many else ''}"
         )
 
 
@@ -285,4 +285,4 @@ def _check_size(
         wanted, reason = sizes.setdefault(entry, (size, f"{entry!r}, the size in {label}"))
     if wanted != size:
         text = f"assert_shapes: {label} has size {size} on axis {axis}"
-        raise value_error("TW204", prefixed(message, text), f"size {wanted}, {reason}")
+        raise value_error("TW204", prefix(message, text), f"size {wanted}, {reason}")

@@ -44,7 +44,7 @@ def _many(message: Any, kind: int, packed: bool = True, type_name: str | None = 
         field.options.packed = True
 
 
-def _named(message: Any, name: str, kind: str) -> None:
+def _by_name(message: Any, name: str, kind: str) -> None:
     """A dictionary of messages by their names, number 1."""
     entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
     entry.options.map_entry = True
@@ -59,7 +59,7 @@ def _named(message: Any, name: str, kind: str) -> None:
     )
 
 
-def _defined() -> dict[str, Any]:
+def _define_classes() -> dict[str, Any]:
     """The classes, by name."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/example.proto", package=PACKAGE, syntax="proto3"
@@ -72,10 +72,10 @@ def _defined() -> dict[str, Any]:
     feature.oneof_decl.add(name="kind")
     for number, kind in enumerate(("BytesList", "FloatList", "Int64List"), 1):
         _one(feature, number, f"{kind[:-4].lower()}_list", kind, choice=True)
-    _named(add(name="Features"), "feature", "Feature")
+    _by_name(add(name="Features"), "feature", "Feature")
     many = add(name="FeatureList")
     _many(many, _Field.TYPE_MESSAGE, packed=False, type_name=f".{PACKAGE}.Feature")
-    _named(add(name="FeatureLists"), "feature_list", "FeatureList")
+    _by_name(add(name="FeatureLists"), "feature_list", "FeatureList")
     _one(add(name="Example"), 1, "features", "Features")
     sequence = add(name="SequenceExample")
     _one(sequence, 1, "context", "Features")
@@ -87,7 +87,7 @@ def _defined() -> dict[str, Any]:
     return dict(zip(names, map(message_factory.GetMessageClass, descriptors)))
 
 
-_DEFINED = _defined()
+_DEFINED = _define_classes()
 BytesList = export_value(_DEFINED["BytesList"], "train.BytesList")
 FloatList = export_value(_DEFINED["FloatList"], "train.FloatList")
 Int64List = export_value(_DEFINED["Int64List"], "train.Int64List")

@@ -77,7 +77,7 @@ def parse_sequence_example(
         return context, steps, lengths
     wanted = context_features or {}
     own = Wanted(wanted, BATCH).read(x) if wanted else {}
-    context = {name: own[name] for name in _ordered(wanted)}
+    context = {name: own[name] for name in _order(wanted)}
     return (context, *_lists(x, sequence_features or {}))
 
 
@@ -92,7 +92,7 @@ _KINDS = (
 
 def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
     """The lists of features of records, and the lengths of those that are filled up."""
-    names = _ordered(features)
+    names = _order(features)
     plans = tuple([_plan(name, features[name]) for name in names])
     if not plans:
         return {}, {}
@@ -102,7 +102,7 @@ def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
         parts = [next(results) for _ in range(2 if plan[0] == FIXED else 3)]
         if plan[0] == FIXED:
             rows, steps = parts
-            features_of[name] = _ragged(rows, steps).to_tensor()
+            features_of[name] = _make_ragged(rows, steps).to_tensor()
             lengths[name] = steps
         elif isinstance(features[name], described.VarLenFeature):
             features_of[name] = _sparse(*parts)
@@ -111,7 +111,7 @@ def _lists(serialized: object, features: dict) -> tuple[dict, dict]:
     return features_of, lengths
 
 
-def _ordered(features: dict) -> list[str]:
+def _order(features: dict) -> list[str]:
     """The names of features, kind by kind, as TensorFlow has them in its results."""
 
     def place(name: str) -> tuple:
@@ -140,7 +140,7 @@ def _plan(name: str, feature: object) -> tuple:
     )
 
 
-def _ragged(values: object, lengths: object) -> Any:
+def _make_ragged(values: object, lengths: object) -> Any:
     return RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
@@ -162,4 +162,4 @@ def _rows(feature: Any, values: Tensor, counts: Any, steps: int) -> Any:
     if feature.partitions:
         sizes = [part.length for part in feature.partitions]
         values, counts = reshape(values, [-1, *sizes]), counts // math.prod(sizes)
-    return _ragged(_ragged(values, cast(counts, splits)), cast(steps, splits))
+    return _make_ragged(_make_ragged(values, cast(counts, splits)), cast(steps, splits))

@@ -192,7 +192,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: dict[str, Any]) -> Ca
 
         def handler(arguments: dict) -> Callable[[], Any] | None:
             if any(_matches(arguments, signature) for signature in wanted):
-                return lambda: function(**_given(arguments))
+                return lambda: function(**_default_arguments(arguments))
             return None
 
         _handle(api, function, handler)
@@ -299,7 +299,11 @@ def _elementwise(api: Callable[..., Any], function: Callable[..., Any], types: t
     def handler(arguments: dict) -> Callable[[], Any] | None:
         if not all(_is_of(arguments.get(name), kind) for name, kind in zip(names, types)):
             return None
-        rest = {name: value for name, value in _given(arguments).items() if name not in names}
+        rest = {
+            name: value
+            for name, value in _default_arguments(arguments).items()
+            if name not in names
+        }
 
         def with_rest(*operands: object) -> Any:
             return api(**dict(zip(names, operands)), **rest)
@@ -372,7 +376,7 @@ def _by_name(signature: dict, names: list[str], api: Any) -> dict:
     return found
 
 
-def _given(arguments: dict) -> dict:
+def _default_arguments(arguments: dict) -> dict:
     """The arguments without a name that nobody gave."""
     return {name: value for name, value in arguments.items() if name != "name" or value is not None}
 

@@ -53,7 +53,7 @@ class AxisLengths:
         return self
 
 
-def _repeated(own: Any, lengths: Any, wanted: Any) -> Any:
+def _repeat(own: Any, lengths: Any, wanted: Any) -> Any:
     """The elements of an axis that rows `own` have, each for the `wanted` elements of a row."""
     gather, repeat, equal = look_up("gather"), look_up("repeat"), look_up("equal")
     before = look_up("cumsum")(lengths, exclusive=True)
@@ -80,7 +80,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
         )
     own = look_up("zeros")([1], int64)
     for lengths, wanted in zip(source.with_rank(target.rank).lengths, target.lengths):
-        own = _repeated(own, lengths, wanted)
+        own = _repeat(own, lengths, wanted)
     flat = getattr(input, "flat_values", input)
     return shape.over(look_up("gather")(look_up("reshape")(flat, [-1]), own))
 
@@ -97,7 +97,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     for one, two, uniform in zip(x.lengths, y.lengths, zip(x.uniform, y.uniform)):
         first, second = look_up("gather")(one, places[0]), look_up("gather")(two, places[1])
         wanted = look_up("where")(look_up("equal")(first, 1), second, first)
-        places = [_repeated(p, lengths, wanted) for p, lengths in zip(places, (one, two))]
+        places = [_repeat(p, lengths, wanted) for p, lengths in zip(places, (one, two))]
         known = array_of(wanted).tolist()
         sizes.append(known[0] if all(uniform) and len(set(known)) == 1 else tuple(known))
     parts = max(shape.num_row_partitions for shape in shapes)
@@ -110,7 +110,7 @@ def reshape(tensor: Any, shape: ShapeLike, name: str | None = None) -> Any:
     return shape.over(getattr(tensor, "flat_values", tensor))
 
 
-def _filled(function: str) -> Callable[..., Any]:
+def _fill(function: str) -> Callable[..., Any]:
     """`tf.zeros` or `tf.ones` of a ragged shape."""
 
     def fill(shape: ShapeLike, *args: object, **kwargs: object) -> Any:
@@ -128,8 +128,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "broadcast_to": broadcast_to,
     "broadcast_dynamic_shape": broadcast_dynamic_shape,
     "reshape": reshape,
-    "zeros": _filled("zeros"),
-    "ones": _filled("ones"),
+    "zeros": _fill("zeros"),
+    "ones": _fill("ones"),
     "fill": fill,
 }
 

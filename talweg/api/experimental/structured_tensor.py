@@ -170,7 +170,7 @@ class StructuredTensor(BatchableExtensionType):
     def to_pyval(self) -> Any:
         """A dictionary, or lists of them, of Python and NumPy values; eager tensors only."""
         values = {name: _to_python(value) for name, value in self._fields.items()}
-        return _zipped(values, _to_python(self._rows), self.rank)
+        return _zip_fields(values, _to_python(self._rows), self.rank)
 
     # -- others made of it
 
@@ -222,7 +222,7 @@ class StructuredTensor(BatchableExtensionType):
         own = _rank(value)
         last = parent.rank if own is None else min(parent.rank, own - 1)
         if last > self.rank:
-            value = _merged(value, self.rank, last)
+            value = _merge(value, self.rank, last)
         return self.with_updates({new_name: value})
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> StructuredTensor:
@@ -232,15 +232,15 @@ class StructuredTensor(BatchableExtensionType):
         if not 0 <= first <= last < rank:
             text = f"merge_dims: axes {outer_axis}, {inner_axis} for rank {rank}"
             raise value_error("TW202", text)
-        fields = {name: _merged(value, first, last) for name, value in self._fields.items()}
-        return StructuredTensor(fields, _merged(self._rows, first, last))
+        fields = {name: _merge(value, first, last) for name, value in self._fields.items()}
+        return StructuredTensor(fields, _merge(self._rows, first, last))
 
     def partition_outer_dimension(self, row_partition: RowPartition) -> StructuredTensor:
         """With the first axis cut into rows.  ValueError for rank 0."""
         if self.rank == 0:
             raise value_error("TW203", "Shape () must have rank at least 1")
-        fields = {name: _parted(value, row_partition) for name, value in self._fields.items()}
-        return StructuredTensor(fields, _parted(self._rows, row_partition))
+        fields = {name: _partition(value, row_partition) for name, value in self._fields.items()}
+        return StructuredTensor(fields, _partition(self._rows, row_partition))
 
     def with_shape_dtype(self, dtype: DType) -> StructuredTensor:
         """With row partitions of int32 or int64."""
@@ -376,7 +376,7 @@ def _rows_from(shape: TensorShape, nrows: Any, partitions: Sequence[RowPartition
     return look_up("zeros")(look_up("stack")(sizes) if sizes else [], uint8)
 
 
-def _merged(x: Field, first: int, last: int) -> Field:
+def _merge(x: Field, first: int, last: int) -> Field:
     if isinstance(x, (StructuredTensor, RaggedTensor)):
         return x.merge_dims(first, last)
     sizes = look_up("shape")(x)
@@ -384,7 +384,7 @@ def _merged(x: Field, first: int, last: int) -> Field:
     return look_up("reshape")(x, look_up("concat")(parts, 0))
 
 
-def _parted(x: Field, partition: RowPartition) -> Field:
+def _partition(x: Field, partition: RowPartition) -> Field:
     if isinstance(x, StructuredTensor):
         return x.partition_outer_dimension(partition)
     return RaggedTensor.from_row_splits(x, partition.row_splits())
@@ -424,12 +424,12 @@ def _of_python(value: Any, spec: Any, path: tuple[str, ...]) -> Field:
                 raise KeyError(name)
     inner = {
         name: _of_python(
-            _taken(value, name), None if fields is None else fields.get(name), (*path, name)
+            _take(value, name), None if fields is None else fields.get(name), (*path, name)
         )
         for name in names
     }
     depth = _depth(value)
-    zeros = _mapped(value, lambda record: 0)
+    zeros = _map_rows(value, lambda record: 0)
     rows = look_up("zeros")([], uint8)
     if depth:
         zero_rows = look_up("ragged.constant")(zeros, dtype=uint8, ragged_rank=depth - 1)
@@ -449,14 +449,14 @@ def _leaf_of_python(value: Any, spec: Any, path: tuple[str, ...]) -> Field:
         raise value_error("TW104", f"Error parsing path {path}: {error}") from None
 
 
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+def _map_rows(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_mapped(each, function) for each in value]
+        return [_map_rows(each, function) for each in value]
     return function(value)
 
 
-def _taken(value: Any, name: str) -> Any:
-    return _mapped(value, lambda record: record[name])
+def _take(value: Any, name: str) -> Any:
+    return _map_rows(value, lambda record: record[name])
 
 
 def _to_python(value: Field) -> Any:
@@ -468,11 +468,11 @@ def _to_python(value: Field) -> Any:
     return array.tolist() if len(value.shape) else array
 
 
-def _zipped(values: Mapping[str, Any], rows: Any, rank: int) -> Any:
+def _zip_fields(values: Mapping[str, Any], rows: Any, rank: int) -> Any:
     """One structure of dictionaries of a dictionary of structures."""
     if rank == 0:
         return dict(values)
     return [
-        _zipped({name: each[place] for name, each in values.items()}, row, rank - 1)
+        _zip_fields({name: each[place] for name, each in values.items()}, row, rank - 1)
         for place, row in enumerate(rows)
     ]

@@ -33,7 +33,7 @@ YUV = [
 FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _mixed(images: object, matrix: list) -> Any:
+def _mix(images: object, matrix: list) -> Any:
     """Each colour [..., 3] times a matrix."""
     x = tensor(images)
     return tensordot(x, convert_to_tensor(matrix, x.dtype), [[x.ndim - 1], [0]])
@@ -47,7 +47,7 @@ def rgb_to_yiq(images: TensorLike) -> Tensor:
     >>> tf.image.rgb_to_yiq([[1.0, 1.0, 1.0]]).numpy().round(3)[0, 0]
     np.float32(1.0)
     """
-    return _mixed(images, YIQ)
+    return _mix(images, YIQ)
 
 
 @export("image.yiq_to_rgb")
@@ -58,7 +58,7 @@ def yiq_to_rgb(images: TensorLike) -> Tensor:
     >>> tf.image.yiq_to_rgb([[0.5, 0.0, 0.0]]).numpy().tolist()
     [[0.5, 0.5, 0.5]]
     """
-    return _mixed(images, FROM_YIQ)
+    return _mix(images, FROM_YIQ)
 
 
 @export("image.rgb_to_yuv")
@@ -69,7 +69,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
     >>> tf.image.rgb_to_yuv([[1.0, 1.0, 1.0]]).numpy().round(3)[0, 0]
     np.float32(1.0)
     """
-    return _mixed(images, YUV)
+    return _mix(images, YUV)
 
 
 @export("image.yuv_to_rgb")
@@ -80,7 +80,7 @@ def yuv_to_rgb(images: TensorLike) -> Tensor:
     >>> tf.image.yuv_to_rgb([[0.5, 0.0, 0.0]]).numpy().tolist()
     [[0.5, 0.5, 0.5]]
     """
-    return _mixed(images, FROM_YUV)
+    return _mix(images, FROM_YUV)
 
 
 @export("image.grayscale_to_rgb")

@@ -66,8 +66,8 @@ def pad_to_bounding_box(
     if x.shape.rank is None:
         x = ensure_shape(x, [None, None, None])  # as TensorFlow takes it
     height, width = sizes(x)[-3:-1]
-    offsets = [_known(offset_height), _known(offset_width)]
-    ends = [_known(target_height), _known(target_width)]
+    offsets = [_static_or_tensor(offset_height), _static_or_tensor(offset_width)]
+    ends = [_static_or_tensor(target_height), _static_or_tensor(target_width)]
     behind = [end - before - size for end, before, size in zip(ends, offsets, (height, width))]
     if any(type(margin) is int and margin < 0 for margin in (*offsets, *behind)):
         raise value_error(
@@ -79,7 +79,7 @@ def pad_to_bounding_box(
     return pad(x, [*[[0, 0]] * (x.ndim - 3), *around, [0, 0]])
 
 
-def _known(number: Any) -> Any:
+def _static_or_tensor(number: Any) -> Any:
     """An offset or size as an int where it is known, else as an int32 tensor."""
     if not isinstance(number, Tensor):
         return number

@@ -49,7 +49,7 @@ def sample_distorted_bounding_box(
     stream = randomness.reserve(
         ("sample_distorted_bounding_box", tensor(image_size).dtype.name), seed or None, attempts
     )
-    return _drawn(
+    return _draw_box(
         stream,
         image_size,
         bounding_boxes,
@@ -76,7 +76,7 @@ def stateless_sample_distorted_bounding_box(
     """`sample_distorted_bounding_box` by a seed, a pair of integers."""
     attempts = 100 if max_attempts is None else int(max_attempts)
     stream, _ = stream_of(seed, "auto_select")
-    return _drawn(
+    return _draw_box(
         stream,
         image_size,
         bounding_boxes,
@@ -88,7 +88,7 @@ def stateless_sample_distorted_bounding_box(
     )
 
 
-def _drawn(
+def _draw_box(
     stream: Any,
     image_size: object,
     boxes: TensorLike,

@@ -120,33 +120,33 @@ def _bilinear(pick: Callable, down: object, across: object, dtype: DTypeLike) ->
     return cast(row(above) * (1.0 - low) + row(above + 1.0) * low, dtype)
 
 
-def _truncated(x: Tensor) -> Any:
+def _truncate(x: Tensor) -> Any:
     return where(less(x, 0.0), -floor(-x), floor(x))
 
 
-def _reflected(x: Tensor, size: int) -> Any:
+def _reflect(x: Tensor, size: int) -> Any:
     """d c b a | a b c d | d c b a."""
     period = 2.0 * size
-    lower = where(less(x, period), period * _truncated(-x / period) + x, x)
+    lower = where(less(x, period), period * _truncate(-x / period) + x, x)
     lower = where(less(lower, -size), lower + period, -lower - 1.0)
-    upper = x - period * _truncated(x / period)
+    upper = x - period * _truncate(x / period)
     upper = where(less(upper, size), upper, period - upper - 1.0)
     inner = where(greater(x, size - 1.0), upper, x)
     return clip_by_value(where(less(x, 0.0), lower, inner), 0.0, size - 1.0)
 
 
-def _wrapped(x: Tensor, size: int) -> Any:
+def _wrap(x: Tensor, size: int) -> Any:
     """a b c d | a b c d | a b c d."""
     last = where(less(size, 1.5), ones_like(size), size - 1.0)
-    lower = x + size * (_truncated(-x / last) + 1.0)
-    upper = x - size * _truncated(x / last)
+    lower = x + size * (_truncate(-x / last) + 1.0)
+    upper = x - size * _truncate(x / last)
     inner = where(greater(x, size - 1.0), upper, x)
     return clip_by_value(where(less(x, 0.0), lower, inner), 0.0, size - 1.0)
 
 
 FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "CONSTANT": lambda x, size: x,
-    "REFLECT": _reflected,
-    "WRAP": _wrapped,
+    "REFLECT": _reflect,
+    "WRAP": _wrap,
     "NEAREST": lambda x, size: clip_by_value(x, 0.0, size - 1.0),
 }

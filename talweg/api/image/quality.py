@@ -117,7 +117,7 @@ def ssim_multiscale(
     parts = []
     for scale in range(len(powers)):
         if scale:
-            first, second = _halved(first), _halved(second)
+            first, second = _halve(first), _halve(second)
         luminance, structure = window.compare(first, second, largest)
         last = scale == len(powers) - 1
         similarity = luminance * structure if last else structure
@@ -126,7 +126,7 @@ def ssim_multiscale(
     return reduce_mean(reduce_prod(factors, [-1]), [-1])
 
 
-def _halved(x: Tensor) -> Any:
+def _halve(x: Tensor) -> Any:
     """Means of 2x2; an odd row or column is taken twice."""
     flat = reshape(x, [-1, *sizes(x)[-3:]])
     odd = [size % 2 for size in sizes(flat)[1:3]]

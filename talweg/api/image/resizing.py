@@ -90,7 +90,7 @@ def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias
         rows, columns = (max(1, int(np.rint(scale * n))) for n in (height, width))
     if type(x.dims[3]) is int:  # of what no memory holds nothing is begun
         allocate("image.resize", np.empty, (rows, columns, x.dims[3]), np.float32)
-    x = _resized(x, (height, width), (rows, columns), method, antialias)
+    x = _resize(x, (height, width), (rows, columns), method, antialias)
     return squeeze(x, [0]) if single else x
 
 
@@ -118,7 +118,7 @@ def _size(size: Any) -> tuple[int, int]:
     return rows, columns
 
 
-def _resized(x: Tensor, old: tuple, new: tuple, method: str, antialias: bool) -> Any:
+def _resize(x: Tensor, old: tuple, new: tuple, method: str, antialias: bool) -> Any:
     if method == "nearest":
         for axis in (0, 1):
             if old[axis] != new[axis]:

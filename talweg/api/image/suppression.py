@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEVER = float("-inf")  # no score is below this
 
 
-def _suppressed(
+def _suppress(
     boxes: object,
     scores: object,
     limit: Size,
@@ -62,7 +62,7 @@ def non_max_suppression(
     >>> tf.image.non_max_suppression(boxes, [0.5, 0.9, 0.7], 3).numpy()
     array([1, 2], dtype=int32)
     """
-    indices, _, count = _suppressed(
+    indices, _, count = _suppress(
         boxes, scores, _at_most(max_output_size, boxes), iou_threshold, score_threshold
     )
     return indices[:count]
@@ -82,7 +82,7 @@ def non_max_suppression_with_scores(
 
     soft_nms_sigma: if above 0, scores fall by exp(-iou²/2 sigma) for each better box.
     """
-    indices, kept, count = _suppressed(
+    indices, kept, count = _suppress(
         boxes,
         scores,
         _at_most(max_output_size, boxes),
@@ -108,7 +108,7 @@ def non_max_suppression_overlaps(
     >>> tf.image.non_max_suppression_overlaps([[1.0, 0.8], [0.8, 1.0]], [0.1, 0.2], 2).numpy()
     array([1], dtype=int32)
     """
-    indices, _, count = _suppressed(
+    indices, _, count = _suppress(
         overlaps,
         scores,
         _at_most(max_output_size, overlaps),
@@ -140,14 +140,14 @@ def non_max_suppression_padded(
     x, values = tensor(boxes), tensor(scores)
     limit = integer(max_output_size, "non_max_suppression_padded", "max_output_size")
     if x.ndim == 2:
-        indices, _, count = _suppressed(x, values, limit, iou_threshold, score_threshold)
+        indices, _, count = _suppress(x, values, limit, iou_threshold, score_threshold)
         return (indices if pad_to_max_output_size else indices[:count]), count
     leading = x.dims[:-2]
     rows = reshape(x, [-1, *x.dims[-2:]]), reshape(values, [-1, values.dims[-1]])
 
     def of_one(row: tuple) -> tuple:
         own, score = row
-        indices, _, count = _suppressed(own, score, limit, iou_threshold, score_threshold)
+        indices, _, count = _suppress(own, score, limit, iou_threshold, score_threshold)
         return indices, count
 
     indices, counts = map_fn(of_one, rows, fn_output_signature=(int32, int32))

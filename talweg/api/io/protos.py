@@ -16,7 +16,7 @@ from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export, look_up
 from talweg.api.host import numpy_function
-from talweg.api.strings.mapping import mapped, texts
+from talweg.api.strings.mapping import map_strings, texts
 from talweg.core.dtypes import DType, as_dtype, int32, string
 from talweg.core.errors import DataLossError, compose, invalid
 from talweg.core.system_errors import from_system
@@ -134,7 +134,7 @@ def decode_proto(
             raise invalid("TW102", f"Unexpected output type for {field.name}: {kind.name}", allowed)
 
     def kernel(data: np.ndarray) -> list:
-        return _decoded(data, message, fields, kinds, message_format)
+        return _decode(data, message, fields, kinds, message_format)
 
     x = tensor(bytes, string)
     sizes_and_values = numpy_function(kernel, [x], [int32, *kinds])
@@ -147,7 +147,7 @@ def decode_proto(
     return sizes, list(sizes_and_values[1:])
 
 
-def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, form: str) -> list:
+def _decode(data: np.ndarray, message: type[Any], fields: list, kinds: list, form: str) -> list:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -167,7 +167,7 @@ def _decoded(data: np.ndarray, message: type[Any], fields: list, kinds: list, fo
     results = [sizes.reshape(*data.shape, len(fields))]
     for column, (field, kind) in enumerate(zip(fields, kinds)):
         own = [row[column] for row in rows]
-        results.append(_filled(own, field, kind).reshape(*data.shape, -1))
+        results.append(_fill(own, field, kind).reshape(*data.shape, -1))
     return results
 
 
@@ -184,7 +184,7 @@ def _values(message: str, field: Any) -> list:
     return [part.encode() if isinstance(part, str) else part for part in found]
 
 
-def _filled(rows: list, field: Any, kind: DType) -> np.ndarray:
+def _fill(rows: list, field: Any, kind: DType) -> np.ndarray:
     longest = max(map(len, rows), default=0) if field.is_repeated else 1
     default = b"" if kind is string else field.default_value if not field.is_repeated else 0
     default = default.encode() if isinstance(default, str) else default
@@ -228,12 +228,12 @@ def encode_proto(
             raise invalid("TW102", text, " or ".join(_KINDS.get(field.type, ())))
 
     def kernel(counts: np.ndarray, *columns: np.ndarray) -> np.ndarray:
-        return _encoded(counts, columns, message, fields)
+        return _encode(counts, columns, message, fields)
 
     return numpy_function(kernel, operands, string)
 
 
-def _encoded(counts: np.ndarray, columns: tuple, message: type[Any], fields: list) -> np.ndarray:
+def _encode(counts: np.ndarray, columns: tuple, message: type[Any], fields: list) -> np.ndarray:
     shape = counts.shape[:-1]
     if counts.shape[-1] != len(fields) or any(x.shape[:-1] != shape for x in columns):
         raise invalid("TW204", f"sizes {counts.shape}, values {[x.shape for x in columns]}")
@@ -283,4 +283,4 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> A
     b''
     """
     x = texts(json_examples, "decode_json_example")
-    return mapped(x, Rule(_from_json, string, (), ("DecodeJSONExample", (), {})))
+    return map_strings(x, Rule(_from_json, string, (), ("DecodeJSONExample", (), {})))

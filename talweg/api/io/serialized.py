@@ -56,8 +56,8 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
     """
     x, dtype = as_tensor(serialized, string), as_dtype(out_type)
     if dispatch.context.base is None:
-        return as_tensor(parsed(np.asarray(x._array), dtype), dtype)
-    return numpy_function(lambda text: parsed(text, dtype), [x], dtype)
+        return as_tensor(parse(np.asarray(x._array), dtype), dtype)
+    return numpy_function(lambda text: parse(text, dtype), [x], dtype)
 
 
 def as_message(array: np.ndarray, dtype: DType) -> bytes:
@@ -95,7 +95,7 @@ def _texts_of(content: bytes, count: int) -> list[bytes]:
     return [content[start:end] for start, end in zip(ends, ends[1:])]
 
 
-def parsed(text: np.ndarray, dtype: DType) -> np.ndarray:
+def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
     """The array of a message; InvalidArgumentError if it is none, or of another dtype."""
     if np.ndim(text):
         raise invalid(

@@ -10,7 +10,7 @@ from talweg.api.arguments import tensor
 from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export
 from talweg.api.host import numpy_function
-from talweg.api.io.serialized import as_message, parsed, text_content
+from talweg.api.io.serialized import as_message, parse, text_content
 from talweg.core.dtypes import DType, as_dtype, int64, string
 from talweg.core.errors import UnimplementedError, compose, invalid, type_error, value_error
 from talweg.eager.composite import SparseTensor
@@ -142,7 +142,7 @@ def _together(texts: np.ndarray, dtype: DType) -> tuple:
     parts = []
     for row in texts:
         kinds = (int64, dtype, int64)
-        parts.append([parsed(np.array(text, object), kind) for text, kind in zip(row, kinds)])
+        parts.append([parse(np.array(text, object), kind) for text, kind in zip(row, kinds)])
     ranks = {len(shape) for _, _, shape in parts}
     if len(ranks) > 1:
         raise invalid("TW203", f"sparse tensors of ranks {sorted(ranks)}", "one rank")

@@ -234,8 +234,8 @@ def _program(
 ) -> ContractionProgram:
     program = ContractionProgram(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
-    terms = [program.without_repeats(_squeezed(program, term, dims, inputs)) for term in terms]
-    terms = [program.summed(t, _needed(terms, i, output)) for i, t in enumerate(terms)]
+    terms = [program.without_repeats(_squeeze(program, term, dims, inputs)) for term in terms]
+    terms = [program.summed(t, _labels_needed(terms, i, output)) for i, t in enumerate(terms)]
     path = path_of(terms, output, optimize) if len(terms) > 2 else [(0, 1)] * (len(terms) - 1)
     for step in path:
         chosen = [terms[term_number] for term_number in step]
@@ -254,12 +254,12 @@ def _program(
 _kept_program = lru_cache(maxsize=512)(_program)
 
 
-def _needed(terms: list[Term], place: int, output: Labels) -> set:
+def _labels_needed(terms: list[Term], place: int, output: Labels) -> set:
     others = {label for i, term in enumerate(terms) if i != place for label in term.labels}
     return others | set(output)
 
 
-def _squeezed(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
+def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple) -> Term:
     """`term` without broadcast axes (labels that are ints) of size 1 where another is larger."""
     sizes: dict = {}
     for labels, size in zip(inputs, dims):

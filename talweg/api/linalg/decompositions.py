@@ -210,13 +210,13 @@ def eigh_tridiagonal(
         w, v = spectral.eigvalsh(x), None
     else:
         w, v = spectral.eigh(x)
-    start, stop = _selected(w, select, select_range)
+    start, stop = _select_range(w, select, select_range)
     if (start, stop) != (0, size):
         w, v = columns(w, start, stop), None if v is None else columns(v, start, stop)
     return w if v is None else (w, v)
 
 
-def _selected(w: Tensor, select: str, given: Any) -> tuple[int, int]:
+def _select_range(w: Tensor, select: str, given: Any) -> tuple[int, int]:
     """From which to which eigenvalue."""
     if select == "a":
         return 0, w.dims[-1]

@@ -46,7 +46,7 @@ def _check_align(align: str, function: str) -> str:
     return align
 
 
-def _padded(y: Tensor, x: Tensor, prim: Primitive, params: dict, padding: TensorLike) -> Tensor:
+def _pad(y: Tensor, x: Tensor, prim: Primitive, params: dict, padding: TensorLike) -> Tensor:
     """`y`, which is prim(x), with `padding` wherever nothing of x is."""
     if isinstance(padding, (bool, int, float)) and not padding:
         return y
@@ -89,7 +89,7 @@ def diag(
     rows, columns = _matrix_size(x.dims[-1], low, high, num_rows, num_cols)
     params = {"low": low, "high": high, "rows": rows, "columns": columns, "align": align}
     y = prims.matrix_diag(x, **params)
-    return _padded(y, x, prims.matrix_diag, params, padding_value)
+    return _pad(y, x, prims.matrix_diag, params, padding_value)
 
 
 def _matrix_size(length: int, low: int, high: int, rows: Any, columns: Any) -> tuple[int, int]:
@@ -131,7 +131,7 @@ def diag_part(
     low, high = _bounds(k, "diag_part")
     params = {"low": low, "high": high, "align": _check_align(align, "diag_part")}
     y = prims.matrix_diag_part(x, **params)
-    return y if low == high else _padded(y, x, prims.matrix_diag_part, params, padding_value)
+    return y if low == high else _pad(y, x, prims.matrix_diag_part, params, padding_value)
 
 
 @export("linalg.set_diag")

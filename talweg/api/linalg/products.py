@@ -90,7 +90,9 @@ def matmul(
         _refuse_narrow(a, b)
     else:
         a, b = (_as(x, as_dtype(output_type)) for x in (a, b))
-    return product(_turned(a, transpose_a, adjoint_a, "a"), _turned(b, transpose_b, adjoint_b, "b"))
+    return product(
+        _transpose(a, transpose_a, adjoint_a, "a"), _transpose(b, transpose_b, adjoint_b, "b")
+    )
 
 
 def _refuse_narrow(a: Tensor, b: Tensor) -> None:
@@ -120,7 +122,7 @@ def _as(x: Tensor, dtype: object) -> Tensor:
     return x if x.dtype is dtype else cast(x, dtype=dtype)
 
 
-def _turned(x: Tensor, transposed: bool, adjointed: bool, argument: str) -> Tensor:
+def _transpose(x: Tensor, transposed: bool, adjointed: bool, argument: str) -> Tensor:
     if not (transposed or adjointed):
         return x
     rank = x.ndim

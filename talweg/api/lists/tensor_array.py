@@ -75,7 +75,7 @@ class TensorArray:
             )
         size = tensor(size)
         if dispatch.context.base is not None or type(size) is Symbol:
-            self._list = GraphList.new(self._elements, size, _known(size))
+            self._list = GraphList.new(self._elements, size, _static_size(size))
         else:
             self._list = EagerList(self._elements, max(int(size), 0))
 
@@ -312,7 +312,7 @@ def _place(index: object) -> Any:
     return tensor(index, hint=int32)
 
 
-def _known(size: Tensor) -> Any:
+def _static_size(size: Tensor) -> Any:
     """A size that is known while a graph is built, with the graph it belongs to; else None."""
     if type(size) is not Symbol:
         return int(size)

@@ -16,7 +16,7 @@ from talweg.api.array.shapes import ensure_shape
 from talweg.api.export import export, look_up
 from talweg.api.host import numpy_function
 from talweg.api.resources import TrackableResource
-from talweg.api.strings.mapping import mapped
+from talweg.api.strings.mapping import map_strings
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, int64, string
 from talweg.core.errors import FailedPreconditionError, compose, invalid, type_error, value_error
@@ -157,7 +157,7 @@ class StaticHashTable(Table):
 
     def lookup(self, keys: object, name: str | None = None) -> Any:
         """The values of the keys (a tensor, sparse or ragged); the default where there is none."""
-        return mapped(self._check(keys), self._rule)
+        return map_strings(self._check(keys), self._rule)
 
 
 @export("compat.v1.lookup.StaticHashTable")

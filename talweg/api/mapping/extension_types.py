@@ -18,7 +18,7 @@ def has_extensions(*nests: object) -> bool:
     return any(isinstance(leaf, kinds) for nest in nests for leaf in structure.flatten(nest))
 
 
-def mapped_apart(
+def map_separately(
     apply: Callable[[Callable[[Any], Any], Any, Any], Any],
     fn: Callable[..., Any],
     elems: object,

@@ -15,7 +15,7 @@ from talweg.api.array.creating import zeros
 from talweg.api.array.joining import stack, unstack
 from talweg.api.control import callable_or_error
 from talweg.api.export import export, look_up
-from talweg.api.mapping.extension_types import has_extensions, mapped_apart
+from talweg.api.mapping.extension_types import has_extensions, map_separately
 from talweg.api.mapping.graphs import (
     MapOptions,
     fold_in_graph,
@@ -79,12 +79,12 @@ def _gather(
 ) -> list:
     """One stacked tensor for each leaf; `rows` are the leaves of each step's result."""
     return [
-        _stacked(function, [row[position] for row in rows], dtype, shape, infer_shape)
+        _stack(function, [row[position] for row in rows], dtype, shape, infer_shape)
         for position, (dtype, shape) in enumerate(wanted)
     ]
 
 
-def _stacked(
+def _stack(
     function: str, values: list, dtype: DType, shape: TensorShape | None, infer_shape: bool
 ) -> Any:
     if not values:
@@ -145,7 +145,7 @@ def map_fn(
         ) -> Any:
             return map_fn(fn, elems, signature, infer_shape=infer_shape)
 
-        return mapped_apart(on_tensors, fn, elems, signature)
+        return map_separately(on_tensors, fn, elems, signature)
     if is_symbolic(elems):
         return map_in_graph(fn, elems, signature, infer_shape, MapOptions(back_prop, swap_memory))
     elements = Elements("map_fn", elems)
@@ -168,7 +168,7 @@ def map_fn(
         shape = getattr(kind, "shape", None) if signature is not None else None
         shape = None if shape is None else TensorShape(shape)
         kind_dtype = as_dtype(getattr(kind, "dtype", kind))
-        gathered.append(_stacked("map_fn", values, kind_dtype, shape, infer_shape))
+        gathered.append(_stack("map_fn", values, kind_dtype, shape, infer_shape))
     return structure.pack(like, gathered)
 
 

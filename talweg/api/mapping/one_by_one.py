@@ -69,10 +69,10 @@ def _together(results: list) -> Any:
     for result in results[1:]:
         structure.assert_same(results[0], result)
     columns = zip(*[structure.flatten(result) for result in results])
-    return structure.pack(results[0], [_joined(list(column)) for column in columns])
+    return structure.pack(results[0], [_join(list(column)) for column in columns])
 
 
-def _joined(values: list) -> Any:
+def _join(values: list) -> Any:
     if isinstance(values[0], NO_TENSOR):
         return None
     if hasattr(values[0], "ragged_rank"):

@@ -181,7 +181,9 @@ def _operands(
     )
 
 
-def _unsorted(prim: Primitive, data: object, segment_ids: object, num_segments: object) -> Any:
+def _unsorted_segment_reduction(
+    prim: Primitive, data: object, segment_ids: object, num_segments: object
+) -> Any:
     data, ids, count = _operands(data, segment_ids, num_segments, prim.name)
     return prim(data, ids, count=count.size)
 
@@ -200,7 +202,7 @@ def unsorted_segment_sum(
     >>> tf.math.unsorted_segment_sum([1, 2, 3, 4], [2, 0, 2, -1], 3)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 0, 4], dtype=int32)>
     """
-    return _unsorted(segment.segment_sum, data, segment_ids, num_segments)
+    return _unsorted_segment_reduction(segment.segment_sum, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_prod")
@@ -217,7 +219,7 @@ def unsorted_segment_prod(
     >>> tf.math.unsorted_segment_prod([1, 2, 3, 4], [2, 0, 2, -1], 3)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([2, 1, 3], dtype=int32)>
     """
-    return _unsorted(segment.segment_prod, data, segment_ids, num_segments)
+    return _unsorted_segment_reduction(segment.segment_prod, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_max")
@@ -234,7 +236,7 @@ def unsorted_segment_max(
     >>> tf.math.unsorted_segment_max([1, 2, 3, 4], [1, 0, 1, -1], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
     """
-    return _unsorted(segment.segment_max, data, segment_ids, num_segments)
+    return _unsorted_segment_reduction(segment.segment_max, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_min")
@@ -251,7 +253,7 @@ def unsorted_segment_min(
     >>> tf.math.unsorted_segment_min([1, 2, 3, 4], [1, 0, 1, -1], 2)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
-    return _unsorted(segment.segment_min, data, segment_ids, num_segments)
+    return _unsorted_segment_reduction(segment.segment_min, data, segment_ids, num_segments)
 
 
 @export("math.unsorted_segment_mean")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 
-def _picked(
+def _pick_rows(
     data: object, indices: object, segment_ids: Any, num_segments: Any, function: str, accepts: Any
 ) -> tuple[Tensor, Tensor, SegmentCount]:
     """The rows of data that take part, their ids, and the number of segments.
@@ -76,7 +76,7 @@ def segment_sum(
     array([[4., 6.],
            [3., 4.]], dtype=float32)>
     """
-    rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_sum", REAL)
+    rows, ids, count = _pick_rows(data, indices, segment_ids, num_segments, "segment_sum", REAL)
     return segment.segment_sum(rows, ids, count=count.size)
 
 
@@ -101,7 +101,9 @@ def segment_mean(
     array([[2., 3.],
            [3., 4.]], dtype=float32)>
     """
-    rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_mean", FLOATING)
+    rows, ids, count = _pick_rows(
+        data, indices, segment_ids, num_segments, "segment_mean", FLOATING
+    )
     return guarded.div_no_nan(
         segment.segment_sum(rows, ids, count=count.size), _counts(rows, ids, count)
     )
@@ -127,6 +129,8 @@ def segment_sqrt_n(
     array([[2.8284, 4.2426],
            [3.    , 4.    ]], dtype=float32)
     """
-    rows, ids, count = _picked(data, indices, segment_ids, num_segments, "segment_sqrt_n", FLOATING)
+    rows, ids, count = _pick_rows(
+        data, indices, segment_ids, num_segments, "segment_sqrt_n", FLOATING
+    )
     roots = arithmetic.sqrt(_counts(rows, ids, count))
     return guarded.div_no_nan(segment.segment_sum(rows, ids, count=count.size), roots)

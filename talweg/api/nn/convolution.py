@@ -18,7 +18,7 @@ from talweg.api.nn.windows import (
     check_input_rank,
     check_windows_fit,
     full_list,
-    matched,
+    match_dtypes,
     padding_argument,
     per_axis,
     with_batch_axes,
@@ -43,7 +43,7 @@ def _convolve(
     first: bool,
 ) -> Any:
     """The common end of all convolutions, after their arguments were read."""
-    x, w = matched(x, w)
+    x, w = match_dtypes(x, w)
     ndim = len(strides)
     check_input_rank(x, ndim, function)
     check_input_rank(w, ndim, function, "filters")
@@ -182,7 +182,7 @@ def convolution(
     >>> tf.nn.convolution(tf.ones([1, 4, 1]), tf.ones([2, 1, 1]), padding="SAME").shape
     TensorShape([1, 4, 1])
     """
-    input, filters = matched(input, filters)
+    input, filters = match_dtypes(input, filters)
     ndim = _spatial_rank("convolution", filters.ndim - 2)
     first = channels_first(data_format, ndim, "convolution")
     strides = per_axis(strides, ndim, first, "convolution", "strides")
@@ -275,7 +275,7 @@ def depthwise_conv2d(
     """
     function = "depthwise_conv2d"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
-    x, w = matched(input, filter)
+    x, w = match_dtypes(input, filter)
     check_input_rank(x, 2, function)
     check_input_rank(w, 2, function, "filter")
     _check_floating(function, x)
@@ -309,7 +309,7 @@ def depthwise_conv2d_backprop_input(
     function = "depthwise_conv2d_backprop_input"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
     shape = integers(input_sizes, function, "input_sizes")
-    g, w = matched(out_backprop, filter)
+    g, w = match_dtypes(out_backprop, filter)
     check_input_rank(w, 2, function, "filter")
     g = channels_last(g, first)
     sizes = shape[2:] if first else shape[1:-1]
@@ -332,7 +332,7 @@ def depthwise_conv2d_backprop_filter(
     function = "depthwise_conv2d_backprop_filter"
     params, first = _depthwise_geometry(function, strides, padding, data_format, dilations)
     shape = integers(filter_sizes, function, "filter_sizes")
-    x, g = matched(input, out_backprop)
+    x, g = match_dtypes(input, out_backprop)
     x, g = channels_last(x, first), channels_last(g, first)
     w = prims.convolution_filter_gradient(x, g, kernel=shape[:2], groups=shape[2], **params)
     return reshape(w, shape=shape)

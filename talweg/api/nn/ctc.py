@@ -61,7 +61,7 @@ def _sum_of_logs(*parts: Any) -> Any:
     return log(total) + largest
 
 
-def _shifted(alpha: Any, places: int) -> Any:
+def _shift(alpha: Any, places: int) -> Any:
     never = fill([alpha.dims[0], places], tensor(NEVER, alpha.dtype))
     return concat([never, alpha[:, :-places]], axis=1)
 
@@ -86,8 +86,8 @@ def _log_probability(
 
     def step(carried: Any, given: Any) -> Any:
         now, time = given
-        leap = where(skips, _shifted(carried, 2), never) if width > 2 else never
-        moved = now + _sum_of_logs(carried, _shifted(carried, 1), leap)
+        leap = where(skips, _shift(carried, 2), never) if width > 2 else never
+        moved = now + _sum_of_logs(carried, _shift(carried, 1), leap)
         moved = maximum(moved, tensor(NEVER, scores.dtype))
         return where(less(time, score_length)[:, None], moved, carried)
 

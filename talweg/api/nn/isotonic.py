@@ -62,7 +62,7 @@ def isotonic_regression(
     perm = (*(i for i in range(x.ndim) if i != axis), axis)
     turned = x if axis == last else layout.transpose(x, perm=perm)
     signed = turned if decreasing else neg(turned)
-    output, segments = _regressed(signed)
+    output, segments = _regress(signed)
     output = output if decreasing else neg(output)
     if axis != last:
         back = layout.inverse_permutation(perm)
@@ -72,7 +72,7 @@ def isotonic_regression(
     return regression if decreasing else tuple(regression)
 
 
-def _regressed(x: Tensor) -> tuple[Any, np.ndarray]:
+def _regress(x: Tensor) -> tuple[Any, np.ndarray]:
     """The nearest sequences that do not rise, along the last axis, and their runs."""
     rows = array_of(x).reshape(-1, x.dims[-1]) if x.dims[-1] else np.zeros((0, 0))
     sizes = [_pools(row.astype(np.float64)) for row in rows]

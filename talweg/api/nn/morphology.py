@@ -9,7 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.nn.windows import full_list, matched, padding_argument
+from talweg.api.nn.windows import full_list, match_dtypes, padding_argument
 from talweg.core import dtypes
 from talweg.core.dims import differ
 from talweg.core.errors import invalid, value_error
@@ -47,7 +47,7 @@ def dilation2d(
     """
     function = "dilation2d"
     window, params = _morphology(function, filters, strides, padding, data_format, dilations)
-    x, w = matched(input, filters)
+    x, w = match_dtypes(input, filters)
     if x.ndim != 4 or w.ndim != 3 or differ(x.dims[-1], w.dims[-1]):
         raise invalid(
             "TW204",
@@ -104,7 +104,7 @@ def erosion2d(
     """
     if data_format != "NHWC":
         raise value_error("TW207", f"erosion2d: data_format={data_format!r}", "'NHWC'")
-    value, filters = matched(value, filters)
+    value, filters = match_dtypes(value, filters)
     turned = reverse(filters, axes=(0, 1))
     grown = dilation2d(arithmetic.neg(value), turned, strides, padding, data_format, dilations)
     return arithmetic.neg(grown)

@@ -36,7 +36,7 @@ def _mean(x: Tensor, axes: tuple) -> Any:
     return total / (float(count) if type(count) is int else count)
 
 
-def _dropped(x: Tensor, axes: tuple, keepdims: bool) -> Any:
+def _drop(x: Tensor, axes: tuple, keepdims: bool) -> Any:
     """`x` without `axes`, which have size 1, unless they are to be kept."""
     return x if keepdims else layout.reshape(x, shape=reduced_dims(x.dims, axes, False))
 
@@ -69,7 +69,7 @@ def moments(
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)
     variance = _mean(arithmetic.square(wide - mean), axes)
-    return tuple(_back(_dropped(m, axes, keepdims), given.dtype) for m in (mean, variance))
+    return tuple(_back(_drop(m, axes, keepdims), given.dtype) for m in (mean, variance))
 
 
 @export("nn.weighted_moments")
@@ -102,7 +102,7 @@ def weighted_moments(
     mean = div_no_nan(reduce_sum(weights * wide, axes=axes, keepdims=True), count)
     spread = weights * arithmetic.square(wide - mean)
     variance = div_no_nan(reduce_sum(spread, axes=axes, keepdims=True), count)
-    return tuple(_back(_dropped(m, axes, keepdims), given.dtype) for m in (mean, variance))
+    return tuple(_back(_drop(m, axes, keepdims), given.dtype) for m in (mean, variance))
 
 
 @export("nn.sufficient_statistics")

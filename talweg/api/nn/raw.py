@@ -16,7 +16,7 @@ from talweg.api.nn.windows import (
     channels_first,
     channels_last,
     full_list,
-    matched,
+    match_dtypes,
     padding_argument,
 )
 from talweg.core import dtypes
@@ -52,7 +52,7 @@ def _input_gradient(
     shape = integers(sizes, function, "input_sizes")
     ndim = len(shape) - 2
     params, first = _geometry(function, strides, padding, form, step, ndim)
-    g, w = matched(g, w)
+    g, w = match_dtypes(g, w)
     spatial, channels = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
     groups = largest(channels // w.dims[-2], 1) if not same(w.dims[-2], 0) else 1
     x = prims.convolution_input_gradient(
@@ -66,7 +66,7 @@ def _filter_gradient(
 ) -> Any:
     shape = integers(sizes, function, "filter_sizes")
     params, first = _geometry(function, strides, padding, form, step, len(shape) - 2)
-    x, g = matched(x, g)
+    x, g = match_dtypes(x, g)
     x, g = channels_last(x, first), channels_last(g, first)
     groups = largest(x.dims[-1] // shape[-2], 1) if not same(shape[-2], 0) else 1
     return prims.convolution_filter_gradient(x, g, kernel=shape[:-2], groups=groups, **params)
@@ -274,8 +274,8 @@ def _choice(
     form: Any,
 ) -> Any:
     """`max_pool_scatter` or `max_pool_gather` in any data format."""
-    x, y = matched(x, y)
-    x, moved = matched(x, moved)
+    x, y = match_dtypes(x, y)
+    x, moved = match_dtypes(x, moved)
     ndim = x.ndim - 2
     first = channels_first(form, ndim, function)
     parts = [channels_last(part, first) for part in (moved, x, y)]
@@ -302,7 +302,7 @@ def _average(
     dilation = (1,) * ndim
     window, padding = pooling.within_reach(sizes, window, strides, padding, dilation)
     result = pools.avg_pool_transpose(
-        channels_last(matched(g, g)[0], first),
+        channels_last(match_dtypes(g, g)[0], first),
         sizes=sizes,
         window=window,
         strides=strides,

@@ -104,7 +104,7 @@ def _logits(
     return concat([true_logits, sampled_logits], 1), targets
 
 
-def _prepared(
+def _prepare(
     labels: TensorLike,
     inputs: object,
     num_sampled: object,
@@ -174,7 +174,7 @@ def _nce(
     remove: bool,
     lookup: Any,
 ) -> Any:
-    prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values)
+    prepared = _prepare(labels, inputs, num_sampled, num_classes, num_true, sampled_values)
     labels, inputs, values = prepared
     logits, targets = _logits(weights, biases, labels, inputs, num_true, values, remove, lookup)
     losses = look_up("nn.sigmoid_cross_entropy_with_logits")(labels=targets, logits=logits)
@@ -234,14 +234,14 @@ def _softmax(
     seed: int | None,
     lookup: Any,
 ) -> Any:
-    prepared = _prepared(labels, inputs, num_sampled, num_classes, num_true, sampled_values, seed)
+    prepared = _prepare(labels, inputs, num_sampled, num_classes, num_true, sampled_values, seed)
     labels, inputs, values = prepared
     logits, targets = _logits(weights, biases, labels, inputs, num_true, values, remove, lookup)
     function = look_up("nn.softmax_cross_entropy_with_logits")
     return function(labels=stop_gradient(targets), logits=logits)
 
 
-def _dealt(strategy: str) -> Any:
+def _sharded_lookup(strategy: str) -> Any:
     """Looking rows up in a table whose rows are dealt out over several as `strategy` says."""
     lookup = look_up("compat.v1.nn.embedding_lookup")
     return lambda params, ids: lookup(params, ids, partition_strategy=strategy)
@@ -272,7 +272,7 @@ def nce_loss_v1(
         num_true,
         sampled_values,
         remove_accidental_hits,
-        _dealt(partition_strategy),
+        _sharded_lookup(partition_strategy),
     )
 
 
@@ -303,5 +303,5 @@ def sampled_softmax_loss_v1(
         sampled_values,
         remove_accidental_hits,
         seed,
-        _dealt(partition_strategy),
+        _sharded_lookup(partition_strategy),
     )

@@ -14,7 +14,7 @@ from talweg.api.nn.windows import (
     channels_first,
     channels_last,
     check_input_rank,
-    matched,
+    match_dtypes,
     padding_argument,
     per_axis,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike, WindowLike
 
 
-def _transposed(
+def _transposed_convolution(
     function: str,
     g: object,
     w: object,
@@ -38,7 +38,7 @@ def _transposed(
     first: bool,
 ) -> Any:
     """The common end of all transposed convolutions: the input gradient of a convolution."""
-    g, w = matched(g, w)
+    g, w = match_dtypes(g, w)
     ndim = len(strides)
     check_input_rank(g, ndim, function)
     check_input_rank(w, ndim, function, "filters")
@@ -108,7 +108,7 @@ def conv1d_transpose(
     [1.0, 10.0, 2.0, 20.0]
     """
     first = channels_first(data_format, 1, "conv1d_transpose")
-    return _transposed(
+    return _transposed_convolution(
         "conv1d_transpose",
         input,
         filters,
@@ -136,7 +136,7 @@ def conv2d_transpose(
     `output_shape` is the shape of the result; windows over it must number as many as input has.
     """
     first = channels_first(data_format, 2, "conv2d_transpose")
-    return _transposed(
+    return _transposed_convolution(
         "conv2d_transpose",
         input,
         filters,
@@ -161,7 +161,7 @@ def conv3d_transpose(
 ) -> Tensor:
     """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
     first = channels_first(data_format, 3, "conv3d_transpose")
-    return _transposed(
+    return _transposed_convolution(
         "conv3d_transpose",
         input,
         filters,
@@ -211,7 +211,7 @@ def atrous_conv2d_transpose(
 ) -> Tensor:
     """The transpose (the input gradient) of `atrous_conv2d`; filters [height, width, out, in]."""
     function = "atrous_conv2d_transpose"
-    value, filters = matched(value, filters)
+    value, filters = match_dtypes(value, filters)
     rates = per_axis(rate, 2, False, function, "rate")
     if min(rates) < 1:
         raise value_error("TW207", f"{function}: `rate` cannot be less than one, got {rate}")
@@ -225,4 +225,6 @@ def atrous_conv2d_transpose(
             f"{function}: value has {value.dims[-1]} channels, filters have shape {filters.dims}",
             "the filters' last dimension equal to the number of channels",
         )
-    return _transposed(function, value, filters, output_shape, (1, 1), padding, rates, False)
+    return _transposed_convolution(
+        function, value, filters, output_shape, (1, 1), padding, rates, False
+    )

@@ -187,7 +187,7 @@ def _spatial_part(entries: tuple, first: bool) -> tuple:
     return entries[2:] if first else entries[1:-1]
 
 
-def matched(x: object, w: object) -> tuple[Any, Any]:
+def match_dtypes(x: object, w: object) -> tuple[Any, Any]:
     """Both as tensors; one that is no tensor yet takes the dtype of the other."""
     if is_tensor_like(x):
         x = tensor(x)

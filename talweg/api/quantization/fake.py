@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
 
 
-def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
+def _nudge(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any, Any]:
     """(whether the range is empty, the step, the range moved so that 0 is one of its numbers)."""
     if not 2 <= num_bits <= 16:
         raise invalid("TW207", f"num_bits is {num_bits}", "2 to 16")
@@ -39,9 +39,9 @@ def _nudged(a: Any, b: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any
     return empty, scale, (first - zero) * scale, (last - zero) * scale
 
 
-def _quantized(x: object, low: object, high: object, num_bits: int, narrow_range: bool) -> Any:
+def _quantize(x: object, low: object, high: object, num_bits: int, narrow_range: bool) -> Any:
     stop = stop_gradient
-    empty, scale, bottom, top = _nudged(stop(low), stop(high), num_bits, narrow_range)
+    empty, scale, bottom, top = _nudge(stop(low), stop(high), num_bits, narrow_range)
     clipped = where(less(x, bottom), low, where(greater(x, top), high, x))
     inside = clip_by_value(stop(x), bottom, top)
     found = floor((inside - bottom) * (1.0 / scale) + 0.5) * scale + bottom
@@ -68,7 +68,7 @@ def fake_quant_with_min_max_vars(
     array([0., 1., 3.], dtype=float32)
     """
     x, low, high = (cast(tensor(v), float32) for v in (inputs, min, max))
-    return _quantized(x, low, high, num_bits, narrow_range)
+    return _quantize(x, low, high, num_bits, narrow_range)
 
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel")
@@ -94,7 +94,7 @@ def fake_quant_with_min_max_vars_per_channel(
             f"min of shape {low.dims} and max of shape {high.dims}",
             f"shape {x.dims[-1:]}, one for each channel",
         )
-    return _quantized(x, low, high, num_bits, narrow_range)
+    return _quantize(x, low, high, num_bits, narrow_range)
 
 
 @export("quantization.fake_quant_with_min_max_args")
@@ -123,10 +123,10 @@ Gradient = collections.namedtuple(
 )
 
 
-def _derived(
+def _gradients(
     g: object, x: object, low: object, high: object, bits: int, narrow: bool, axes: AxisLike | None
 ) -> Gradient:
-    empty, _, bottom, top = _nudged(low, high, bits, narrow)
+    empty, _, bottom, top = _nudge(low, high, bits, narrow)
     below, above = less(x, bottom), greater(x, top)
     nothing = zeros_like(g)
     passes = where(below, nothing, where(above, nothing, g))
@@ -153,7 +153,7 @@ def fake_quant_with_min_max_vars_gradient(
     (array([0., 2., 0.], dtype=float32), 4.0)
     """
     g, x, low, high = (cast(tensor(v), float32) for v in (gradients, inputs, min, max))
-    return _derived(g, x, low, high, num_bits, narrow_range, None)
+    return _gradients(g, x, low, high, num_bits, narrow_range, None)
 
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel_gradient")
@@ -174,7 +174,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     array([1., 0.], dtype=float32)
     """
     g, x, low, high = (cast(tensor(v), float32) for v in (gradients, inputs, min, max))
-    return _derived(g, x, low, high, num_bits, narrow_range, list(range(x.ndim - 1)))
+    return _gradients(g, x, low, high, num_bits, narrow_range, list(range(x.ndim - 1)))
 
 
 @export("quantization.fake_quant_with_min_max_args_gradient")

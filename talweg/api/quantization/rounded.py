@@ -37,7 +37,7 @@ def _beside(x: Tensor, number: object, axis: int | None, given: bool) -> Any:
     return look_up("reshape")(number, shape)
 
 
-def _rounded(
+def _round_to_step(
     x: object, low: object, high: object, ends: tuple[int, int], round_mode: str, clipped: bool
 ) -> Any:
     """x as a multiple of the step that the range and the integers give."""
@@ -53,7 +53,7 @@ def _rounded(
     return (look_up("round")(whole) if even else look_up("floor")(whole + 0.5)) * step
 
 
-def _prepared(
+def _prepare(
     input_: object, low: object, high: object, range_given: bool, axis: int | None, round_mode: str
 ) -> tuple[Any, Any, Any]:
     x = tensor(input_)
@@ -102,10 +102,10 @@ def quantize_and_dequantize_v2(
     ...     [0.0, 1.2, 3.0], -3.0, 3.0, num_bits=3, range_given=True).numpy()
     array([0., 1., 3.], dtype=float32)
     """
-    x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
+    x, low, high = _prepare(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     held, least, most = [stop_gradient(value) for value in (x, low, high)]
-    rounded = stop_gradient(_rounded(held, least, most, ends, round_mode, range_given))
+    rounded = stop_gradient(_round_to_step(held, least, most, ends, round_mode, range_given))
     given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
     passes = look_up("logical_and")(x >= given[0], x <= given[1])
     nothing = look_up("zeros_like")(x)
@@ -132,8 +132,8 @@ def quantize_and_dequantize(
     >>> tf.quantization.quantize_and_dequantize([0.0, 9.0], -1.0, 1.0, range_given=True).numpy()
     array([0., 1.], dtype=float32)
     """
-    x, low, high = _prepared(input, input_min, input_max, range_given, axis, round_mode)
+    x, low, high = _prepare(input, input_min, input_max, range_given, axis, round_mode)
     ends = _integers(signed_input, num_bits, narrow_range)
     held, least, most = [stop_gradient(value) for value in (x, low, high)]
-    rounded = _rounded(held, least, most, ends, round_mode, range_given)
+    rounded = _round_to_step(held, least, most, ends, round_mode, range_given)
     return x + stop_gradient(rounded - x)

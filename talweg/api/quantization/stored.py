@@ -30,7 +30,7 @@ QuantizeV2 = collections.namedtuple("QuantizeV2", ["output", "output_min", "outp
 QuantizedConcat = collections.namedtuple("QuantizedConcat", ["output", "output_min", "output_max"])
 
 
-def _checked(function: str, dtype: object, mode: str) -> DType:
+def _check(function: str, dtype: object, mode: str) -> DType:
     found = as_dtype(dtype)
     if found not in QUANTIZED:
         names = ", ".join(sorted(BITS))
@@ -61,7 +61,7 @@ def away_from_zero(x: Tensor) -> Tensor:
     return look_up("sign")(x) * look_up("floor")(look_up("abs")(x) + 0.5)
 
 
-def _widened(low: object, high: object, least: float) -> tuple[Any, Any]:
+def _widen(low: object, high: object, least: float) -> tuple[Any, Any]:
     """A range that holds 0 and is not empty."""
     zero = look_up("zeros_like")(low)
     largest = look_up("maximum")
@@ -105,7 +105,7 @@ def quantize(
     >>> tf.quantization.quantize([0.0, 1.0, 2.0], 0.0, 2.0, tf.quint8).output.numpy().tolist()
     [0, 128, 255]
     """
-    dtype = _checked("quantize", T, mode)
+    dtype = _check("quantize", T, mode)
     if round_mode not in ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"):
         raise invalid("TW207", f"quantize: round_mode is {round_mode!r}")
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
@@ -114,24 +114,24 @@ def quantize(
     look_up("debugging.assert_greater_equal")(
         high, low, message="quantize: max_range must be larger than min_range"
     )
-    low, high = _widened(low, high, ensure_minimum_range)
+    low, high = _widen(low, high, ensure_minimum_range)
     if mode == "SCALED":
         least, most = limits(dtype, narrow_range)
         scale = scale_of(low, high, least, most)
         low, high = float(least) / scale, float(most) / scale
-        scaled = _clipped(x, along(x, low, axis), along(x, high, axis)) * along(x, scale, axis)
+        scaled = _clip(x, along(x, low, axis), along(x, high, axis)) * along(x, scale, axis)
         halves = look_up("round") if round_mode == "HALF_TO_EVEN" else away_from_zero
-        return QuantizeV2(_stored(halves(scaled), dtype), low, high)
+        return QuantizeV2(_store(halves(scaled), dtype), low, high)
     ends = along(x, low, axis), along(x, high, axis)
-    convert = _combined if mode == "MIN_COMBINED" else _first
+    convert = _combine if mode == "MIN_COMBINED" else _first
     return QuantizeV2(convert(x, *ends, dtype), low, high)
 
 
-def _clipped(x: object, low: object, high: object) -> Any:
+def _clip(x: object, low: object, high: object) -> Any:
     return look_up("minimum")(look_up("maximum")(x, low), high)
 
 
-def _stored(x: object, dtype: DType) -> Any:
+def _store(x: object, dtype: DType) -> Any:
     """Whole numbers in a quantized dtype."""
     return cast(cast(x, _plain(dtype)), dtype)
 
@@ -141,11 +141,11 @@ def _plain(dtype: DType) -> str:
     return dtype.name[1:] if dtype.name.startswith("qi") else dtype.name[1:]
 
 
-def _combined(x: Tensor, low: Any, high: Any, dtype: DType) -> Any:
-    above, factor = _clipped(x, low, high) - low, float(2 ** BITS[dtype.name] - 1) / (high - low)
+def _combine(x: Tensor, low: Any, high: Any, dtype: DType) -> Any:
+    above, factor = _clip(x, low, high) - low, float(2 ** BITS[dtype.name] - 1) / (high - low)
     # a product of float32 is exact in float64: rounded here, it goes into no fused multiply-add
     scaled = cast(cast(above, float64) * cast(factor, float64), float32)
-    return _stored(away_from_zero(scaled + float(BOTTOM[dtype.name])), dtype)
+    return _store(away_from_zero(scaled + float(BOTTOM[dtype.name])), dtype)
 
 
 def _first(x: object, low: object, high: object, dtype: DType) -> Any:
@@ -156,9 +156,7 @@ def _first(x: object, low: object, high: object, dtype: DType) -> Any:
     least, most = limits(dtype)
     top = float(np.nextafter(np.float32(2**31), np.float32(0))) if most == 2**31 - 1 else most
     placed = whole[0] - whole[1] + float(least)
-    return _stored(
-        _clipped(placed, tensor(float(least), float64), tensor(float(top), float64)), dtype
-    )
+    return _store(_clip(placed, tensor(float(least), float64), tensor(float(top), float64)), dtype)
 
 
 @export("quantization.dequantize")
@@ -183,7 +181,7 @@ def dequantize(
     array([0., 2.], dtype=float32)
     """
     x = tensor(input)
-    kind = _checked("dequantize", x.dtype, mode)
+    kind = _check("dequantize", x.dtype, mode)
     wanted = as_dtype(dtype)
     if wanted not in (float32, bfloat16):
         raise invalid("TW102", f"dequantize: dtype is {wanted.name}", "float32 or bfloat16")
@@ -218,7 +216,7 @@ def quantized_concat(
     [1, 2, 1, 2]
     """
     parts = [tensor(value) for value in values]
-    dtype = _checked("quantized_concat", parts[0].dtype, "MIN_FIRST")
+    dtype = _check("quantized_concat", parts[0].dtype, "MIN_FIRST")
     lows, highs = ([cast(tensor(v), float32) for v in given] for given in (input_mins, input_maxes))
     if not len(parts) == len(lows) == len(highs):
         raise invalid("TW204", f"quantized_concat: {len(parts)} values, {len(lows)} ranges")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _ragged(x: Any) -> RaggedTensor:
+def _make_ragged(x: Any) -> RaggedTensor:
     return x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(tensor(x))
 
 
@@ -56,31 +56,31 @@ def squeeze(input: Any, axis: AxisLike | None = None, name: str | None = None) -
     rank = input.shape.rank
     given = axis if isinstance(axis, (list, tuple)) else [axis]
     for place in sorted({_axis(one, rank, "squeeze") for one in given}, reverse=True):
-        input = _squeezed(input, place)
+        input = _squeeze(input, place)
     return input
 
 
-def _squeezed(x: Any, place: int) -> Any:
+def _squeeze(x: Any, place: int) -> Any:
     if not isinstance(x, RaggedTensor):
         return look_up("squeeze")(x, [place])
     lengths = np.diff(array_of(x.row_splits))
     if (place == 0 and len(lengths) != 1) or (place == 1 and (lengths != 1).any()):
         raise invalid("TW204", f"squeeze: axis {place} of {x!r} has other sizes than 1")
-    return x.values if place < 2 else x.with_values(_squeezed(x.values, place - 1))
+    return x.values if place < 2 else x.with_values(_squeeze(x.values, place - 1))
 
 
 def concat(values: Any, axis: AxisLike, name: str | None = None) -> Any:
     """Tensors one after the other along an axis."""
-    parts: list[Any] = [_ragged(x) for x in values]
+    parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank, "concat")
     if place == 0:
-        return _joined(parts)
+        return _join(parts)
     if place == 1:
         return _joined_rows(parts)
     return parts[0].with_values(look_up("concat")([x.values for x in parts], place - 1))
 
 
-def _joined(parts: list) -> Any:
+def _join(parts: list) -> Any:
     splits = np.concatenate([np.diff(array_of(x.row_splits)) for x in parts])
     values = look_up("concat")([x.values for x in parts], 0)
     return RaggedTensor._of(values, parts[0]._integers(partition.splits_of_lengths(splits)))
@@ -91,7 +91,7 @@ def _joined_rows(parts: list) -> Any:
     counts = {len(array_of(x.row_splits)) for x in parts}
     if len(counts) > 1:
         raise invalid("TW204", "concat: ragged tensors with different numbers of rows", "as many")
-    whole, rows = _joined(parts), counts.pop() - 1
+    whole, rows = _join(parts), counts.pop() - 1
     order = np.arange(rows * len(parts)).reshape(len(parts), rows).T.reshape(-1)
     found = ragged_rows.take(whole, order)
     splits = array_of(found.row_splits)[:: len(parts)]
@@ -100,7 +100,7 @@ def _joined_rows(parts: list) -> Any:
 
 def stack(values: Any, axis: AxisLike = 0, name: str | None = None) -> Any:
     """Tensors along a new axis."""
-    parts: list[Any] = [_ragged(x) for x in values]
+    parts: list[Any] = [_make_ragged(x) for x in values]
     place = _axis(axis, parts[0].shape.rank + 1, "stack")
     return concat([expand_dims(x, place) for x in parts], place)
 
@@ -109,36 +109,36 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     """A tensor again and again along each axis."""
     for place, count in enumerate(array_of(tensor(multiples))):
         if count == 0:
-            input = _emptied(input, place)
+            input = _empty(input, place)
         elif count > 1:
             input = concat([input] * int(count), place)
     return input
 
 
-def _emptied(x: Any, place: int) -> Any:
+def _empty(x: Any, place: int) -> Any:
     """Of size 0 along an axis."""
     if not isinstance(x, RaggedTensor):
         return x[(slice(None),) * place + (slice(0, 0),)]
     if place == 0:
         return x[:0]  # type: ignore[index]
     if place > 1:
-        return x.with_values(_emptied(x.values, place - 1))
-    return RaggedTensor._of(_emptied(x.values, 0), x._integers(0 * array_of(x.row_splits)))
+        return x.with_values(_empty(x.values, place - 1))
+    return RaggedTensor._of(_empty(x.values, 0), x._integers(0 * array_of(x.row_splits)))
 
 
 def reverse(tensor: Any, axis: AxisLike, name: str | None = None) -> Any:
     """In the opposite order along some axes."""
     rank = tensor.shape.rank
     places = {_axis(one, rank, "reverse") for one in np.asarray(axis).reshape(-1)}
-    return _reversed(tensor, places)
+    return _reverse(tensor, places)
 
 
-def _reversed(x: Any, places: set) -> Any:
+def _reverse(x: Any, places: set) -> Any:
     if not isinstance(x, RaggedTensor):
         return look_up("reverse")(x, sorted(places)) if places else x
     inner = {place - 1 for place in places if place > 1}
     if inner:
-        x = x.with_values(_reversed(x.values, inner))
+        x = x.with_values(_reverse(x.values, inner))
     splits = array_of(x.row_splits)
     if 1 in places:
         starts, rows = splits[:-1], partition.row_of_each(splits)

@@ -59,7 +59,7 @@ _make_graph_aware()
 _to_tensor = RaggedTensor.to_tensor
 
 
-def _sized_to_tensor(
+def _shape_to_tensor(
     self: Any, default_value: Any = None, name: str | None = None, shape: Any = None
 ) -> Any:
     found = _to_tensor(self, default_value, name, shape)
@@ -70,7 +70,7 @@ def _sized_to_tensor(
     return found
 
 
-RaggedTensor.to_tensor = functools.wraps(_to_tensor)(_sized_to_tensor)
+RaggedTensor.to_tensor = functools.wraps(_to_tensor)(_shape_to_tensor)
 
 
 def _is_list(value: Any) -> bool:
@@ -217,10 +217,10 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
     along = axis + rank + 1 if axis < 0 else axis
     if not 0 <= along <= rank:
         raise value_error("TW202", f"ragged.stack: axis={axis} out of bounds for rank {rank}")
-    return _stacked(parts, along, rank)
+    return _stack(parts, along, rank)
 
 
-def _stacked(parts: list, axis: int, rank: int) -> Any:
+def _stack(parts: list, axis: int, rank: int) -> Any:
     dense = not any(isinstance(x, RaggedTensor) for x in parts)
     if axis == rank and dense:
         return look_up("stack")(parts, axis)
@@ -229,8 +229,8 @@ def _stacked(parts: list, axis: int, rank: int) -> Any:
         splits = array_of(rows[0].row_splits)
         if any(not np.array_equal(array_of(x.row_splits), splits) for x in rows):
             raise invalid("TW204", "ragged.stack: the rows have different lengths")
-        return rows[0].with_values(_stacked([x.values for x in rows], axis - 1, rank - 1))
-    joined = _joined(parts, deep=rank > 1)
+        return rows[0].with_values(_stack([x.values for x in rows], axis - 1, rank - 1))
+    joined = _join(parts, deep=rank > 1)
     counts = np.array([_rows_of(x) for x in parts], np.int32 if rank == 1 else np.int64)
     if axis == 0:
         return RaggedTensor._of(
@@ -248,7 +248,7 @@ def _rows_of(x: Any) -> int:
     return len(array_of(x.row_splits)) - 1 if isinstance(x, RaggedTensor) else index(x.dims[0])
 
 
-def _joined(parts: list, deep: bool = False) -> Any:
+def _join(parts: list, deep: bool = False) -> Any:
     """Tensors or ragged tensors one after the other along the first axis.
 
     deep: with rows of their own, whatever their shapes.
@@ -258,7 +258,7 @@ def _joined(parts: list, deep: bool = False) -> Any:
         return layout.concat(*parts, axis=0)
     ragged = [x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in parts]
     lengths = [np.diff(array_of(x.row_splits)) for x in ragged]
-    values = _joined([x.values for x in ragged])
+    values = _join([x.values for x in ragged])
     return RaggedTensor._of(values, wrap(partition.splits_of_lengths(np.concatenate(lengths))))
 
 

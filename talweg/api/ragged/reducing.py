@@ -28,7 +28,7 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             keepdims: bool = False,
             name: str | None = None,
         ):
-            return _reduced(original, kind, input_tensor, axis, keepdims)
+            return _reduce(original, kind, input_tensor, axis, keepdims)
 
         return reduce
 
@@ -36,7 +36,7 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return made
 
 
-def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
+def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
     if axis is None:
         reduced = original(x.flat_values)
         if keepdims:
@@ -51,12 +51,12 @@ def _reduced(original: Callable[..., Any], kind: str, x: Any, axis: object, keep
             "TW202", f"{kind}: axis={axis} out of bounds: expected -{rank}<=axis<{rank}"
         )
     if kind == "reduce_mean" and len(axes) > 1:
-        total = _reduced(look_up("reduce_sum"), "reduce_sum", x, axes, keepdims)
+        total = _reduce(look_up("reduce_sum"), "reduce_sum", x, axes, keepdims)
         ones = look_up("ones_like")(x)
-        return total / _reduced(look_up("reduce_sum"), "reduce_sum", ones, axes, keepdims)
+        return total / _reduce(look_up("reduce_sum"), "reduce_sum", ones, axes, keepdims)
     if kind in DEVIATIONS and len(axes) > 1:
-        mean = _reduced(look_up("reduce_mean"), "reduce_mean", x, axes, keepdims)
-        squares = _reduced(
+        mean = _reduce(look_up("reduce_mean"), "reduce_mean", x, axes, keepdims)
+        squares = _reduce(
             look_up("reduce_mean"), "reduce_mean", look_up("square")(x), axes, keepdims
         )
         return _deviation(kind, mean, squares)

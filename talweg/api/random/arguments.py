@@ -56,7 +56,7 @@ def shape_of(shape: object, function: str) -> tuple:
     return shape_and_kind(shape, function)[0]
 
 
-def allowed(dtype: object, accepted: tuple[DType, ...]) -> DType:
+def check_dtype(dtype: object, accepted: tuple[DType, ...]) -> DType:
     """`dtype` as a DType; ValueError if it is not one of `accepted`."""
     dtype = as_dtype(dtype)
     if dtype not in accepted:

@@ -11,7 +11,13 @@ import numpy as np
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
-from talweg.api.random.arguments import allowed, parameter, sample_shape, scalar_integer, shape_of
+from talweg.api.random.arguments import (
+    check_dtype,
+    parameter,
+    sample_shape,
+    scalar_integer,
+    shape_of,
+)
 from talweg.api.random.stateless import stream_of
 from talweg.core import shapes
 from talweg.core.dims import same_dims
@@ -219,6 +225,6 @@ def stateless_multinomial(
 
 def classes_of_stream(stream: Tensor, logits: object, num_samples: object, dtype: object) -> Tensor:
     """`num_samples` classes a row from a stream."""
-    dtype = allowed(dtype, COUNTS)
+    dtype = check_dtype(dtype, COUNTS)
     size = scalar_integer(num_samples, "categorical", "num_samples")
     return prims.random_classes(stream, tensor(logits), size=size, dtype=dtype)

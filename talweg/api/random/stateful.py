@@ -15,7 +15,7 @@ from talweg.api.array.shapes import reshape
 from talweg.api.export import export
 from talweg.api.math.reductions import reduce_prod
 from talweg.api.random.arguments import (
-    allowed,
+    check_dtype,
     parameter,
     scalar_integer,
     scale_and_shift,
@@ -130,7 +130,7 @@ def normal(
     >>> tf.random.normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    return _scaled("normal", shape, mean, stddev, dtype, seed)
+    return _scale("normal", shape, mean, stddev, dtype, seed)
 
 
 @export(
@@ -150,10 +150,10 @@ def truncated_normal(
     >>> bool(tf.reduce_max(abs(tf.random.truncated_normal([1000]))) < 2)
     True
     """
-    return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
+    return _scale("truncated_normal", shape, mean, stddev, dtype, seed)
 
 
-def _scaled(
+def _scale(
     kind: str, shape: object, mean: Any, stddev: object, dtype: object, seed: object
 ) -> Tensor:
     dtype = as_dtype(dtype)
@@ -181,7 +181,7 @@ def uniform(
     >>> tf.random.uniform([4], 0, 10, tf.int32).dtype
     tf.int32
     """
-    dtype = allowed(dtype, (*FLOATS, *COUNTS))
+    dtype = check_dtype(dtype, (*FLOATS, *COUNTS))
     if maxval is None:
         if dtype.is_integer:
             raise value_error("TW207", f"Must specify maxval for integer dtype {dtype!r}")
@@ -241,7 +241,7 @@ def categorical(
     >>> tf.random.categorical(tf.math.log([[0.0, 1.0]]), 3)
     <tf.Tensor: shape=(1, 3), dtype=int64, numpy=array([[1, 1, 1]])>
     """
-    dtype = allowed(int64 if dtype is None else dtype, COUNTS)
+    dtype = check_dtype(int64 if dtype is None else dtype, COUNTS)
     logits = tensor(logits)
     size = scalar_integer(num_samples, "categorical", "num_samples")
     rows = logits.dims[0] if logits.dims else 0

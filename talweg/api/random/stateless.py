@@ -13,7 +13,7 @@ from talweg.api.arguments import integer, tensor
 from talweg.api.array.gathering import gather
 from talweg.api.array.joining import stack
 from talweg.api.export import export
-from talweg.api.random.arguments import allowed, parameter, scale_and_shift, shape_of
+from talweg.api.random.arguments import check_dtype, parameter, scale_and_shift, shape_of
 from talweg.core.dtypes import (
     DType,
     as_dtype,
@@ -98,7 +98,7 @@ def stateless_uniform(
     >>> tf.random.stateless_uniform([3], [1, 2], 0, 10, tf.int32).numpy()
     array([0, 9, 4], dtype=int32)
     """
-    dtype = allowed(dtype, (*FLOATS, int32, int64, uint32, uint64))
+    dtype = check_dtype(dtype, (*FLOATS, int32, int64, uint32, uint64))
     if dtype.is_integer:
         check_bounds(minval, maxval, dtype)
         if dtype.is_unsigned and minval is not None:
@@ -130,7 +130,7 @@ def stateless_normal(
     >>> tf.random.stateless_normal([3], seed=[1, 2], mean=10.0).numpy()
     array([10.54411 , 10.20738 , 10.073565], dtype=float32)
     """
-    return _scaled("normal", shape, seed, mean, stddev, dtype, alg)
+    return _scale("normal", shape, seed, mean, stddev, dtype, alg)
 
 
 @export("random.stateless_truncated_normal", "compat.v1.random.stateless_truncated_normal")
@@ -152,10 +152,10 @@ def stateless_truncated_normal(
     >>> tf.reduce_max(abs(tf.random.stateless_truncated_normal([1000], [1, 2]))) < 2
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
-    return _scaled("truncated_normal", shape, seed, mean, stddev, dtype, alg)
+    return _scale("truncated_normal", shape, seed, mean, stddev, dtype, alg)
 
 
-def _scaled(kind: str, shape: object, seed, mean: object, stddev, dtype: object, alg: str):
+def _scale(kind: str, shape: object, seed, mean: object, stddev, dtype: object, alg: str):
     dtype = as_dtype(dtype)
     dims = shape_of(shape, f"stateless_{kind}")
     if not dtype.is_floating:  # the bounds of a complex or integer dtype cannot be floats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
 from talweg.api.signal.frames import frame, overlap_and_add
-from talweg.api.signal.transforms import REALS, resized
+from talweg.api.signal.transforms import REALS, resize_axis
 from talweg.api.signal.windows import vorbis_window
 from talweg.core.dims import below, same
 from talweg.core.errors import compose, invalid, type_error, value_error
@@ -75,7 +75,7 @@ def dct(
     _check(type, n, axis, norm)
     x = tensor(input)
     if n is not None:
-        x = resized(x, x.ndim - 1, integer(n, "dct", "n"))
+        x = resize_axis(x, x.ndim - 1, integer(n, "dct", "n"))
     return _transform(x, type, norm)
 
 
@@ -105,7 +105,7 @@ def _quarter(x: Tensor, start: int, stop: int) -> Tensor:
     )
 
 
-def _windowed(frames: Tensor, window_fn: Callable[..., Any] | None) -> Tensor:
+def _window(frames: Tensor, window_fn: Callable[..., Any] | None) -> Tensor:
     """Frames times a window, by default the constant one whose squares overlap to 1."""
     if window_fn is None:
         return frames * math.sqrt(0.5)
@@ -135,7 +135,7 @@ def mdct(
         raise value_error("TW207", "The frame length must be a multiple of 4.")
     _check_norm(norm)
     frames = frame(signals, length, length // 2, pad_end=pad_end)
-    frames = _windowed(frames, window_fn)
+    frames = _window(frames, window_fn)
     size, axis = length // 4, (frames.ndim - 1,)
     a, b, c, d = (_quarter(frames, i * size, (i + 1) * size) for i in range(4))
     folded = concat(-reverse(c, axes=axis) - d, a - reverse(b, axes=axis), axis=axis[0])
@@ -166,4 +166,4 @@ def inverse_mdct(
     first, second = _quarter(y, 0, half // 2), _quarter(y, half // 2, half)
     turned = reverse(second, axes=axis), reverse(first, axes=axis)
     frames = concat(second, -turned[0], -turned[1], -first, axis=axis[0])
-    return overlap_and_add(_windowed(frames, window_fn), half)
+    return overlap_and_add(_window(frames, window_fn), half)

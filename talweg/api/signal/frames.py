@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
 from talweg.api.export import export
-from talweg.api.signal.transforms import irfft, resized, rfft
+from talweg.api.signal.transforms import irfft, resize_axis, rfft
 from talweg.api.signal.windows import hann_window
 from talweg.core.dims import Dim, below, largest
 from talweg.core.dtypes import DType
@@ -55,7 +55,7 @@ def frame(
     if axis != x.ndim - 1:
         x = transpose(x, perm=perm)
     if pad_end:
-        x = _filled_up(x, length, step, pad_value)
+        x = _pad_to_step(x, length, step, pad_value)
     z = fourier.frame(x, length=length, step=step)
     if axis == x.ndim - 1:
         return z
@@ -72,13 +72,13 @@ def _size(value: TensorLike, least: int, argument: str) -> int:
     return size
 
 
-def _filled_up(x: Tensor, length: int, step: int, value: object) -> Tensor:
+def _pad_to_step(x: Tensor, length: int, step: int, value: object) -> Tensor:
     """The signal made so long that a frame starts at every multiple of `step` within it."""
     size = x.dims[-1]
     count = -(-size // step)
     if type(size) is Dim:
         wanted = largest((count - 1) * step + length, 0)
-        return resized(x, x.ndim - 1, wanted, value)
+        return resize_axis(x, x.ndim - 1, wanted, value)
     wanted = (count - 1) * step + length if count else 0
     if wanted <= size:
         end = (*x.dims[:-1], max(wanted, 0))
@@ -170,7 +170,7 @@ def inverse_stft(
     """
     length = integer(frame_length, "inverse_stft", "frame_length")
     frames = irfft(tensor(stfts), [_fft_length(fft_length, length, "inverse_stft")])
-    frames = resized(frames, frames.ndim - 1, length)
+    frames = resize_axis(frames, frames.ndim - 1, length)
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)
     return overlap_and_add(frames, frame_step)
@@ -194,9 +194,9 @@ def inverse_stft_window_fn(
         length = integer(frame_length, "inverse_stft_window_fn", "frame_length")
         forward = tensor(forward_window_fn(length, dtype=dtype))
         count = -(-length // step)
-        squares = reshape(resized(square(forward), 0, count * step), shape=(count, step))
+        squares = reshape(resize_axis(square(forward), 0, count * step), shape=(count, step))
         sums = reduce_sum(squares, axes=(0,), keepdims=True)
         whole = reshape(broadcast_to(sums, shape=(count, step)), shape=(count * step,))
-        return div(forward, resized(whole, 0, length))
+        return div(forward, resize_axis(whole, 0, length))
 
     return inverse_window

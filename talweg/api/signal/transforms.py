@@ -114,17 +114,17 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 # -- real transforms
 
 
-def resized(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
+def resize_axis(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
     """`x` cut off or filled up with `value` at the end of `axis`."""
     own = x.dims[axis]
     if same(own, size):
         return x
     if type(own) is Dim or type(size) is Dim:
         kept = smallest(own, size)
-        return _filled(_cut(x, axis, kept), axis, size - kept, value)
+        return _fill(_cut(x, axis, kept), axis, size - kept, value)
     if own > size:
         return _cut(x, axis, size)
-    return _filled(x, axis, size - own, value)
+    return _fill(x, axis, size - own, value)
 
 
 def _cut(x: Tensor, axis: int, size: Size) -> Tensor:
@@ -132,7 +132,7 @@ def _cut(x: Tensor, axis: int, size: Size) -> Tensor:
     return strided_slice(x, begin=(0,) * x.ndim, end=end, strides=(1,) * x.ndim)
 
 
-def _filled(x: Tensor, axis: int, more: Size, value: object) -> Tensor:
+def _fill(x: Tensor, axis: int, more: Size, value: object) -> Tensor:
     high = tuple(more if i == axis else 0 for i in range(x.ndim))
     return pad(x, tensor(value, x.dtype), low=(0,) * x.ndim, high=high)
 
@@ -169,7 +169,7 @@ def _real_forward(input: object, fft_length: TensorLike | None, rank: int, funct
 
 def _rfftn(x: Tensor, axes: tuple, lengths: tuple) -> Tensor:
     for axis, length in zip(axes, lengths):
-        x = resized(x, axis, length)
+        x = resize_axis(x, axis, length)
     z = fourier.rfft(x, axis=axes[-1], doubled=False)
     return z if len(axes) == 1 else fourier.fft(z, axes=axes[:-1], inverse=False)
 
@@ -197,7 +197,7 @@ def _irfftn(x: Tensor, axes: tuple[int, ...], lengths: tuple[Any, ...]) -> Tenso
     last = lengths[-1]
     sizes = (*lengths[:-1], fourier.half_size(last))
     for axis, size in zip(axes, sizes):
-        x = resized(x, axis, size)
+        x = resize_axis(x, axis, size)
     *others, final = axes
     if others:
         x = fourier.fft(x, axes=tuple(others), inverse=True)
@@ -300,7 +300,7 @@ def _axes_and_lengths(x: Tensor, fft_length: object, axes: object, function: str
     return found, _lengths(fft_length, len(found), function)
 
 
-def _scaled(z: Tensor, norm: str | None, size: int, inverse: bool, function: str) -> Tensor:
+def _scale(z: Tensor, norm: str | None, size: int, inverse: bool, function: str) -> Tensor:
     if norm not in (None, "backward", "ortho", "forward"):
         raise value_error(
             "TW207", f"{function}: norm={norm!r}", "'backward', 'ortho', 'forward' or None"
@@ -323,10 +323,10 @@ def _complex_nd(
     x = tensor(x, hint=complex64)
     found, lengths = _axes_and_lengths(x, fft_length, axes, function)
     for axis, length in zip(found, lengths or ()):
-        x = resized(x, axis, length)
+        x = resize_axis(x, axis, length)
     size = math.prod(x.dims[axis] for axis in found)
     z = fourier.fft(x, axes=found, inverse=inverse)
-    return _scaled(z, norm, size, inverse, function)
+    return _scale(z, norm, size, inverse, function)
 
 
 @export("signal.fftnd")
@@ -383,7 +383,7 @@ def rfftnd(
     x = tensor(input_tensor, hint=float32)
     along, lengths = _axes_and_lengths(x, fft_length, axes, "rfftnd")
     lengths = lengths or tuple(x.dims[axis] for axis in along)
-    return _scaled(_rfftn(x, along, lengths), norm, math.prod(lengths), False, "rfftnd")
+    return _scale(_rfftn(x, along, lengths), norm, math.prod(lengths), False, "rfftnd")
 
 
 @export("signal.irfftnd")
@@ -403,13 +403,13 @@ def irfftnd(
     x = tensor(input_tensor, hint=complex64)
     along, lengths = _axes_and_lengths(x, fft_length, axes, "irfftnd")
     lengths = lengths or _natural_lengths(x, along)
-    return _scaled(_irfftn(x, along, lengths), norm, math.prod(lengths), True, "irfftnd")
+    return _scale(_irfftn(x, along, lengths), norm, math.prod(lengths), True, "irfftnd")
 
 
 # -- shifts
 
 
-def _rolled(x: Tensor, axis: int, first: int) -> Tensor:
+def _roll(x: Tensor, axis: int, first: int) -> Tensor:
     """`x` with place `first` of `axis` moved to the front."""
     if same(first, 0):
         return x
@@ -430,7 +430,7 @@ def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = Non
     """
     x = tensor(x)
     for axis in axes_argument(axes, x.ndim, "fftshift", "axes"):
-        x = _rolled(x, axis, (x.dims[axis] + 1) // 2)
+        x = _roll(x, axis, (x.dims[axis] + 1) // 2)
     return x
 
 
@@ -444,5 +444,5 @@ def ifftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = No
     """
     x = tensor(x)
     for axis in axes_argument(axes, x.ndim, "ifftshift", "axes"):
-        x = _rolled(x, axis, x.dims[axis] // 2)
+        x = _roll(x, axis, x.dims[axis] // 2)
     return x

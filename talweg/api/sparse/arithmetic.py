@@ -14,7 +14,7 @@ import numpy as np
 from talweg.api.arguments import axes_argument, tensor
 from talweg.api.array.operands import sizes_tensor
 from talweg.api.export import export
-from talweg.api.sparse.form import dims_of, kept_where, made, reorder, sparse, to_dense
+from talweg.api.sparse.form import dims_of, make_sparse, reorder, select_where, sparse, to_dense
 from talweg.core.dims import differ, dims_differ
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, value_error
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
 
 
-def grouped(indices: object, dims: Sequence[Any]) -> tuple:
+def group_indices(indices: object, dims: Sequence[Any]) -> tuple:
     """The distinct places, sorted, and for each place given the number of its group."""
     return sparse_places.grouped_places(indices, sizes_tensor(tuple(dims), int64))
 
@@ -52,14 +52,14 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
         raise invalid(
             "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
         )
-    places, groups = grouped(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
+    places, groups = group_indices(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
     sizes = (x.values.dims[0], y.values.dims[0])
     parts = joining.split(groups, sizes=sizes, axis=0)
     spread = [
         segment.segment_sum(values, ids, count=places.dims[0])
         for values, ids in zip((x.values, y.values), parts)
     ]
-    return made(places, combine(*spread), dims_of(x))
+    return make_sparse(places, combine(*spread), dims_of(x))
 
 
 @export("sparse.add")
@@ -85,7 +85,7 @@ def add(a: SparseTensor, b: SparseTensor, threshold: TensorLike = 0) -> Any:
     limit = limit if limit.dtype is size.dtype else arithmetic.cast(limit, dtype=size.dtype)
     met = _union(_ones(a.narrowed()), _ones(b.narrowed()), "sparse.add", arithmetic.add).values
     alone = arithmetic.less(met, wrap(np.int32(2)))
-    return kept_where(total, arithmetic.logical_or(alone, arithmetic.greater_equal(size, limit)))
+    return select_where(total, arithmetic.logical_or(alone, arithmetic.greater_equal(size, limit)))
 
 
 def _ones(x: SparseTensor) -> SparseTensor:
@@ -120,7 +120,7 @@ def minimum(sp_a: TensorLike, sp_b: TensorLike, name: str | None = None) -> Spar
     return _union(a, b, "sparse.minimum", arithmetic.minimum)
 
 
-def _reduced(
+def _reduce(
     sp_input: SparseTensor,
     axis: object,
     keepdims: bool | None,
@@ -134,7 +134,7 @@ def _reduced(
     axes = axes_argument(axis, len(dims), function)
     left = [one for one in range(len(dims)) if one not in axes]
     sizes = [dims[one] for one in left]
-    places, groups = grouped(columns_of(x.indices, left), sizes)
+    places, groups = group_indices(columns_of(x.indices, left), sizes)
     count = places.dims[0]
     values = combine(x.values, groups, count=count)
     if keepdims:
@@ -144,10 +144,10 @@ def _reduced(
         places = joining.stack(*every, axis=1)
         sizes = [1 if one in axes else n for one, n in enumerate(dims)]
     if as_sparse:
-        return made(places, values, sizes)
+        return make_sparse(places, values, sizes)
     if not sizes:
         return reduce_sum(values, axes=(0,), keepdims=False)
-    return to_dense(made(places, values, sizes))
+    return to_dense(make_sparse(places, values, sizes))
 
 
 @export("sparse.reduce_sum")
@@ -165,7 +165,7 @@ def reduce_sum_(
     array([12,  0], dtype=int32)
     """
     combine = segment.segment_sum
-    return _reduced(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_sum", combine)
+    return _reduce(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_sum", combine)
 
 
 @export("sparse.reduce_max")
@@ -185,7 +185,7 @@ def reduce_max(
     array([-5,  0], dtype=int32)
     """
     combine = segment.segment_max
-    return _reduced(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_max", combine)
+    return _reduce(sp_input, axis, keepdims, output_is_sparse, "sparse.reduce_max", combine)
 
 
 @export("sparse.softmax")
@@ -202,7 +202,7 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     if len(dims_of(x)) < 2:
         raise invalid("TW203", f"sparse.softmax: shape {dims_of(x)}", "a rank of at least 2")
     leading = columns_of(x.indices, list(range(len(dims_of(x)) - 1)))
-    places, ids = grouped(leading, dims_of(x)[:-1])
+    places, ids = group_indices(leading, dims_of(x)[:-1])
     count = places.dims[0]
     top = arithmetic.stop_gradient(segment.segment_max(x.values, ids, count=count))
     powers = exp(x.values - segment.segment_rows(top, ids))
@@ -216,11 +216,11 @@ def _matrix(x: Any) -> Any:
     return x
 
 
-def _turned(x: SparseTensor) -> Any:
+def _adjoint(x: SparseTensor) -> Any:
     """The conjugate transpose of a sparse or dense matrix."""
     if isinstance(x, SparseTensor):
         values = conj(x.values) if x.dtype.is_complex else x.values
-        return made(layout.reverse(x.indices, axes=(1,)), values, dims_of(x)[::-1])
+        return make_sparse(layout.reverse(x.indices, axes=(1,)), values, dims_of(x)[::-1])
     return contract.adjoint(x)
 
 
@@ -248,12 +248,12 @@ def sparse_dense_matmul(
             sp_a = sparse(sp_a, "sparse_dense_matmul", "sp_a")
         else:
             a = contract.adjoint(_matrix(tensor(sp_a))) if not adjoint_a else tensor(sp_a)
-            product = sparse_dense_matmul(b if adjoint_b else _turned(b), a)
+            product = sparse_dense_matmul(b if adjoint_b else _adjoint(b), a)
             return contract.adjoint(product)
     sp_a, dense = sp_a.narrowed(), _matrix(tensor(b, hint=sp_a.dtype))
     if len(dims_of(sp_a)) != 2:
         raise invalid("TW203", f"sparse_dense_matmul: sp_a has shape {dims_of(sp_a)}", "a matrix")
-    x = _turned(sp_a) if adjoint_a else sp_a
+    x = _adjoint(sp_a) if adjoint_a else sp_a
     dense = contract.adjoint(dense) if adjoint_b else dense
     rows, inner = dims_of(x)
     if differ(inner, dense.dims[0]):
@@ -326,4 +326,4 @@ def fill_empty_rows(
         first = rows
     places = layout.concat(x.indices, first, axis=0)
     values = layout.concat(x.values, added, axis=0)
-    return reorder(made(places, values, dims)), empty
+    return reorder(make_sparse(places, values, dims)), empty

@@ -10,8 +10,8 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.array.operands import integer_scalar
 from talweg.api.export import export
-from talweg.api.sparse.arithmetic import columns_of, grouped
-from talweg.api.sparse.form import dims_of, made, taken
+from talweg.api.sparse.arithmetic import columns_of, group_indices
+from talweg.api.sparse.form import dims_of, make_sparse, take_rows
 from talweg.core.dims import largest
 from talweg.core.dtypes import int64
 from talweg.eager.composite import SparseTensor
@@ -47,20 +47,20 @@ def bincount(
     >>> tf.sparse.bincount([1, 1, 2]).values.numpy()
     array([2, 1], dtype=int32)
     """
-    rows, keys, flat = _listed(values, axis)
+    rows, keys, flat = _list_counts(values, axis)
     amounts = None if weights is None or binary_output else _flat(weights)
     if maxlength is not None:
         limit = arithmetic.cast(tensor(maxlength), dtype=int64)
         kept = nonzero(arithmetic.less(flat, limit))
         kept = layout.reshape(kept, shape=kept.dims[:1])
-        keys, flat = taken(keys, kept), taken(flat, kept)
-        amounts = None if amounts is None else taken(amounts, kept)
+        keys, flat = take_rows(keys, kept), take_rows(flat, kept)
+        amounts = None if amounts is None else take_rows(amounts, kept)
     needed = number_of_bins(flat, argument=("sparse.bincount", "values"))
     size = largest(integer_scalar(needed, "sparse.bincount", "values"), minlength or 0)
     if maxlength is not None:
         size = integer_scalar(tensor(maxlength), "sparse.bincount", "maxlength")
     single = rows is None
-    places, groups = grouped(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
+    places, groups = group_indices(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
     distinct = places.dims[0]
     one = wrap(np.int32(1))
     if amounts is not None:
@@ -71,8 +71,8 @@ def bincount(
         ones = layout.broadcast_to(one, shape=groups.dims)
         counts = segment.segment_sum(ones, groups, count=distinct)
     if single:
-        return made(columns_of(places, [1]), counts, (size,))
-    return made(places, counts, (rows, size))
+        return make_sparse(columns_of(places, [1]), counts, (size,))
+    return make_sparse(places, counts, (rows, size))
 
 
 def _flat(values: object) -> Any:
@@ -83,7 +83,7 @@ def _flat(values: object) -> Any:
     return layout.reshape(x, shape=(math.prod(x.dims),))
 
 
-def _listed(values: object, axis: object) -> tuple:
+def _list_counts(values: object, axis: object) -> tuple:
     """How many rows are counted one by one (None: all as one), each number's row, the numbers."""
     flat = arithmetic.cast(_flat(values), dtype=int64)
     count = flat.dims[0]

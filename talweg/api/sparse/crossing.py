@@ -29,16 +29,16 @@ def _element(value: Any) -> int:
     return fingerprints.fingerprint(value) if isinstance(value, bytes) else int(value)
 
 
-def _combined(first: int, second: int) -> int:
+def _combine_hashes(first: int, second: int) -> int:
     """TensorFlow's FingerprintCat64."""
     first, second = first & fingerprints.MASK, second & fingerprints.MASK
     result = first ^ 0xC6A4A7935BD1E995
-    result ^= (_mixed(second * 0xC6A4A7935BD1E995) * 0xC6A4A7935BD1E995) & fingerprints.MASK
+    result ^= (_mix_hashes(second * 0xC6A4A7935BD1E995) * 0xC6A4A7935BD1E995) & fingerprints.MASK
     result = result * 0xC6A4A7935BD1E995 & fingerprints.MASK
-    return _mixed(_mixed(result) * 0xC6A4A7935BD1E995)
+    return _mix_hashes(_mix_hashes(result) * 0xC6A4A7935BD1E995)
 
 
-def _mixed(x: int) -> int:
+def _mix_hashes(x: int) -> int:
     x &= fingerprints.MASK
     return x ^ (x >> 47)
 
@@ -46,11 +46,11 @@ def _mixed(x: int) -> int:
 def _bucket(values: tuple, count: int, key: int) -> int:
     found = key
     for value in values:
-        found = _combined(found, _element(value))
+        found = _combine_hashes(found, _element(value))
     return found % (count if count > 0 else 2**63 - 1)
 
 
-def _joined(values: tuple, separator: bytes) -> bytes:
+def _join_columns(values: tuple, separator: bytes) -> bytes:
     parts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
     return separator.join(parts)
 
@@ -138,7 +138,7 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
         raise type_error("TW104", "sparse.cross: inputs", "tensors and SparseTensors")
     mark = b"_X_" if separator is None else separator.encode()
     parts = _sparse_first(inputs)
-    return _as_sparse(*_crosses(parts, lambda cross: _joined(cross, mark), string, "cross"))
+    return _as_sparse(*_crosses(parts, lambda cross: _join_columns(cross, mark), string, "cross"))
 
 
 def _as_rows(inputs: object, make: Callable[[tuple], Any], dtype: DType, function: str) -> Any:
@@ -158,7 +158,7 @@ def ragged_cross(inputs: TensorLike, name: str | None = None) -> Any:
     >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.constant([["d"], ["e"]])])
     <tf.RaggedTensor [[b'a_X_d'], [b'b_X_e', b'c_X_e']]>
     """
-    return _as_rows(inputs, lambda cross: _joined(cross, b"_X_"), string, "ragged.cross")
+    return _as_rows(inputs, lambda cross: _join_columns(cross, b"_X_"), string, "ragged.cross")
 
 
 @export("ragged.cross_hashed")

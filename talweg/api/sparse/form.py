@@ -57,13 +57,13 @@ def sparse(value: object, function: str, argument: str = "sp_input") -> SparseTe
     )
 
 
-def taken(values: object, places: object) -> Any:
+def take_rows(values: object, places: object) -> Any:
     """values[places] for an array or tensor of places."""
     places = wrap(np.asarray(places, np.int64)) if isinstance(places, np.ndarray) else places
     return indexing.gather(values, places, axis=0, batch_dims=0)
 
 
-def made(indices: object, values: object, dims: Sequence[Any]) -> SparseTensor:
+def make_sparse(indices: object, values: object, dims: Sequence[Any]) -> SparseTensor:
     """A SparseTensor of places (an array or a tensor), a tensor of values, and sizes."""
     if isinstance(indices, np.ndarray):
         indices = wrap(np.asarray(indices, np.int64).reshape(-1, len(dims)))
@@ -77,12 +77,12 @@ def dims_of(x: SparseTensor) -> tuple:
     return integer_vector(x.dense_shape, "sparse", "dense_shape")
 
 
-def kept_where(x: SparseTensor, chosen: object, dims: list[Any] | None = None) -> SparseTensor:
+def select_where(x: SparseTensor, chosen: object, dims: list[Any] | None = None) -> SparseTensor:
     """The values, and their places, where the truth values `chosen` [n] are true."""
     places = search.nonzero(chosen)
     places = layout.reshape(places, shape=places.dims[:1])
     whole = x.dense_shape if dims is None else sizes_tensor(tuple(dims), int64)
-    return SparseTensor(taken(x.indices, places), taken(x.values, places), whole)
+    return SparseTensor(take_rows(x.indices, places), take_rows(x.values, places), whole)
 
 
 @export("sparse.from_dense")
@@ -99,7 +99,7 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     if x.ndim == 0:
         raise invalid("TW203", "sparse.from_dense: tensor is a scalar", "a rank of at least 1")
     indices = search.nonzero(x)
-    return made(indices, indexing.gather_nd(x, indices, sparse=False), x.dims)
+    return make_sparse(indices, indexing.gather_nd(x, indices, sparse=False), x.dims)
 
 
 _as_tensor = tensor
@@ -147,7 +147,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     x = sparse(sp_input, "sparse.reorder")
     numbers = sparse_places.place_numbers(x.indices, x.dense_shape)
     order = sort.argsort(numbers, descending=False)
-    return SparseTensor(taken(x.indices, order), taken(x.values, order), x.dense_shape)
+    return SparseTensor(take_rows(x.indices, order), take_rows(x.values, order), x.dense_shape)
 
 
 @export("sparse.reshape")
@@ -192,7 +192,7 @@ def transpose(
     if sorted(axes) != list(range(len(dims))):
         raise value_error("TW202", f"sparse.transpose: perm={axes} for rank {len(dims)}")
     places = indexing.gather(x.indices, wrap(np.array(axes, np.int64)), axis=1, batch_dims=0)
-    return reorder(made(places, x.values, [dims[axis] for axis in axes]))
+    return reorder(make_sparse(places, x.values, [dims[axis] for axis in axes]))
 
 
 @export("sparse.expand_dims")
@@ -211,7 +211,7 @@ def expand_dims(
     zeros = layout.broadcast_to(wrap(np.int64(0)), shape=(x.indices.dims[0], 1))
     columns = joining.split(x.indices, sizes=(axis, len(dims) - axis), axis=1)
     places = layout.concat(columns[0], zeros, columns[1], axis=1)
-    return made(places, x.values, (*dims[:axis], 1, *dims[axis:]))
+    return make_sparse(places, x.values, (*dims[:axis], 1, *dims[axis:]))
 
 
 @export("sparse.eye")
@@ -233,7 +233,7 @@ def eye(
     count, kind = smallest(rows, columns), as_dtype(dtype)
     steps = sequences.counting(size=count, dtype=int64)
     values = layout.broadcast_to(wrap(kind.numpy_dtype.type(1)), shape=(count,))
-    return made(joining.stack(steps, steps, axis=1), values, (rows, columns))
+    return make_sparse(joining.stack(steps, steps, axis=1), values, (rows, columns))
 
 
 @export("sparse.retain")
@@ -250,7 +250,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
         raise value_error(
             "TW204", f"sparse.retain: to_retain has shape {kept.dims}, values {x.values.dims}"
         )
-    return kept_where(x, kept)
+    return select_where(x, kept)
 
 
 @export("sparse.slice")
@@ -279,7 +279,7 @@ def slice_(
         arithmetic.less(moved, sizes_tensor(tuple(dims), int64)),
     )
     chosen = reduce.reduce_all(inside, axes=(1,), keepdims=False)
-    return kept_where(SparseTensor(moved, x.values, x.dense_shape), chosen, dims)
+    return select_where(SparseTensor(moved, x.values, x.dense_shape), chosen, dims)
 
 
 @export("sparse.split")
@@ -333,7 +333,7 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
         raise value_error(
             "TW204", f"sparse.reset_shape: new_shape={dims} is smaller than {dims_of(x)}"
         )
-    return made(x.indices, x.values, dims)
+    return make_sparse(x.indices, x.values, dims)
 
 
 @export("sparse.concat")
@@ -373,7 +373,7 @@ def concat(
         places.append(x.indices + shift)
         begin += one[axis]
     values = layout.concat(*(x.values for x in inputs), axis=0)
-    return reorder(made(layout.concat(*places, axis=0), values, whole))
+    return reorder(make_sparse(layout.concat(*places, axis=0), values, whole))
 
 
 @export("sparse.to_indicator")
@@ -410,4 +410,4 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
     kept = arithmetic.logical_not(reduce.reduce_any(equal, axes=(1,), keepdims=False))
     places = search.nonzero(kept)
     places = layout.reshape(places, shape=places.dims[:1])
-    return IndexedSlices(taken(a.values, places), taken(a.indices, places), a.dense_shape)
+    return IndexedSlices(take_rows(a.values, places), take_rows(a.indices, places), a.dense_shape)

@@ -223,7 +223,7 @@ def ngrams(
     )
 
 
-def _shown(arrays: tuple, count: int) -> str:
+def _format_text(arrays: tuple, count: int) -> str:
     """A tensor, or the values and splits of a ragged one, as text."""
     parts = [np.asarray(part) for part in arrays]
     if len(parts) > 1:
@@ -258,6 +258,6 @@ def string_format(
         template=template,
         placeholder=placeholder,
         summarize=int(summarize),
-        shown=_shown,
+        shown=_format_text,
         groups=tuple(map(len, parts)),
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 
-def mapped(x: TensorLike, rule: Rule) -> Any:
+def map_strings(x: TensorLike, rule: Rule) -> Any:
     """`rule` on the elements of a tensor, or of the values of a sparse or ragged one."""
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(text_map(tensor(x.flat_values), rule=rule))
@@ -85,7 +85,7 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     _check_encoding(encoding)
     kernel = None if encoding else StringKernel("case_turned", (ord("A"), ord("Z")))
     rule = rule_of(_lower, (encoding,), "StringLower", kernel=kernel, encoding=encoding)
-    return mapped(texts(input, "lower"), rule)
+    return map_strings(texts(input, "lower"), rule)
 
 
 @export("strings.upper")
@@ -99,7 +99,7 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     _check_encoding(encoding)
     kernel = None if encoding else StringKernel("case_turned", (ord("a"), ord("z")))
     rule = rule_of(_upper, (encoding,), "StringUpper", kernel=kernel, encoding=encoding)
-    return mapped(texts(input, "upper"), rule)
+    return map_strings(texts(input, "upper"), rule)
 
 
 @export("strings.strip")
@@ -110,7 +110,7 @@ def strip(input: TensorLike, name: str | None = None) -> Tensor:
     >>> tf.strings.strip(" a ").numpy()
     b'a'
     """
-    return mapped(texts(input, "strip"), _STRIP)
+    return map_strings(texts(input, "strip"), _STRIP)
 
 
 @export("compat.v1.strings.length")
@@ -132,7 +132,7 @@ def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Te
     measure = len if in_bytes else _characters
     kernel = StringKernel("bytes_counted" if in_bytes else "characters_counted")
     rule = rule_of(measure, (), "StringLength", int32, kernel, unit=unit)
-    return mapped(texts(input, "length"), rule)
+    return map_strings(texts(input, "length"), rule)
 
 
 def _characters(s: bytes) -> int:
@@ -165,7 +165,7 @@ def substr(
         form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
         kernel = StringKernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
         rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
-        return mapped(texts(input, "substr"), rule)
+        return map_strings(texts(input, "substr"), rule)
     kind = next((each.dtype for each in (pos, len) if isinstance(each, Tensor)), None)
     start, size = tensor(pos, hint=kind), tensor(len, hint=kind)
     for number in (start, size):

@@ -10,7 +10,7 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
-from talweg.api.strings.mapping import mapped, rule_of, texts
+from talweg.api.strings.mapping import map_strings, rule_of, texts
 from talweg.core.dtypes import (
     DType,
     as_dtype,
@@ -89,7 +89,7 @@ def as_string(
         width=width,
         fill=fill,
     )
-    return mapped(x, rule)
+    return map_strings(x, rule)
 
 
 def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
@@ -143,7 +143,7 @@ def to_number(input: TensorLike, out_type: DTypeLike = float32, name: str | None
     rule = rule_of(
         NumberReader(dtype), (), "StringToNumber", dtype, _reading(dtype), out_type=dtype
     )
-    return mapped(texts(input, "to_number"), rule)
+    return map_strings(texts(input, "to_number"), rule)
 
 
 @export("compat.v1.strings.to_number", "compat.v1.string_to_number")
@@ -182,7 +182,7 @@ _KERNELS = {
 }
 
 
-def _hashed(
+def _hash_buckets(
     x: object, function: str, op: str, bucket: Callable[..., int], count: int, key: tuple = ()
 ) -> Any:
     """Each string's bucket."""
@@ -193,7 +193,7 @@ def _hashed(
     signed = [part - (1 << 64) if part >> 63 == 1 else part for part in key]
     kernel = StringKernel(_KERNELS[op], (count, *signed))
     rule = rule_of(bucket, (count, key) if key else (count,), op, int64, kernel, **given)
-    return mapped(texts(x, function), rule)
+    return map_strings(texts(x, function), rule)
 
 
 @export("strings.to_hash_bucket")
@@ -205,7 +205,7 @@ def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None)
     True
     """
     op = "StringToHashBucket"
-    return _hashed(input, "to_hash_bucket", op, _plain_bucket, num_buckets)
+    return _hash_buckets(input, "to_hash_bucket", op, _plain_bucket, num_buckets)
 
 
 @export("compat.v1.strings.to_hash_bucket", "compat.v1.string_to_hash_bucket")
@@ -230,7 +230,7 @@ def to_hash_bucket_fast(input: object, num_buckets: int, name: str | None = None
     2
     """
     op = "StringToHashBucketFast"
-    return _hashed(input, "to_hash_bucket_fast", op, _bucket, num_buckets)
+    return _hash_buckets(input, "to_hash_bucket_fast", op, _bucket, num_buckets)
 
 
 @export("strings.to_hash_bucket_strong")
@@ -249,4 +249,4 @@ def to_hash_bucket_strong(
         raise invalid("TW207", f"to_hash_bucket_strong: key has {len(key)} parts", "two")
     numbers = tuple([int(part) for part in key])
     op = "StringToHashBucketStrong"
-    return _hashed(input, "to_hash_bucket_strong", op, _keyed_bucket, num_buckets, numbers)
+    return _hash_buckets(input, "to_hash_bucket_strong", op, _keyed_bucket, num_buckets, numbers)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
-from talweg.api.strings.mapping import mapped, rule_of, texts
+from talweg.api.strings.mapping import map_strings, rule_of, texts
 from talweg.core.dtypes import bool_, string
 from talweg.core.value import Tensor
 from talweg.kernels.strings import regex
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 
-def _encoded(text: str | bytes) -> bytes:
+def _encode(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-def _replaced(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool) -> bytes:
+def _replace(s: bytes, pattern: bytes, rewrite: regex.Rewrite, everywhere: bool) -> bytes:
     return regex.compile_pattern(pattern).replaced(s, rewrite, everywhere)
 
 
@@ -51,18 +51,18 @@ def regex_replace(
             )
             return x.with_flat_values(replaced)  # type: ignore
         return patterns.regex_replace(x, *operands, replace_global=bool(replace_global))
-    written, everywhere = regex.Rewrite(_encoded(rewrite)), bool(replace_global)
-    kernel = regex.compile_pattern(_encoded(pattern)).replacement_kernel(written, everywhere)
+    written, everywhere = regex.Rewrite(_encode(rewrite)), bool(replace_global)
+    kernel = regex.compile_pattern(_encode(pattern)).replacement_kernel(written, everywhere)
     rule = rule_of(
-        _replaced,
-        (_encoded(pattern), written, everywhere),
+        _replace,
+        (_encode(pattern), written, everywhere),
         "StaticRegexReplace",
         kernel=kernel,
         pattern=pattern,
         rewrite=rewrite,
         replace_global=replace_global,
     )
-    return mapped(x, rule)
+    return map_strings(x, rule)
 
 
 def _matches(s: bytes, pattern: bytes) -> bool:
@@ -86,8 +86,8 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
             matches = patterns.regex_full_match(x.flat_values, operand)
             return x.with_flat_values(matches)  # type: ignore
         return patterns.regex_full_match(x, operand)
-    kernel = regex.compile_pattern(_encoded(pattern)).match_kernel()
+    kernel = regex.compile_pattern(_encode(pattern)).match_kernel()
     rule = rule_of(
-        _matches, (_encoded(pattern),), "StaticRegexFullMatch", bool_, kernel, pattern=pattern
+        _matches, (_encode(pattern),), "StaticRegexFullMatch", bool_, kernel, pattern=pattern
     )
-    return mapped(x, rule)
+    return map_strings(x, rule)

@@ -12,7 +12,7 @@ from talweg.api.array.shapes import reshape, shape, size
 from talweg.api.export import export
 from talweg.api.math.reductions import reduce_prod
 from talweg.api.ragged.functions import RaggedTensor  # its methods know graphs there
-from talweg.api.strings.mapping import mapped, rule_of, texts
+from talweg.api.strings.mapping import map_strings, rule_of, texts
 from talweg.api.strings.splitting import as_vector, convert
 from talweg.core.dtypes import int32, int64, string
 from talweg.core.errors import invalid, value_error
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 
-def _decoded(x: object, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
+def _decode(x: object, encoding: str, policy: kernels.Policy, parts: bool) -> tuple[Any, Any]:
     """Characters, or with `parts` a string of each, and where they begin; a row for each string."""
     vector, place = as_vector(convert(x))
     splits, codes, offsets = decode(vector, encoding=encoding, policy=policy)
@@ -63,7 +63,7 @@ def unicode_decode(
     [[97, 98], [99]]
     """
     policy = kernels.Policy(errors, replacement_char, replace_control_characters)
-    return _decoded(input, input_encoding, policy, False)[0]
+    return _decode(input, input_encoding, policy, False)[0]
 
 
 @export("strings.unicode_decode_with_offsets")
@@ -82,7 +82,7 @@ def unicode_decode_with_offsets(
     array([0, 1, 3])
     """
     policy = kernels.Policy(errors, replacement_char, replace_control_characters)
-    return _decoded(input, input_encoding, policy, False)
+    return _decode(input, input_encoding, policy, False)
 
 
 @export("strings.unicode_split")
@@ -101,7 +101,7 @@ def unicode_split(
     >>> tf.strings.unicode_split("ab", "UTF-8").numpy()
     array([b'a', b'b'], dtype=object)
     """
-    return _decoded(input, input_encoding, kernels.Policy(errors, replacement_char), True)[0]
+    return _decode(input, input_encoding, kernels.Policy(errors, replacement_char), True)[0]
 
 
 @export("strings.unicode_split_with_offsets")
@@ -118,7 +118,7 @@ def unicode_split_with_offsets(
     >>> tf.strings.unicode_split_with_offsets("aöb", "UTF-8")[1].numpy()
     array([0, 1, 3])
     """
-    return _decoded(input, input_encoding, kernels.Policy(errors, replacement_char), True)
+    return _decode(input, input_encoding, kernels.Policy(errors, replacement_char), True)
 
 
 @export("strings.unicode_encode")
@@ -144,13 +144,13 @@ def unicode_encode(
         values, splits = ragged.values, ragged.row_splits
         return encode(values, splits, encoding=output_encoding, policy=policy)
 
-    return _encoded(convert(input), rows)
+    return _encode(convert(input), rows)
 
 
-def _encoded(x: TensorLike, rows: Callable[..., Any]) -> Any:
+def _encode(x: TensorLike, rows: Callable[..., Any]) -> Any:
     if isinstance(x, RaggedTensor):
         if isinstance(x.values, RaggedTensor) or x.values.ndim > 1:
-            return x.with_values(_encoded(x.values, rows))
+            return x.with_values(_encode(x.values, rows))
         return rows(x)
     if x.ndim == 0:
         raise value_error("TW203", "unicode_encode: input has rank 0", "at least a vector")
@@ -161,7 +161,7 @@ def _encoded(x: TensorLike, rows: Callable[..., Any]) -> Any:
     return reshape(found, sizes[:-1])
 
 
-def _transcoded(s: bytes, source: str, target: str, policy: kernels.Policy) -> bytes:
+def _transcode(s: bytes, source: str, target: str, policy: kernels.Policy) -> bytes:
     return kernels.transcode(s, source, target, policy)
 
 
@@ -189,7 +189,7 @@ def unicode_transcode(
     kernels.check_encoding("unicode_transcode", output_encoding)
     kernels.codec(input_encoding)
     rule = rule_of(
-        _transcoded,
+        _transcode,
         (input_encoding, output_encoding, policy),
         "UnicodeTranscode",
         input_encoding=input_encoding,
@@ -198,7 +198,7 @@ def unicode_transcode(
         replacement_char=replacement_char,
         replace_control_characters=replace_control_characters,
     )
-    return mapped(x, rule)
+    return map_strings(x, rule)
 
 
 def _script(character: int) -> int:

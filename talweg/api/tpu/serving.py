@@ -102,11 +102,11 @@ def serving_embedding_lookup(inputs: Any, weights: Any, tables: Any, feature_con
     each: list[Any] = [None] * len(ids)
     if weights is not None:
         each = structure.flatten(weights)
-    embeddings = [_looked_up(*parts, tables) for parts in zip(configs, ids, each)]
+    embeddings = [_look_up(*parts, tables) for parts in zip(configs, ids, each)]
     return structure.pack(feature_config, embeddings)
 
 
-def _looked_up(config: FeatureConfig, ids: Any, weight: Any, tables: Any) -> Any:
+def _look_up(config: FeatureConfig, ids: Any, weight: Any, tables: Any) -> Any:
     table = tables[config.table]
     if weight is not None and (isinstance(ids, Tensor) or config.max_sequence_length > 0):
         kind = "dense" if isinstance(ids, Tensor) else "a sequence"
@@ -120,18 +120,18 @@ def _looked_up(config: FeatureConfig, ids: Any, weight: Any, tables: Any) -> Any
                 shape=[*sizes, table.shape[1]]
             )
         weight = None if weight is None else weight.to_sparse()
-        return _combined(config, ids.to_sparse(), weight, table)
+        return _combine(config, ids.to_sparse(), weight, table)
     return look_up("nn.embedding_lookup")(table, ids)
 
 
 def _of_sparse(config: FeatureConfig, ids: SparseTensor, weight: Any, table: Any) -> Any:
     if config.max_sequence_length > 0:
         ragged = look_up("RaggedTensor.from_sparse")(ids)
-        return _looked_up(config, ragged, None, {config.table: table})
-    return _combined(config, ids, weight, table)
+        return _look_up(config, ragged, None, {config.table: table})
+    return _combine(config, ids, weight, table)
 
 
-def _combined(config: FeatureConfig, ids: SparseTensor, weight: Any, table: Any) -> Any:
+def _combine(config: FeatureConfig, ids: SparseTensor, weight: Any, table: Any) -> Any:
     indices = look_up("cast")(ids, int64)
     return look_up("nn.safe_embedding_lookup_sparse")(
         table, indices, sparse_weights=weight, combiner=config.table.combiner

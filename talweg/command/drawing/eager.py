@@ -40,7 +40,7 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
             if not text:
                 source = made.get(id(operand))
                 if source is None:
-                    source = made[id(operand)] = _given(picture, operand, variables)
+                    source = made[id(operand)] = _draw_input(picture, operand, variables)
                 picture.join(source, item, _shape(operand))
         made.update(dict.fromkeys(map(id, outputs), item))
     used = {source for source, _ in picture.edges}
@@ -50,7 +50,7 @@ def of_applications(applications: list[tuple], variables: dict[int, str], title:
     return picture
 
 
-def _given(picture: Picture, operand: object, variables: dict[int, str]) -> DrawnItem:
+def _draw_input(picture: Picture, operand: object, variables: dict[int, str]) -> DrawnItem:
     """The box of a value that no operation of the picture made."""
     name = variables.get(id(operand))
     if name is not None:

@@ -63,7 +63,7 @@ class EdgeCrossing:
     left: dict[Any, None] = field(default_factory=dict)
 
 
-def lifted(picture: Picture) -> dict[Group, EdgeCrossing]:
+def lift_edges(picture: Picture) -> dict[Group, EdgeCrossing]:
     """The edges of each group: those of items, at the innermost group around both ends."""
     crossing: dict[Group, EdgeCrossing] = defaultdict(EdgeCrossing)
     paths: dict[Any, list] = {}
@@ -84,7 +84,7 @@ def lifted(picture: Picture) -> dict[Group, EdgeCrossing]:
 
 def arrange(picture: Picture) -> dict[Group, Layers]:
     """The rows of every group of a picture."""
-    edges = lifted(picture)
+    edges = lift_edges(picture)
     found, pending = {}, [picture.root]
     while pending:
         group = pending.pop()
@@ -101,7 +101,7 @@ def layers_of(
     turned = upward(members, edges)
     straight = [(b, a) if (a, b) in turned else (a, b) for a, b in edges]
     straight = list(dict.fromkeys(straight))
-    ranks = ranked(members, straight)
+    ranks = assign_ranks(members, straight)
     layers = Layers([[] for _ in range(1 + max(ranks.values(), default=-1))], turned=turned)
     for member in members:
         layers.rows[ranks[member]].append(member)
@@ -199,7 +199,7 @@ def knots(members: list, after: dict[Any, list]) -> dict[Any, int]:
     return knot
 
 
-def ranked(members: list, edges: list) -> dict[Any, int]:
+def assign_ranks(members: list, edges: list) -> dict[Any, int]:
     """The row of each member: below all it needs; what needs nothing, just above its first user."""
     after: dict[Any, list] = {member: [] for member in members}
     missing = dict.fromkeys(members, 0)
@@ -221,10 +221,10 @@ def ranked(members: list, edges: list) -> dict[Any, int]:
     for member in sources:
         if after[member]:
             ranks[member] = max(0, min(ranks[other] for other in after[member]) - 1)
-    return wrapped(ranks)
+    return wrap_rows(ranks)
 
 
-def wrapped(ranks: dict[Any, int]) -> dict[Any, int]:
+def wrap_rows(ranks: dict[Any, int]) -> dict[Any, int]:
     """Rows of more than `WIDEST` members as several."""
     rows: dict[int, list] = {}
     for member, rank in ranks.items():

@@ -111,7 +111,7 @@ class Picture:
     def add(self, item: DrawnItem, group: Group) -> DrawnItem:
         """Put an item into a group."""
         item.parent, item.number = group, len(self.items)
-        item.label = shortened(item.label)
+        item.label = shorten(item.label)
         group.members.append(item)
         self.items.append(item)
         return item
@@ -168,7 +168,7 @@ def settle(picture: Picture) -> None:
             picture.root.members.remove(item)
             group.members.insert(0, item)
             item.parent = group
-            item.label = shortened(item.name.rpartition("/")[2])
+            item.label = shorten(item.name.rpartition("/")[2])
 
 
 def common(groups: list[Any]) -> Group | None:
@@ -362,7 +362,7 @@ class _ModelMaker:
         return group
 
 
-def shortened(label: str) -> str:
+def shorten(label: str) -> str:
     """A label that fits into a box: long ones lose their middle."""
     return label if len(label) <= LONGEST else f"{label[:12]}…{label[13 - LONGEST :]}"
 

@@ -62,7 +62,7 @@ def as_data(picture: Picture, depth: int | None = None) -> dict:
         "facts": facts(picture),
         "root": number[picture.root],
         "firstBend": first_bend,
-        "opened": [number[group] for group in placing.chosen(picture, depth)],
+        "opened": [number[group] for group in placing.choose_open_groups(picture, depth)],
         "items": [
             {
                 "label": item.label,

@@ -54,7 +54,7 @@ def size_of(member: DrawnItem | Group) -> tuple[float, float]:
     return max(46.0, LETTER * letters + 16), ITEM_HEIGHT
 
 
-def chosen(picture: Picture, depth: int | None = None, most: int = 90) -> set[Group]:
+def choose_open_groups(picture: Picture, depth: int | None = None, most: int = 90) -> set[Group]:
     """The groups that are open: those down to `depth`, or level by level as long as not more than
     `most` boxes are seen."""
     opened, level = {picture.root}, [picture.root]
@@ -136,7 +136,7 @@ class _Inside:
                 place += (self._width(row[i - 1]) + self._width(member)) / 2 + gap
             offsets.append(place)
         weights = [STIFFNESS if isinstance(member, Bend) else 1.0 for member in row]
-        found = pooled([w - o for w, o in zip(wanted, offsets)], weights)
+        found = pool_adjacent_violators([w - o for w, o in zip(wanted, offsets)], weights)
         for member, offset, start in zip(row, offsets, found):
             self.middles[member] = start + offset
 
@@ -173,7 +173,7 @@ def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
     return found
 
 
-def pooled(wanted: list[float], weights: list[float]) -> list[float]:
+def pool_adjacent_violators(wanted: list[float], weights: list[float]) -> list[float]:
     """The numbers nearest to `wanted` that do not fall.
 
     >>> pooled([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])

@@ -61,7 +61,7 @@ def read(path: str) -> Any:
             meta = import_module("tensorboard.compat.proto.meta_graph_pb2").MetaGraphDef()
             meta.ParseFromString(data)
             return meta.graph_def
-        return _parsed(data)
+        return _parse_graph(data)
     except ImportError:
         raise ValueError(
             f"reading {name} needs tensorboard: pip install 'talweg[graphdef]'"
@@ -70,7 +70,7 @@ def read(path: str) -> Any:
         raise ValueError(f"{name} holds no graph: {error}") from None
 
 
-def _parsed(data: bytes) -> Any:
+def _parse_graph(data: bytes) -> Any:
     """A GraphDef, or that of a SavedModel's first part."""
     message = import_module("tensorboard.compat.proto.graph_pb2").GraphDef()
     try:
@@ -127,19 +127,19 @@ def _of_events(path: str) -> Any:
 
 def of_message(message: Any, title: str) -> Picture:
     """The picture of a GraphDef."""
-    return _drawn(message.node, title)
+    return _draw(message.node, title)
 
 
 def of_function(function: Any) -> Picture:
     """The picture of a function of a graph's library."""
-    return _drawn(
+    return _draw(
         function.node_def,
         function.signature.name,
         [argument.name for argument in function.signature.input_arg],
     )
 
 
-def _drawn(nodes: Any, title: str, arguments: Any = ()) -> Picture:
+def _draw(nodes: Any, title: str, arguments: Any = ()) -> Picture:
     root = Group(title, "function")
     picture, scopes, items = Picture(title, root), {}, {}
     small = {node.name: text for node in nodes if (text := _literal(node))}

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from talweg.command.drawing.layers import Layers, arrange
 from talweg.command.drawing.model import DrawnItem, Group, Picture
-from talweg.command.drawing.placing import PlacedBox, PlacedPicture, chosen, place
+from talweg.command.drawing.placing import PlacedBox, PlacedPicture, choose_open_groups, place
 
 COLOURS = {  # kind: fill, border
     "operation": ("#e8f1fb", "#5b8fc7"),
@@ -41,7 +41,9 @@ FOLDED_HEIGHT = 34.5
 def draw(picture: Picture, depth: int | None = None, most: int = 90) -> str:
     """The picture as an SVG document; groups are open to `depth`, or as `most` boxes allow."""
     layers = arrange(picture)
-    return document(picture, layers, place(picture, layers, chosen(picture, depth, most)))
+    return document(
+        picture, layers, place(picture, layers, choose_open_groups(picture, depth, most))
+    )
 
 
 def document(picture: Picture, layers: dict[Group, Layers], placed: PlacedPicture) -> str:

@@ -208,7 +208,7 @@ def line_table(profile: LineProfile, top: int) -> str:
     lines = ["By line", "", f"{'ms':>10} {'part':>5} {'Python':>9} {'calls':>8}  line"]
     for row in rows[:top]:
         whole = row.seconds + row.python
-        shown_line = row.name if row.place is None else shown(row.place)
+        shown_line = row.name if row.place is None else format_line(row.place)
         lines.append(
             f"{whole * 1e3:10.2f} {whole / profile.total:5.0%} {row.python * 1e3:9.2f} "
             f"{row.calls or '':>8}  {shown_line}"
@@ -222,7 +222,7 @@ def line_table(profile: LineProfile, top: int) -> str:
     return "\n".join(lines)
 
 
-def shown(place: Place) -> str:
+def format_line(place: Place) -> str:
     """A line, with its file's name alone."""
     source = place.source
     text = place_text(place.file, place.line)

@@ -121,7 +121,7 @@ def programs(clock: Clock, plain: Callable) -> Any:
             return plain(program, arguments, state, watch)
         finally:
             compiled = None if program.tier is None else program.tier.last
-            name = clock.labels.get(id(compiled), called(program.name))
+            name = clock.labels.get(id(compiled), program_name(program.name))
             clock.leave(Key("call" if compiled is None else "compiled", name, user_origin(2)))
 
     return run
@@ -180,19 +180,19 @@ def compilations(clock: Clock, plain: Callable) -> Any:
             clock.labels[id(compiled_program)] = label(program.name, origin, clock)
             return compiled_program
         finally:
-            clock.leave(Key("compile", called(program.name), origin))
+            clock.leave(Key("compile", program_name(program.name), origin))
 
     return compiled
 
 
-def called(name: str) -> str:
+def program_name(name: str) -> str:
     """What a program is called: a session's has no name of its own."""
     return "session.run" if name == "program" else name
 
 
 def label(name: str, origin: tuple | None, clock: Clock) -> str:
     """What a compiled program is called, unlike all others: a session's by its line."""
-    found = called(name)
+    found = program_name(name)
     if name == "program" and origin is not None:
         found += f" at {Path(origin[0].co_filename).name}:{line_of(origin)}"
     taken = set(clock.labels.values())

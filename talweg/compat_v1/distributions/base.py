@@ -47,7 +47,7 @@ def number(x: Any, dtype: DTypeLike | None = None) -> Any:
     return look_up("convert_to_tensor")(x, dtype)
 
 
-def _listed(shape: ShapeLike) -> bool:
+def _is_list(shape: ShapeLike) -> bool:
     """Whether a shape is a list, not a tensor."""
     return isinstance(shape, list)
 
@@ -123,7 +123,7 @@ class Distribution:
     def _dims(self, shape: Any, *rest: object) -> Any:
         """A shape before those of the batch and of `rest`; a list if all of them are known."""
         parts = [shape, self._sizes(), list(rest)]
-        if all(map(_listed, parts)):
+        if all(map(_is_list, parts)):
             return [size for part in parts for size in part]
         return op("concat", [number(part, int32) for part in parts], 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.metrics.state import MetricState, matched, ratio, total, weighted
+from talweg.compat_v1.metrics.state import MetricState, apply_weights, match_ranks, ratio, total
 from talweg.core.dtypes import float32, float64, int64
 from talweg.core.errors import value_error
 
@@ -22,7 +22,7 @@ def _mean(
 ) -> tuple:
     """The mean of all elements in all runs, as a metric."""
     metric = MetricState(name, metrics, updates)
-    product, w = weighted(x, weights)
+    product, w = apply_weights(x, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
     return metric.give(ratio)
@@ -63,7 +63,7 @@ def mean_tensor(
 ) -> tuple:
     """(the weighted mean of each element, the update)."""
     metric = MetricState(name or "mean", metrics_collections, updates_collections)
-    product, w = weighted(values, weights)
+    product, w = apply_weights(values, weights)
     metric.add(product, "total_tensor")
     metric.add(w, "count_tensor")
     return metric.give(ratio)
@@ -79,7 +79,7 @@ def accuracy(
     name: Name = None,
 ) -> tuple:
     """(how often predictions equal labels, the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     labels = look_up("cast")(labels, predictions.dtype)
     equal = look_up("equal")(predictions, labels)
     return _mean(equal, weights, metrics_collections, updates_collections, name or "accuracy")
@@ -110,7 +110,7 @@ def mean_absolute_error(
     name: Name = None,
 ) -> tuple:
     """(the mean of |predictions - labels|, the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     error = look_up("abs")(predictions - look_up("cast")(labels, predictions.dtype))
     label = name or "mean_absolute_error"
     return _mean(error, weights, metrics_collections, updates_collections, label)
@@ -126,7 +126,7 @@ def mean_squared_error(
     name: Name = None,
 ) -> tuple:
     """(the mean of (predictions - labels)², the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     error = look_up("square")(predictions - look_up("cast")(labels, predictions.dtype))
     label = name or "mean_squared_error"
     return _mean(error, weights, metrics_collections, updates_collections, label)
@@ -142,12 +142,12 @@ def root_mean_squared_error(
     name: Name = None,
 ) -> tuple:
     """(the root of the mean of (predictions - labels)², the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     error = look_up("square")(predictions - look_up("cast")(labels, predictions.dtype))
     metric = MetricState(
         name or "root_mean_squared_error", metrics_collections, updates_collections
     )
-    product, w = weighted(error, weights)
+    product, w = apply_weights(error, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
     return metric.give(lambda s, n: look_up("sqrt")(ratio(s, n)))
@@ -164,7 +164,7 @@ def mean_relative_error(
     name: Name = None,
 ) -> tuple:
     """(the mean of |labels - predictions| / normalizer, the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     error = ratio(look_up("abs")(labels - predictions), normalizer)
     label = name or "mean_relative_error"
     return _mean(error, weights, metrics_collections, updates_collections, label)
@@ -181,14 +181,14 @@ def mean_cosine_distance(
     name: Name = None,
 ) -> tuple:
     """(the mean of 1 - the sum of products along an axis, the update)."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     products = look_up("reduce_sum")(labels * predictions, dim, keepdims=True)
     if weights is not None:
         weights = look_up("convert_to_tensor")(weights, float32)
         if weights.shape.rank == (products.shape.rank or 0) - 1:
             weights = look_up("expand_dims")(weights, dim)
     metric = MetricState(name or "mean_cosine_distance", metrics_collections, updates_collections)
-    product, w = weighted(products, weights)
+    product, w = apply_weights(products, weights)
     metric.add(total(product), "total")
     metric.add(total(w), "count")
     return metric.give(lambda s, n: 1.0 - ratio(s, n))
@@ -249,7 +249,7 @@ def mean_per_class_accuracy(
     label = name or "mean_per_class_accuracy"
     metric = MetricState(label, metrics_collections, updates_collections)
     hot = look_up("one_hot")(look_up("reshape")(labels, [-1]), num_classes)
-    equal = look_up("cast")(look_up("equal")(*matched(labels, predictions)), float32)
+    equal = look_up("cast")(look_up("equal")(*match_ranks(labels, predictions)), float32)
     if weights is not None:
         w = look_up("reshape")(look_up("cast")(weights, float32), [-1, 1])
         hot = hot * w

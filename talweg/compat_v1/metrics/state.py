@@ -58,7 +58,7 @@ class MetricState:
         return value, update
 
 
-def weighted(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32) -> tuple:
+def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32) -> tuple:
     """(x times its weights, the weights of all elements); ValueError if they do not fit."""
     x = look_up("cast")(x, dtype)
     if weights is None:
@@ -90,7 +90,7 @@ def flags(x: object) -> Any:
     return look_up("cast")(x, bool_)
 
 
-def matched(labels: object, predictions: object) -> tuple:
+def match_ranks(labels: object, predictions: object) -> tuple:
     """Labels and predictions of one rank; ValueError for shapes that do not fit."""
     convert = look_up("convert_to_tensor")
     labels, predictions = convert(labels), convert(predictions)

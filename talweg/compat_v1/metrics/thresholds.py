@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import export, look_up
-from talweg.compat_v1.metrics.state import MetricState, flags, matched, ratio, weighted
+from talweg.compat_v1.metrics.state import MetricState, apply_weights, flags, match_ranks, ratio
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
 
@@ -30,9 +30,9 @@ def _counts(
     kinds: str,
 ) -> None:
     """Variables for true and false positives and negatives, those in `kinds`."""
-    labels, predictions = matched(labels, predictions)
+    labels, predictions = match_ranks(labels, predictions)
     reshape = look_up("reshape")
-    _, w = weighted(look_up("zeros_like")(labels, float32), weights)
+    _, w = apply_weights(look_up("zeros_like")(labels, float32), weights)
     w = reshape(w, [1, -1])
     actual = reshape(flags(labels), [1, -1])
     if thresholds is None:
@@ -53,7 +53,7 @@ def _counts(
         metric.add(change[0] if thresholds is None else change, kind)
 
 
-def _counted(
+def _confusion_counts(
     name: str,
     given: tuple,
     thresholds: list[Any] | None,
@@ -78,7 +78,7 @@ def true_positives(
 ) -> tuple:
     """(the number of true positives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "true_positives", given, None, "tp", lambda n: n)
+    return _confusion_counts(name or "true_positives", given, None, "tp", lambda n: n)
 
 
 @export("compat.v1.metrics.true_positives_at_thresholds")
@@ -93,7 +93,9 @@ def true_positives_at_thresholds(
 ) -> tuple:
     """(the number of true positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "true_positives_at_thresholds", given, thresholds, "tp", lambda n: n)
+    return _confusion_counts(
+        name or "true_positives_at_thresholds", given, thresholds, "tp", lambda n: n
+    )
 
 
 @export("compat.v1.metrics.false_negatives")
@@ -107,7 +109,7 @@ def false_negatives(
 ) -> tuple:
     """(the number of false negatives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "false_negatives", given, None, "fn", lambda n: n)
+    return _confusion_counts(name or "false_negatives", given, None, "fn", lambda n: n)
 
 
 @export("compat.v1.metrics.false_negatives_at_thresholds")
@@ -122,7 +124,9 @@ def false_negatives_at_thresholds(
 ) -> tuple:
     """(the number of false negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "false_negatives_at_thresholds", given, thresholds, "fn", lambda n: n)
+    return _confusion_counts(
+        name or "false_negatives_at_thresholds", given, thresholds, "fn", lambda n: n
+    )
 
 
 @export("compat.v1.metrics.true_negatives")
@@ -136,7 +140,7 @@ def true_negatives(
 ) -> tuple:
     """(the number of true negatives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "true_negatives", given, None, "tn", lambda n: n)
+    return _confusion_counts(name or "true_negatives", given, None, "tn", lambda n: n)
 
 
 @export("compat.v1.metrics.true_negatives_at_thresholds")
@@ -151,7 +155,9 @@ def true_negatives_at_thresholds(
 ) -> tuple:
     """(the number of true negatives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "true_negatives_at_thresholds", given, thresholds, "tn", lambda n: n)
+    return _confusion_counts(
+        name or "true_negatives_at_thresholds", given, thresholds, "tn", lambda n: n
+    )
 
 
 @export("compat.v1.metrics.false_positives")
@@ -165,7 +171,7 @@ def false_positives(
 ) -> tuple:
     """(the number of false positives, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "false_positives", given, None, "fp", lambda n: n)
+    return _confusion_counts(name or "false_positives", given, None, "fp", lambda n: n)
 
 
 @export("compat.v1.metrics.false_positives_at_thresholds")
@@ -180,7 +186,9 @@ def false_positives_at_thresholds(
 ) -> tuple:
     """(the number of false positives at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "false_positives_at_thresholds", given, thresholds, "fp", lambda n: n)
+    return _confusion_counts(
+        name or "false_positives_at_thresholds", given, thresholds, "fp", lambda n: n
+    )
 
 
 @export("compat.v1.metrics.precision")
@@ -194,7 +202,9 @@ def precision(
 ) -> tuple:
     """(the share of what was predicted that is right, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "precision", given, None, "tp fp", lambda a, b: ratio(a, a + b))
+    return _confusion_counts(
+        name or "precision", given, None, "tp fp", lambda a, b: ratio(a, a + b)
+    )
 
 
 @export("compat.v1.metrics.precision_at_thresholds")
@@ -209,7 +219,7 @@ def precision_at_thresholds(
 ) -> tuple:
     """(the share of what was predicted that is right, at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(
+    return _confusion_counts(
         name or "precision_at_thresholds",
         given,
         thresholds,
@@ -229,7 +239,7 @@ def recall(
 ) -> tuple:
     """(the share of what is there that was predicted, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "recall", given, None, "tp fn", lambda a, b: ratio(a, a + b))
+    return _confusion_counts(name or "recall", given, None, "tp fn", lambda a, b: ratio(a, a + b))
 
 
 @export("compat.v1.metrics.recall_at_thresholds")
@@ -244,7 +254,7 @@ def recall_at_thresholds(
 ) -> tuple:
     """(the share of what is there that was predicted, at each threshold, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(
+    return _confusion_counts(
         name or "recall_at_thresholds",
         given,
         thresholds,
@@ -287,7 +297,7 @@ def auc(
         _careful if summation_method == "careful_interpolation" else _area(curve, summation_method)
     )
     given = labels, predictions, weights, metrics_collections, updates_collections
-    return _counted(name or "auc", given, rows, "tp fn tn fp", area)
+    return _confusion_counts(name or "auc", given, rows, "tp fn tn fp", area)
 
 
 def _careful(tp: Any, fn: Any, tn: object, fp: Any) -> Any:
@@ -351,7 +361,9 @@ def sensitivity_at_specificity(
 
     given = labels, predictions, weights, metrics_collections, updates_collections
     rows = _thresholds(num_thresholds)
-    return _counted(name or "sensitivity_at_specificity", given, rows, "tp fn tn fp", compute)
+    return _confusion_counts(
+        name or "sensitivity_at_specificity", given, rows, "tp fn tn fp", compute
+    )
 
 
 @export("compat.v1.metrics.specificity_at_sensitivity")
@@ -375,4 +387,6 @@ def specificity_at_sensitivity(
 
     given = labels, predictions, weights, metrics_collections, updates_collections
     rows = _thresholds(num_thresholds)
-    return _counted(name or "specificity_at_sensitivity", given, rows, "tp fn tn fp", compute)
+    return _confusion_counts(
+        name or "specificity_at_sensitivity", given, rows, "tp fn tn fp", compute
+    )

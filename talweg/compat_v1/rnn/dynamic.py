@@ -15,7 +15,7 @@ from talweg.api.export import export
 from talweg.api.lists.tensor_array import TensorArray
 from talweg.api.math.reductions import reduce_all
 from talweg.compat_v1.rnn.cells import check_cell
-from talweg.compat_v1.rnn.static import as_tensors, first_state, lengths_of, stepped, through
+from talweg.compat_v1.rnn.static import as_tensors, first_state, lengths_of, run_step, through
 from talweg.compat_v1.variable_scopes import variable_scope
 from talweg.core.dtypes import int32
 from talweg.core.errors import type_error, value_error
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from talweg.core.value import Tensor
 
 
-def swapped(x: Any) -> Any:
+def swap_time_and_batch(x: Any) -> Any:
     """[a, b, ...] as [b, a, ...]."""
     return transpose(x, [1, 0, *range(2, x.shape.rank)])
 
@@ -69,17 +69,17 @@ def dynamic_rnn(
     with variable_scope(scope or "rnn"):
         inputs = as_tensors(inputs)
         if not time_major:
-            inputs = structure.map_leaves(swapped, inputs)
+            inputs = structure.map_leaves(swap_time_and_batch, inputs)
         steps, batch_size = structure.flatten(inputs)[0].dims[:2]
         lengths = lengths_of(sequence_length, batch_size)
         state = first_state(cell, initial_state, batch_size, dtype)
-        outputs, state = _looped(cell, inputs, state, lengths, steps, batch_size)
+        outputs, state = _run_loop(cell, inputs, state, lengths, steps, batch_size)
         if not time_major:
-            outputs = structure.map_leaves(swapped, outputs)
+            outputs = structure.map_leaves(swap_time_and_batch, outputs)
         return outputs, state
 
 
-def _looped(
+def _run_loop(
     cell: Any,
     inputs: TensorLike,
     state: object,
@@ -101,7 +101,7 @@ def _looped(
     def step(time: Tensor, outputs: tuple, states: tuple) -> tuple:
         now = structure.pack(inputs, [table.read(time) for table in tables])
         before = structure.pack(state, list(states))
-        output, after = stepped(cell, time, now, before, lengths, batch_size)
+        output, after = run_step(cell, time, now, before, lengths, batch_size)
         parts = zip(outputs, structure.flatten(output))
         written = tuple([array.write(time, part) for array, part in parts])
         return time + 1, written, tuple(structure.flatten(after))
@@ -211,7 +211,7 @@ def raw_rnn(
         finished, inputs, state, emitted, loop_state = loop_fn(time, None, None, None)
         finished, inputs, state = map(as_tensors, (finished, inputs, state))
         batch_size = structure.flatten(inputs)[0].dims[0]
-        template, zero = _emitted(cell, emitted, state, batch_size)
+        template, zero = _emit_structure(cell, emitted, state, batch_size)
         made = [
             TensorArray(x.dtype, size=0, dynamic_size=True, element_shape=x.shape)
             for x in structure.flatten(zero)
@@ -248,7 +248,7 @@ def raw_rnn(
         return outputs, state, loop_state if has_state else None
 
 
-def _emitted(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
+def _emit_structure(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
     """The structure of what is put out, and zeros of it for a whole batch."""
     if emitted is None:
         dtype = structure.flatten(state)[0].dtype

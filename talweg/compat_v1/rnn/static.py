@@ -67,7 +67,7 @@ def through(done: object, old: object, new: Tensor) -> Any:
     return structure.pack(new, [choose(*pair) for pair in pairs])
 
 
-def stepped(
+def run_step(
     cell: Any,
     time: TensorLike,
     inputs: TensorLike,
@@ -124,7 +124,7 @@ def static_rnn(
         for time, step in enumerate(inputs):
             if time:
                 inner_scope.reuse_variables()
-            output, state = stepped(cell, time, step, state, lengths, batch_size)
+            output, state = run_step(cell, time, step, state, lengths, batch_size)
             outputs.append(output)
     return outputs, state
 

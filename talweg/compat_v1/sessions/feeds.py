@@ -47,7 +47,7 @@ def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
             nodes.append(key.node)
             arrays.append(fed_array(key, value))
             continue
-        for part, given in expanded(graph, key, value):
+        for part, given in expand_feeds(graph, key, value):
             if part.node in graph.table.shared:
                 check_alone(part)
             nodes.append(part.node)
@@ -76,17 +76,17 @@ def check_alone(symbol: Symbol) -> None:
     )
 
 
-def expanded(graph: Graph, key: object, value: Any) -> list:
+def expand_feeds(graph: Graph, key: object, value: Any) -> list:
     """The tensors a key of `feed_dict` stands for, with their values."""
     if type(key) is Symbol and key.node.table is graph.table:
         if len(graph._unfeedable) and not graph.is_feedable(key):
             raise value_error("TW504", f"Tensor {key!r} may not be fed.")
         return [(key, value)]
     if isinstance(key, (tuple, list)):
-        return [pair for k, v in zip(key, value) for pair in expanded(graph, k, v)]
+        return [pair for k, v in zip(key, value) for pair in expand_feeds(graph, k, v)]
     if isinstance(key, SparseTensor):
         pairs = zip([key.indices, key.values, key.dense_shape], _sparse_parts(key, value))
-        return [pair for k, v in pairs for pair in expanded(graph, k, v)]
+        return [pair for k, v in pairs for pair in expand_feeds(graph, k, v)]
     if isinstance(key, IndexedSlices):
         given = (
             [value.values, value.indices, value.dense_shape]
@@ -94,10 +94,10 @@ def expanded(graph: Graph, key: object, value: Any) -> list:
             else list(value)
         )
         pairs = zip([key.values, key.indices, key.dense_shape], given)
-        return [pair for k, v in pairs if k is not None for pair in expanded(graph, k, v)]
+        return [pair for k, v in pairs if k is not None for pair in expand_feeds(graph, k, v)]
     if isinstance(key, RaggedTensor):
-        return _ragged(graph, key, value)
-    return expanded(graph, _element(graph, key), value)
+        return _ragged_parts(graph, key, value)
+    return expand_feeds(graph, _element(graph, key), value)
 
 
 def _sparse_parts(key: SparseTensor, value: Any) -> list:
@@ -106,11 +106,11 @@ def _sparse_parts(key: SparseTensor, value: Any) -> list:
     return list(value)
 
 
-def _ragged(graph: Graph, key: Any, value: TensorLike) -> list:
+def _ragged_parts(graph: Graph, key: Any, value: TensorLike) -> list:
     if not isinstance(value, (RaggedTensorValue, RaggedTensor)):
         raise type_error("TW504", f"feed for {key!r}: {value!r}", "a RaggedTensorValue")
     pairs = [(key.values, value.values), (key.row_splits, value.row_splits)]
-    return [pair for k, v in pairs for pair in expanded(graph, k, v)]
+    return [pair for k, v in pairs for pair in expand_feeds(graph, k, v)]
 
 
 def _element(graph: Graph, key: object) -> Symbol:
@@ -129,7 +129,7 @@ def fed_array(symbol: Symbol, value: object) -> Any:
     if type(value) is np.ndarray and value.dtype is kind and kind is not _OBJECT:
         array = value
     else:
-        array = _converted(symbol, value)
+        array = _convert(symbol, value)
     dims = aval.dims
     if dims is not None:
         _check_shape(symbol, dims, array.shape)
@@ -146,7 +146,7 @@ def _check_shape(symbol: Symbol, dims: tuple, shape: tuple) -> None:
     )
 
 
-def _converted(symbol: Symbol, value: Any) -> Any:
+def _convert(symbol: Symbol, value: Any) -> Any:
     dtype = symbol.dtype
     if isinstance(value, (Tensor, GraphVariable)):
         raise type_error(
@@ -174,7 +174,7 @@ def _converted(symbol: Symbol, value: Any) -> Any:
         ) from None
 
 
-def unfed(node: Node, graph: Graph) -> Exception:
+def unfed_error(node: Node, graph: Graph) -> Exception:
     """The error of a run that needs a placeholder for which nothing was given."""
     name = graph.operation_name(node)
     return invalid(

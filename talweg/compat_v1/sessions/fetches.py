@@ -32,7 +32,7 @@ class Fetch:
         self.nodes, self.build = nodes, build
 
 
-def fetched(graph: Graph, fetches: object) -> Fetch:
+def collect_fetches(graph: Graph, fetches: object) -> Fetch:
     """The nodes of a nest of fetches.
 
     TypeError for what cannot be fetched, ValueError for elements of other graphs and unknown names.
@@ -67,7 +67,7 @@ def _part(graph: Graph, item: Any, nodes: list) -> Build:
 
 def _leaf(graph: Graph, item: object, nodes: list) -> Build:
     if isinstance(item, (str, bytes)):
-        return _element(graph, _named(graph, item), nodes)
+        return _element(graph, _look_up_name(graph, item), nodes)
     if isinstance(item, GraphVariable):
         return _element(graph, _read(graph, item), nodes)
     if isinstance(item, SparseTensor):
@@ -90,7 +90,7 @@ def _leaf(graph: Graph, item: object, nodes: list) -> Build:
     )
 
 
-def _named(graph: Graph, name: object) -> Any:
+def _look_up_name(graph: Graph, name: object) -> Any:
     try:
         return graph.as_graph_element(name)
     except KeyError as error:

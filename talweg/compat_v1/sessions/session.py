@@ -11,8 +11,8 @@ import numpy as np
 from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import ConfigProto
-from talweg.compat_v1.sessions.feeds import feeds, unfed
-from talweg.compat_v1.sessions.fetches import fetched, result_of
+from talweg.compat_v1.sessions.feeds import feeds, unfed_error
+from talweg.compat_v1.sessions.fetches import collect_fetches, result_of
 from talweg.compat_v1.sessions.independent_calls import IndependentCalls, plan_of
 from talweg.compat_v1.sessions.state import SessionState, SessionVariables
 from talweg.compat_v1.statistics import DEVICE, Watch, report
@@ -195,7 +195,7 @@ class Session:
             fetch = None
             nodes: tuple = (fetches.node,)
         else:
-            fetch = fetched(graph, fetches)
+            fetch = collect_fetches(graph, fetches)
             nodes = fetch.nodes
         fed, arrays = feeds(graph, feed_dict) if feed_dict else ((), [])
         watch = None if run_metadata is None else _watch(options)
@@ -237,7 +237,7 @@ class Session:
         'x @ A + x @ B runs as x @ (A + B)'
         """
         fed = tuple([self._graph.as_graph_element(key).node for key in feeds])
-        plan = self._plan(fetched(self._graph, fetches).nodes, fed)
+        plan = self._plan(collect_fetches(self._graph, fetches).nodes, fed)
         steps = {step.node for step in plan.steps}
         table = self._graph.table
         shared = [node for node in table.asked if node in steps]
@@ -256,7 +256,7 @@ class Session:
         try:
             program = functionalize(nodes, fed)
         except UnfedError as error:
-            raise unfed(error.node, self._graph) from None
+            raise unfed_error(error.node, self._graph) from None
         with self._planning:
             if len(self._plans) >= PLANS:
                 drop_oldest(self._plans)
@@ -305,7 +305,7 @@ class Session:
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise type_error("TW503", "Argument `feed_list` must be a list or tuple.")
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
-        fetched(self._graph, fetches)  # so that what cannot be fetched is refused now
+        collect_fetches(self._graph, fetches)  # so that what cannot be fetched is refused now
 
         def call(
             *values: object, options: dict[Any, Any] | None = None, run_metadata: Any = None

@@ -16,7 +16,7 @@ from talweg.formats import wav
 from talweg.formats.images import png
 from talweg.prims.opaque import whole
 from talweg.summaries.events import messages, tensor_message
-from talweg.summaries.media import stretched
+from talweg.summaries.media import stretch_range
 from talweg.trace.opaque_calls import Hole, OpaqueCall
 
 # -- arrays as messages
@@ -73,11 +73,11 @@ def image_message(array: np.ndarray, tag: str, most: int) -> Any:
         raise invalid("TW203", f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shape}]")
     summary = messages().Summary()
     for place, image in enumerate(array[:most]):
-        pixels = image if image.dtype == np.uint8 else stretched(image)
+        pixels = image if image.dtype == np.uint8 else stretch_range(image)
         height, width, channels = image.shape
         value = summary.value.add(tag=f"{tag}/image" + (f"/{place}" if most > 1 else ""))
         value.image.height, value.image.width, value.image.colorspace = height, width, channels
-        value.image.encoded_image_string = png.encoded(pixels)
+        value.image.encoded_image_string = png.encode(pixels)
     return summary
 
 
@@ -90,7 +90,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
         audio = summary.value.add(tag=f"{tag}/audio" + (f"/{place}" if most > 1 else "")).audio
         audio.sample_rate, audio.content_type = float(rate), "audio/wav"
         audio.length_frames, audio.num_channels = samples.shape
-        audio.encoded_audio_string = wav.encoded(samples, int(rate))
+        audio.encoded_audio_string = wav.encode(samples, int(rate))
     return summary
 
 
@@ -120,14 +120,14 @@ def merged_message(*arrays: Any) -> Any:
 # -- operations
 
 
-def serialized(make: Callable[..., Any], details: tuple, *tensors: object) -> Any:
+def serialize_message(make: Callable[..., Any], details: tuple, *tensors: object) -> Any:
     """The message `make(*arrays, *details)` as a string tensor."""
     message = make(*[np.asarray(x._array) for x in tensors], *details)
     return wrap(np.array(message.SerializeToString(), object))
 
 
 class SummaryCall(OpaqueCall):
-    """A call of `serialized` that says of which type it is as an operation."""
+    """A call of `serialize_message` that says of which type it is as an operation."""
 
     @property
     def tf_type(self) -> str:
@@ -136,12 +136,12 @@ class SummaryCall(OpaqueCall):
 
 
 def operation(make: Callable[..., Any], details: tuple, tensors: list, name: str) -> Any:
-    """`serialized` now, or in a graph as an operation of this name."""
+    """`serialize_message` now, or in a graph as an operation of this name."""
     messages()
     graph = dispatch.context.base
     if graph is None:
-        return serialized(make, details, *tensors)
-    call = SummaryCall(serialized, (make, details, *map(Hole, range(len(tensors)))), {})
+        return serialize_message(make, details, *tensors)
+    call = SummaryCall(serialize_message, (make, details, *map(Hole, range(len(tensors)))), {})
     (result,) = whole(*tensors, call=call, avals=(((), string),))
     node = result.node
     while node.prim is not whole:  # one of its results, which may wait for others

@@ -33,7 +33,7 @@ from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.summaries import values as now
 from talweg.summaries.events import messages, metadata_message
-from talweg.summaries.recording import SUMMARIES, graph_bytes, record, tagged
+from talweg.summaries.recording import SUMMARIES, graph_bytes, record, tag_event
 from talweg.summaries.writers import WRITERS, session_graph, state
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _clean(name: int | str) -> str:
     return _NOT_IN_TAGS.sub("_", name).lstrip("/")
 
 
-def _collected(result: object, collections: object) -> Any:
+def _collect(result: object, collections: object) -> Any:
     """`result`, noted in these collections of the graph, by default among the summaries."""
     graph = session_graph()
     if graph is not None and dispatch.context.base is graph:
@@ -94,7 +94,7 @@ def _write(
     *options: object,
 ) -> Any:
     """Write to the default writer of `tf.summary`; the result is an empty message."""
-    record(tagged, (tag, metadata_message(plugin), prepare, options), lambda: [tensor], None)
+    record(tag_event, (tag, metadata_message(plugin), prepare, options), lambda: [tensor], None)
     return convert_to_tensor(b"")
 
 
@@ -136,7 +136,7 @@ def scalar(
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "scalars", cast(values, float32))
-        return _collected(operation(scalar_message, (tag,), [values], full), collections)
+        return _collect(operation(scalar_message, (tag,), [values], full), collections)
 
 
 @export("compat.v1.summary.histogram")
@@ -162,7 +162,7 @@ def histogram(
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "histograms", values, now.histogram_buckets, now.BUCKETS)
-        return _collected(operation(histogram_message, (tag,), [values], full), collections)
+        return _collect(operation(histogram_message, (tag,), [values], full), collections)
 
 
 def _at_least_one(most: int, function: str) -> int:
@@ -192,7 +192,7 @@ def image(
     with _tag(name, family) as (tag, full):
         if _goes_to_writer():
             return _write(tag, "images", tensor, now.image_strings, most)
-        return _collected(operation(image_message, (tag, most), [tensor], full), collections)
+        return _collect(operation(image_message, (tag, most), [tensor], full), collections)
 
 
 @export("compat.v1.summary.audio")
@@ -213,7 +213,7 @@ def audio(
     most = _at_least_one(max_outputs, "audio")
     operands = [convert_to_tensor(tensor, float32), convert_to_tensor(sample_rate, float32)]
     with _tag(name, family) as (tag, full):
-        return _collected(operation(audio_message, (tag, most), operands, full), collections)
+        return _collect(operation(audio_message, (tag, most), operands, full), collections)
 
 
 @export("compat.v1.summary.tensor_summary")
@@ -242,7 +242,7 @@ def tensor_summary(
     details = metadata.SerializeToString()
     tensor = convert_to_tensor(tensor)
     with _tag(name, family) as (tag, full):
-        return _collected(operation(tensor_message_of, (tag, details), [tensor], full), collections)
+        return _collect(operation(tensor_message_of, (tag, details), [tensor], full), collections)
 
 
 @export("compat.v1.summary.text")
@@ -266,7 +266,7 @@ def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None
         return convert_to_tensor(b"")
     with _tag(name, None) as (tag, full):
         details = (tag, metadata_message("text"))
-        return _collected(operation(tensor_message_of, details, [tensor], full), collections)
+        return _collect(operation(tensor_message_of, details, [tensor], full), collections)
 
 
 # -- several at once
@@ -314,7 +314,7 @@ def merge(
     with name_scope(base) as scope:
         inner = scope + (base if name else TYPES[merged_message])
         result = operation(merged_message, (), tensors, inner)
-    return _collected(result, [] if collections is None else collections)
+    return _collect(result, [] if collections is None else collections)
 
 
 @export("compat.v1.summary.merge_all")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.compat_v1.train.formula import FormulaOptimizer
-from talweg.compat_v1.train.optimizer import grouped
+from talweg.compat_v1.train.optimizer import group_updates
 from talweg.prims import indexing
 from talweg.prims.arithmetic import cast, sqrt, square
 
@@ -92,4 +92,4 @@ class AdamOptimizer(FormulaOptimizer):
         updates = []
         for power, beta in zip(self._powers, (beta1, beta2)):
             updates.append(power.assign(power.value() * self._of(beta, power.dtype)))
-        return grouped([*update_ops, *updates])
+        return group_updates([*update_ops, *updates])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export, look_up
-from talweg.compat_v1.train.optimizer import filled_like, grouped, together
+from talweg.compat_v1.train.optimizer import fill_like, group_updates, together
 from talweg.compat_v1.train.slots import beside, name_of, variable_beside
 from talweg.core import dispatch
 from talweg.core.dtypes import bfloat16, float16, float32, float64
@@ -76,7 +76,7 @@ class ExponentialMovingAverage:
         own = [self._average_of(value) for value in averaged]
         decay = self._present_decay()
         updates = [self._update(average, value, decay) for value, average in zip(averaged, own)]
-        return grouped(updates)
+        return group_updates(updates)
 
     def _present_decay(self) -> Any:
         decay = tensor(self._decay, None if hasattr(self._decay, "dtype") else float32)
@@ -97,7 +97,7 @@ class ExponentialMovingAverage:
             if symbolic:
                 value.graph.add_to_collection(MOVING_AVERAGE_VARIABLES, value)
         else:
-            average = variable_beside(value, self._name, lambda: filled_like(value, 0))
+            average = variable_beside(value, self._name, lambda: fill_like(value, 0))
             if self._zero_debias:
                 self._start(average)
         self._averages[id(value)] = value, average
@@ -106,7 +106,7 @@ class ExponentialMovingAverage:
     def _start(self, average: GraphVariable) -> None:
         """The variables that free an average of its start."""
         with beside(average):
-            biased = variable_beside(average, "biased", lambda: filled_like(average, 0))
+            biased = variable_beside(average, "biased", lambda: fill_like(average, 0))
             count = variable_beside(
                 average, "local_step", lambda: look_up("zeros")([], average.dtype)
             )

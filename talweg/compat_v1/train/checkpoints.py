@@ -17,7 +17,7 @@ from talweg.api.export import export
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
-from talweg.formats.bundle.wire import damaged
+from talweg.formats.bundle.wire import damaged_error
 from talweg.formats.files import write_file
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class CheckpointState:
     last_preserved_timestamp: float = 0.0
 
     def __str__(self) -> str:
-        lines = [f"model_checkpoint_path: {_quoted(self.model_checkpoint_path)}"]
+        lines = [f"model_checkpoint_path: {_quote(self.model_checkpoint_path)}"]
         lines += [
-            f"all_model_checkpoint_paths: {_quoted(p)}" for p in self.all_model_checkpoint_paths
+            f"all_model_checkpoint_paths: {_quote(p)}" for p in self.all_model_checkpoint_paths
         ]
         lines += [
             f"all_model_checkpoint_timestamps: {t!r}" for t in self.all_model_checkpoint_timestamps
@@ -54,7 +54,7 @@ class CheckpointState:
         return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     def escaped(byte: int) -> str:
         letter = chr(byte)
         if letter in "\\\"'":
@@ -64,7 +64,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(map(escaped, os.fsencode(text))) + '"'
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     parts = bytearray()
     place = 0
     for match in _ESCAPE.finditer(text):
@@ -87,12 +87,12 @@ def parse_state(text: str) -> CheckpointState:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise damaged(f"a line of the file `checkpoint` is {line[:80]!r}")
+            raise damaged_error(f"a line of the file `checkpoint` is {line[:80]!r}")
         name, value = match.groups()
         if name in ("model_checkpoint_path", "all_model_checkpoint_paths"):
             if not value.startswith('"'):
-                raise damaged(f"{name} in the file `checkpoint` is no text: {value[:80]}")
-            path = _unquoted(value[1:-1])
+                raise damaged_error(f"{name} in the file `checkpoint` is no text: {value[:80]}")
+            path = _unquote(value[1:-1])
             if name == "model_checkpoint_path":
                 state.model_checkpoint_path = path
             else:
@@ -104,7 +104,7 @@ def parse_state(text: str) -> CheckpointState:
             else:
                 state.all_model_checkpoint_timestamps.append(number)
         else:
-            raise damaged(f"the file `checkpoint` has a field {name!r}")
+            raise damaged_error(f"the file `checkpoint` has a field {name!r}")
     return state
 
 
@@ -112,7 +112,7 @@ def _number(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise damaged(f"{name} in the file `checkpoint` is no number: {value[:80]}") from None
+        raise damaged_error(f"{name} in the file `checkpoint` is no number: {value[:80]}") from None
 
 
 @export("compat.v1.train.generate_checkpoint_state_proto")

@@ -144,14 +144,14 @@ def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
     return [convert_to_tensor(tensors)], 1
 
 
-def _packed(found: object, kind: list[str] | None) -> Any:
+def _pack(found: object, kind: list[str] | None) -> Any:
     found = found if isinstance(found, list) else [found]
     if isinstance(kind, list):
         return dict(zip(kind, found))
     return found[0] if kind == 1 or len(found) == 1 else found
 
 
-def _batched(
+def _batch(
     lists: list, options: dict, make_queue: Callable[..., Any], keep_input: object = True
 ) -> Any:
     """A batch of the elements of several lists of tensors, through a queue."""
@@ -167,10 +167,10 @@ def _batched(
             shapes = [_common(a, b) for a, b in zip(shapes, own)]
     queue = make_queue([x.dtype for x in parts[0][0]], shapes)
     enqueue = queue.enqueue_many if many else queue.enqueue
-    operations = [_kept(enqueue, tensors, keep_input, many) for tensors, _ in parts]
+    operations = [_keep(enqueue, tensors, keep_input, many) for tensors, _ in parts]
     add_queue_runner(QueueRunner(queue, operations))
     take = queue.dequeue_up_to if options["allow_smaller_final_batch"] else queue.dequeue_many
-    return _packed(take(options["batch_size"]), kind)
+    return _pack(take(options["batch_size"]), kind)
 
 
 def _common(a: TensorShape, b: TensorShape) -> TensorShape:
@@ -179,7 +179,7 @@ def _common(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list())])
 
 
-def _kept(enqueue: Callable[..., Any], tensors: list, keep_input: object, many: bool) -> Any:
+def _keep(enqueue: Callable[..., Any], tensors: list, keep_input: object, many: bool) -> Any:
     if keep_input is True:
         return enqueue(tensors)
     keep = convert_to_tensor(keep_input)
@@ -247,7 +247,7 @@ def batch(
     """
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _plain_queue(capacity, dynamic_pad, shared_name, name)
-    return _batched([tensors] * num_threads, options, queue)
+    return _batch([tensors] * num_threads, options, queue)
 
 
 @export("compat.v1.train.maybe_batch")
@@ -267,7 +267,7 @@ def maybe_batch(
     """`batch` of the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _plain_queue(capacity, dynamic_pad, shared_name, name)
-    return _batched([tensors] * num_threads, options, queue, keep_input)
+    return _batch([tensors] * num_threads, options, queue, keep_input)
 
 
 @export("compat.v1.train.batch_join")
@@ -284,7 +284,7 @@ def batch_join(
 ) -> Any:
     """`batch` of the elements of several lists of tensors, a thread for each."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
-    return _batched(
+    return _batch(
         list(tensors_list), options, _plain_queue(capacity, dynamic_pad, shared_name, name)
     )
 
@@ -305,7 +305,7 @@ def maybe_batch_join(
     """`batch_join` of the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _plain_queue(capacity, dynamic_pad, shared_name, name)
-    return _batched(list(tensors_list), options, queue, keep_input)
+    return _batch(list(tensors_list), options, queue, keep_input)
 
 
 @export("compat.v1.train.shuffle_batch")
@@ -325,7 +325,7 @@ def shuffle_batch(
     """`batch` of elements in random order; some always stay in the queue."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
-    return _batched([tensors] * num_threads, options, queue)
+    return _batch([tensors] * num_threads, options, queue)
 
 
 @export("compat.v1.train.maybe_shuffle_batch")
@@ -346,7 +346,7 @@ def maybe_shuffle_batch(
     """`shuffle_batch` of the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
-    return _batched([tensors] * num_threads, options, queue, keep_input)
+    return _batch([tensors] * num_threads, options, queue, keep_input)
 
 
 @export("compat.v1.train.shuffle_batch_join")
@@ -365,7 +365,7 @@ def shuffle_batch_join(
     """`shuffle_batch` of the elements of several lists of tensors, a thread for each."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
-    return _batched(list(tensors_list), options, queue)
+    return _batch(list(tensors_list), options, queue)
 
 
 @export("compat.v1.train.maybe_shuffle_batch_join")
@@ -385,4 +385,4 @@ def maybe_shuffle_batch_join(
     """`shuffle_batch_join` of the elements for which `keep_input` is true."""
     options = _options(batch_size, enqueue_many, shapes, allow_smaller_final_batch)
     queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name, name)
-    return _batched(list(tensors_list), options, queue, keep_input)
+    return _batch(list(tensors_list), options, queue, keep_input)

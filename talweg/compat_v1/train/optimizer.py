@@ -188,7 +188,7 @@ class Optimizer:
                     updates.append(self._update(gradient, variable))
             step = self._finish(updates, scope)
             if global_step is not None:
-                step = _counted(step, global_step)
+                step = _count_step(step, global_step)
         return _listed_step(step, scope)
 
     def _update(self, gradient: object, variable: Variable) -> Any:
@@ -216,7 +216,7 @@ class Optimizer:
 
     def _finish(self, update_ops: list, name_scope: str) -> Any:
         """The operation of all updates."""
-        return grouped(update_ops)
+        return group_updates(update_ops)
 
     def _apply_dense(self, grad: object, var: object) -> Any:
         """The update of `var` by a gradient that is a tensor."""
@@ -291,7 +291,7 @@ class Optimizer:
 
     def _filled_slot(self, var: GraphVariable, value: float, slot_name: str, op_name: str) -> Any:
         """A slot of the variable's shape and dtype with one number everywhere."""
-        return self._slot(var, slot_name, op_name, lambda: filled_like(var, value))
+        return self._slot(var, slot_name, op_name, lambda: fill_like(var, value))
 
     def _slot(self, var: object, slot_name: str, op_name: str, initial: Callable[[], Any]) -> Any:
         own = self._slots.setdefault(slot_name, {})
@@ -332,7 +332,7 @@ def _scope(name: str) -> Iterator[str]:
         yield scope
 
 
-def filled_like(variable: Any, value: float) -> Any:
+def fill_like(variable: Any, value: float) -> Any:
     """One number everywhere, in the shape and dtype of a variable."""
     if not variable.shape.is_fully_defined():
         zeros = look_up("zeros_like")(variable)
@@ -358,7 +358,7 @@ def summed_rows(values: Tensor, indices: Tensor) -> Any:
     return indexing.gather(sums, numbers, axis=0, batch_dims=0)
 
 
-def grouped(updates: Iterable) -> Any:
+def group_updates(updates: Iterable) -> Any:
     """An operation that does all updates; None in eager mode, where they are done."""
     base = dispatch.context.base
     if base is None:
@@ -371,7 +371,7 @@ def grouped(updates: Iterable) -> Any:
 
 def together(updates: list) -> Any:
     """Updates of one variable as one: a group if there are several."""
-    return updates[0] if len(updates) == 1 else grouped(updates)
+    return updates[0] if len(updates) == 1 else group_updates(updates)
 
 
 def _after(update: Update) -> Any:
@@ -394,14 +394,14 @@ def _as_gradient(gradient: object) -> Any:
         ) from None
 
 
-def _counted(step: Operation, global_step: GraphVariable) -> Any:
+def _count_step(step: Operation, global_step: GraphVariable) -> Any:
     """The step, and behind it one more in `global_step`."""
     if step is None:
         global_step.assign_add(1)
         return None
     with dispatch.context.base.control_dependencies([step]):
         counted = global_step.assign_add(1)
-    return counted.op if type(counted) is Symbol else grouped([step])
+    return counted.op if type(counted) is Symbol else group_updates([step])
 
 
 def _listed_step(step: Operation | None, name: str) -> Any:

@@ -43,7 +43,7 @@ def init_from_checkpoint(ckpt_dir_or_file: object, assignment_map: Any) -> None:
     """
     bundle = Bundle(checkpoint_path(ckpt_dir_or_file))
     pairs = assignment_map.items() if isinstance(assignment_map, dict) else assignment_map
-    wanted = [pair for key, target in pairs for pair in _expanded(bundle, key, target)]
+    wanted = [pair for key, target in pairs for pair in _expand_item(bundle, key, target)]
     _begin_with(bundle, wanted)
 
 
@@ -78,7 +78,7 @@ def _begin_with(bundle: Bundle, wanted: list[tuple[str, Any]]) -> None:
             variable.assign(value)
 
 
-def _expanded(bundle: Bundle, key: str, target: object) -> Iterator[tuple[str, Any]]:
+def _expand_item(bundle: Bundle, key: str, target: object) -> Iterator[tuple[str, Any]]:
     """The variables that one item of an assignment map means, each with its name in the file."""
     if isinstance(target, Variable):
         yield key, target
@@ -146,7 +146,7 @@ def warm_start(
     bundle = Bundle(checkpoint_path(os.fspath(ckpt_to_initialize_from)))
     names = dict(var_name_to_prev_var_name or {})
     wanted = []
-    for variable in _chosen(vars_to_warm_start):
+    for variable in _choose_variables(vars_to_warm_start):
         own = name_of(variable)
         wanted.append((names.pop(own, own), variable))
     if names:
@@ -156,7 +156,7 @@ def warm_start(
     _begin_with(bundle, wanted)
 
 
-def _chosen(which: Any) -> list:
+def _choose_variables(which: Any) -> list:
     """The variables to warm-start."""
     trained = look_up("compat.v1.trainable_variables")()
     if which is None:

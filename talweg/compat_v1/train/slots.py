@@ -59,21 +59,21 @@ def variable_beside(
     with beside(primary) as graph:
         full = f"{name_of(primary)}/{name}"
         if graph is None:
-            return Variable(initial(), trainable=False, name=_numbered(primary, full))
+            return Variable(initial(), trainable=False, name=_unique_name(primary, full))
         prefix = look_up("compat.v1.get_variable_scope")().name
         full = f"{prefix}/{full}" if prefix else full
         with graph.name_scope(None):
-            return Variable(initial, trainable=False, name=full, **_listed(collections))
+            return Variable(initial, trainable=False, name=full, **_as_list(collections))
 
 
-def _numbered(primary: Any, name: str) -> str:
+def _unique_name(primary: Any, name: str) -> str:
     """The name; with a number behind it if something beside the variable has it already."""
     names = _NAMES.setdefault(primary.handle, {})
     count = names[name] = names.get(name, -1) + 1
     return f"{name}_{count}" if count else name
 
 
-def _listed(collections: Sequence[str] | None) -> dict:
+def _as_list(collections: Sequence[str] | None) -> dict:
     return {} if collections is None else {"collections": collections}
 
 

@@ -91,7 +91,7 @@ class Supervisor:
             self._take_operations(*given, global_step, summary_op, saver)
         self.save_path = os.path.join(os.fspath(logdir), checkpoint_basename) if logdir else None
         self.summary_writer = summary_writer
-        if not _given(summary_writer):
+        if not _value_or_default(summary_writer):
             folder = logdir if is_chief else None
             self.summary_writer = folder and look_up("compat.v1.summary.FileWriter")(folder)
         self.session_manager = session_manager or SessionManager(
@@ -117,16 +117,18 @@ class Supervisor:
         """The operations that were given, or those that are made for all variables."""
         v1 = look_up("compat.v1")
         absent = v1.report_uninitialized_variables
-        self.ready_op = ready if _given(ready) else absent()
+        self.ready_op = ready if _value_or_default(ready) else absent()
         variables = v1.global_variables()
-        self.ready_for_local_init_op = ready_local if _given(ready_local) else absent(variables)
-        self.init_op = init if _given(init) else v1.global_variables_initializer()
-        if not _given(local):
+        self.ready_for_local_init_op = (
+            ready_local if _value_or_default(ready_local) else absent(variables)
+        )
+        self.init_op = init if _value_or_default(init) else v1.global_variables_initializer()
+        if not _value_or_default(local):
             local = look_up("group")(v1.local_variables_initializer(), v1.tables_initializer())
         self._local_init_op = local
-        self.global_step = step if _given(step) else v1.train.get_global_step()
-        self.summary_op = summary if _given(summary) else v1.summary.merge_all()
-        if not _given(saver):
+        self.global_step = step if _value_or_default(step) else v1.train.get_global_step()
+        self.summary_op = summary if _value_or_default(summary) else v1.summary.merge_all()
+        if not _value_or_default(saver):
             saver = Saver() if variables else None
         self.saver = saver
 
@@ -288,7 +290,7 @@ class StepCounter:
             self._supervisor.summary_writer.add_summary(summary, step)
 
 
-def _given(value: TensorLike) -> bool:
+def _value_or_default(value: TensorLike) -> bool:
     return type(value) is not int or value != DEFAULT
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OpError, UnimplementedError, compose
 from talweg.formats.bundle.slices import Extents, read_extents, write_extents
-from talweg.formats.bundle.wire import damaged, field, four_bytes, read_fields, signed
+from talweg.formats.bundle.wire import damaged_error, field, four_bytes, read_fields, to_signed
 
 HEADER = b""  # the key of the header
 MOST_AXES = 64  # what NumPy allows
@@ -30,7 +30,7 @@ class BundleEntry:
     slices: tuple[Extents, ...] = ()
 
 
-def unimplemented(text: str, expected: str = "") -> OpError:
+def unimplemented_error(text: str, expected: str = "") -> OpError:
     """The error of a kind of checkpoint that is not supported; the caller raises it."""
     return UnimplementedError(None, None, compose("TW507", text, expected))
 
@@ -40,17 +40,17 @@ def read_header(message: bytes) -> int:
     shards, order, oldest = 0, 0, 0
     for number, value in read_fields(message):
         if number == 1:
-            shards = signed(_integer(value))
+            shards = to_signed(_integer(value))
         elif number == 2:
             order = value
         elif number == 3 and isinstance(value, bytes):
             oldest = max([v for n, v in read_fields(value) if n == 2] or [0])
     if not 0 <= shards <= 99999:
-        raise damaged(f"the checkpoint has {shards} data files")
+        raise damaged_error(f"the checkpoint has {shards} data files")
     if order != 0:
-        raise unimplemented("the checkpoint's bytes are in big-endian order", "little-endian")
+        raise unimplemented_error("the checkpoint's bytes are in big-endian order", "little-endian")
     if oldest > 1:
-        raise unimplemented(f"the checkpoint needs a reader of version {oldest}", "version 1")
+        raise unimplemented_error(f"the checkpoint needs a reader of version {oldest}", "version 1")
     return shards
 
 
@@ -61,7 +61,7 @@ def write_header(shards: int) -> bytes:
 
 def _integer(value: object) -> int:
     if not isinstance(value, int):
-        raise damaged("a field of the checkpoint has the wrong type")
+        raise damaged_error("a field of the checkpoint has the wrong type")
     return value
 
 
@@ -76,21 +76,21 @@ def read_entry(message: bytes) -> BundleEntry:
         elif number == 2:
             dims = _read_shape(value)
         elif number == 3:
-            shard = signed(_integer(value))
+            shard = to_signed(_integer(value))
         elif number == 4:
-            offset = signed(_integer(value))
+            offset = to_signed(_integer(value))
         elif number == 5:
-            size = signed(_integer(value))
+            size = to_signed(_integer(value))
         elif number == 6:
             checksum = _integer(value)
         elif number == 7:
             slices.append(read_extents(value))
     if offset < 0 or size < 0 or shard < 0:
-        raise damaged("a tensor of the checkpoint has a negative place or size")
+        raise damaged_error("a tensor of the checkpoint has a negative place or size")
     try:
         dtype = as_dtype(kind)
     except TypeError:
-        raise damaged(f"a tensor of the checkpoint has the dtype number {kind}") from None
+        raise damaged_error(f"a tensor of the checkpoint has the dtype number {kind}") from None
     entry = BundleEntry(dtype, dims, shard, offset, size, checksum, tuple(slices))
     if not slices:
         _check_size(entry)
@@ -107,25 +107,25 @@ def _check_size(entry: BundleEntry) -> None:
     else:
         fits = count * dtype.numpy_dtype.itemsize == entry.size
     if not fits:
-        raise damaged(
+        raise damaged_error(
             f"a tensor of shape {entry.dims} and dtype {dtype.name} has {entry.size} bytes"
         )
 
 
 def _read_shape(message: object) -> tuple[int, ...]:
     if not isinstance(message, bytes):
-        raise damaged("a shape of the checkpoint is no message")
+        raise damaged_error("a shape of the checkpoint is no message")
     dims = []
     for number, value in read_fields(message):
         if number == 2:
             if not isinstance(value, bytes):
-                raise damaged("a size of the checkpoint is no message")
-            sizes = [signed(_integer(v)) for n, v in read_fields(value) if n == 1]
+                raise damaged_error("a size of the checkpoint is no message")
+            sizes = [to_signed(_integer(v)) for n, v in read_fields(value) if n == 1]
             dims.append(sizes[-1] if sizes else 0)
         elif number == 3 and value:
-            raise damaged("a tensor of the checkpoint has an unknown rank")
+            raise damaged_error("a tensor of the checkpoint has an unknown rank")
     if len(dims) > MOST_AXES or min(dims, default=0) < 0 or _too_many(dims):
-        raise damaged(f"a tensor of the checkpoint has the shape {dims[:MOST_AXES]}")
+        raise damaged_error(f"a tensor of the checkpoint has the shape {dims[:MOST_AXES]}")
     return tuple(dims)
 
 
@@ -148,5 +148,5 @@ def write_entry(entry: BundleEntry) -> bytes:
 def numpy_type(dtype: DType) -> np.dtype:
     """The NumPy dtype of numbers in a data file."""
     if not dtype.is_numpy_compatible or dtype.is_quantized or dtype.name == "string":
-        raise unimplemented(f"tensors of dtype {dtype.name} cannot be read from a checkpoint")
+        raise unimplemented_error(f"tensors of dtype {dtype.name} cannot be read from a checkpoint")
     return dtype.numpy_dtype

@@ -18,8 +18,8 @@ from talweg.formats.bundle.entries import (
 )
 from talweg.formats.bundle.slices import places_of, slice_key
 from talweg.formats.bundle.table import read_table
-from talweg.formats.bundle.wire import damaged, read_varint
-from talweg.formats.checksum import crc32c, masked
+from talweg.formats.bundle.wire import damaged_error, read_varint
+from talweg.formats.checksum import crc32c, mask_checksum
 
 
 def not_found(text: str, hint: str = "") -> OpError:
@@ -47,7 +47,7 @@ class Bundle:
         self.prefix = prefix
         table = read_table(_content(prefix))
         if HEADER not in table:
-            raise damaged(f"the checkpoint {prefix} has no header")
+            raise damaged_error(f"the checkpoint {prefix} has no header")
         self.shards = read_header(table.pop(HEADER))
         self.entries: dict[str, BundleEntry] = {}
         self._slices: dict[bytes, bytes] = {}
@@ -58,7 +58,7 @@ class Bundle:
             try:
                 name = key.decode("utf-8")
             except UnicodeDecodeError:
-                raise damaged(f"the checkpoint {prefix} has the key {key!r}") from None
+                raise damaged_error(f"the checkpoint {prefix} has the key {key!r}") from None
             self.entries[name] = read_entry(message)
 
     def entry(self, name: str) -> BundleEntry:
@@ -80,14 +80,14 @@ class Bundle:
         for extents, place in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
             part = self._slices.get(slice_key(name, extents))
             if part is None:
-                raise damaged(f"the checkpoint lacks a slice of {name}")
+                raise damaged_error(f"the checkpoint lacks a slice of {name}")
             array = self._read(name, read_entry(part))
             if array.dtype != whole.dtype or array.shape != whole[place].shape:
-                raise damaged(f"a slice of {name} has the shape {array.shape}")
+                raise damaged_error(f"a slice of {name} has the shape {array.shape}")
             whole[place] = array
             covered[place] = True
         if not covered.all():
-            raise damaged(f"the slices of {name} do not make up the shape {entry.dims}")
+            raise damaged_error(f"the slices of {name} do not make up the shape {entry.dims}")
         return whole
 
     def _kind(self, name: str, entry: BundleEntry) -> Any:
@@ -96,7 +96,7 @@ class Bundle:
         kind = np.dtype(object) if text else numpy_type(entry.dtype)
         held = sum(os.path.getsize(path) for path in self._data_files() if os.path.exists(path))
         if math.prod(entry.dims) * (1 if text else kind.itemsize) > held:
-            raise damaged(f"{name} is larger than the data files of the checkpoint")
+            raise damaged_error(f"{name} is larger than the data files of the checkpoint")
         return kind
 
     def _data_files(self) -> list[str]:
@@ -104,13 +104,13 @@ class Bundle:
 
     def _read(self, name: str, entry: BundleEntry) -> np.ndarray:
         if entry.shard >= self.shards:
-            raise damaged(f"{name} is in data file {entry.shard} of {self.shards}")
+            raise damaged_error(f"{name} is in data file {entry.shard} of {self.shards}")
         path = data_file(self.prefix, entry.shard, self.shards)
         try:
             with open(path, "rb") as file:
                 available = os.fstat(file.fileno()).st_size - entry.offset
                 if entry.size > available:
-                    raise damaged(f"{name} lies outside {path}: the file is cut off")
+                    raise damaged_error(f"{name} lies outside {path}: the file is cut off")
                 file.seek(entry.offset)
                 if entry.dtype.name == "string":
                     return _strings(name, entry, file.read(entry.size))
@@ -131,7 +131,7 @@ def _content(prefix: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except IsADirectoryError:
-        raise damaged(f"{path} is a folder") from None
+        raise damaged_error(f"{path} is a folder") from None
     except PermissionError:
         raise _forbidden(path) from None
     except (OSError, ValueError):
@@ -143,10 +143,10 @@ def _content(prefix: str) -> bytes:
 
 
 def _check_sum(name: str, entry: BundleEntry, checksum: int) -> None:
-    if masked(checksum) != entry.checksum:
-        raise damaged(
+    if mask_checksum(checksum) != entry.checksum:
+        raise damaged_error(
             f"Checksum does not match for {name}: stored {entry.checksum}, of the bytes read "
-            f"{masked(checksum)}"
+            f"{mask_checksum(checksum)}"
         )
 
 
@@ -154,17 +154,17 @@ def _numbers(name: str, entry: BundleEntry, file: Any) -> np.ndarray:
     dtype = numpy_type(entry.dtype)
     buffer: Any = np.empty(entry.size, np.uint8)
     if file.readinto(memoryview(buffer)) != entry.size:
-        raise damaged(f"{name} could not be read whole")
+        raise damaged_error(f"{name} could not be read whole")
     _check_sum(name, entry, crc32c(buffer))
     if dtype == np.bool_ and buffer.size and buffer.max() > 1:
-        raise damaged(f"{name} holds bytes that are neither true nor false")
+        raise damaged_error(f"{name} holds bytes that are neither true nor false")
     return buffer.view(dtype).reshape(entry.dims)
 
 
 def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
     """Strings: their lengths, a checksum of these, then all bytes."""
     if len(data) != entry.size:
-        raise damaged(f"{name} could not be read whole")
+        raise damaged_error(f"{name} could not be read whole")
     count = math.prod(entry.dims)
     sizes, at = [], 0
     for _ in range(count):
@@ -172,8 +172,10 @@ def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
         sizes.append(size)
     checksum = crc32c(packed_sizes(sizes))
     stored = data[at : at + 4]
-    if at + 4 + sum(sizes) != len(data) or masked(checksum) != int.from_bytes(stored, "little"):
-        raise damaged(f"the lengths of the strings of {name} are damaged")
+    if at + 4 + sum(sizes) != len(data) or mask_checksum(checksum) != int.from_bytes(
+        stored, "little"
+    ):
+        raise damaged_error(f"the lengths of the strings of {name} are damaged")
     _check_sum(name, entry, crc32c(data[at:], checksum))
     at += 4
     result = np.empty(count, object)

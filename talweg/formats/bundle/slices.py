@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from talweg.formats.bundle.wire import damaged, field, read_fields, signed
+from talweg.formats.bundle.wire import damaged_error, field, read_fields, to_signed
 
 WHOLE = -1  # the length of an extent that is all of an axis
 Extents = tuple[tuple[int, int], ...]  # begin and length along each axis
@@ -62,18 +62,18 @@ def write_extents(extents: Extents) -> bytes:
 def read_extents(message: object) -> Extents:
     """The slice of a message."""
     if not isinstance(message, bytes):
-        raise damaged("a slice of the checkpoint is no message")
+        raise damaged_error("a slice of the checkpoint is no message")
     extents = []
     for number, value in read_fields(message):
         if number == 1:
             if not isinstance(value, bytes):
-                raise damaged("an extent of the checkpoint is no message")
+                raise damaged_error("an extent of the checkpoint is no message")
             fields = dict(read_fields(value))
             numbers = fields.get(1, 0), fields.get(2)
             if not all(isinstance(each, (int, type(None))) for each in numbers):
-                raise damaged("an extent of the checkpoint is no number")
+                raise damaged_error("an extent of the checkpoint is no number")
             begin, length = numbers
-            extents.append((signed(begin), WHOLE if length is None else signed(length)))
+            extents.append((to_signed(begin), WHOLE if length is None else to_signed(length)))
     return tuple(extents)
 
 
@@ -82,12 +82,12 @@ def places_of(name: str, dims: tuple[int, ...], slices: Iterable[Extents]) -> li
     places = []
     for extents in slices:
         if len(extents) != len(dims):
-            raise damaged(f"{name} has {len(dims)} axes, and a slice of it {len(extents)}")
+            raise damaged_error(f"{name} has {len(dims)} axes, and a slice of it {len(extents)}")
         place = []
         for (begin, length), size in zip(extents, dims):
             end = size if length == WHOLE else begin + length
             if not 0 <= begin <= end <= size:
-                raise damaged(f"a slice of {name} lies outside of the shape {dims}")
+                raise damaged_error(f"a slice of {name} lies outside of the shape {dims}")
             place.append(slice(begin, end))
         places.append(tuple(place))
     return places

@@ -10,7 +10,7 @@ from talweg.core.errors import DataLossError, OpError, compose
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 
 
-def damaged(text: str) -> OpError:
+def damaged_error(text: str) -> OpError:
     """The error of a checkpoint that is not what it should be; the caller raises it."""
     return DataLossError(None, None, compose("TW507", text))
 
@@ -20,7 +20,7 @@ def read_varint(data: bytes, place: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         if place >= len(data) or shift > 63:
-            raise damaged("a number in the checkpoint is cut off or too long")
+            raise damaged_error("a number in the checkpoint is cut off or too long")
         byte = data[place]
         place += 1
         number |= (byte & 0x7F) << shift
@@ -40,7 +40,7 @@ def write_varint(number: int) -> bytes:
     return bytes(parts)
 
 
-def signed(number: int) -> int:
+def to_signed(number: int) -> int:
     """A varint as the 64-bit signed integer it stands for."""
     return number - (1 << 64) if number >> 63 else number
 
@@ -60,9 +60,9 @@ def read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
             elif kind in (EIGHT_BYTES, FOUR_BYTES):
                 size = 8 if kind == EIGHT_BYTES else 4
             else:
-                raise damaged(f"a message in the checkpoint has a field of kind {kind}")
+                raise damaged_error(f"a message in the checkpoint has a field of kind {kind}")
             if size > len(data) - at:
-                raise damaged("a message in the checkpoint is cut off")
+                raise damaged_error("a message in the checkpoint is cut off")
             value = bytes(data[at : at + size])
             at += size
             if kind != LENGTH:

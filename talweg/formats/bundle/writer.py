@@ -24,7 +24,7 @@ from talweg.formats.bundle.reader import Bundle, data_file, index_file, packed_s
 from talweg.formats.bundle.slices import read_spec, slice_key
 from talweg.formats.bundle.table import write_table
 from talweg.formats.bundle.wire import write_varint
-from talweg.formats.checksum import crc32c, masked
+from talweg.formats.checksum import crc32c, mask_checksum
 from talweg.formats.files import SUFFIX, sync_folder, write_file
 
 
@@ -83,7 +83,7 @@ def _content_of(
             whole = entries.get(key, BundleEntry(dtype, dims, 0, 0, 0, 0))
             entries[key] = replace(whole, slices=(*whole.slices, extents))
             key = slice_key(name, extents)
-        entries[key] = BundleEntry(dtype, array.shape, shard, offset, size, masked(checksum))
+        entries[key] = BundleEntry(dtype, array.shape, shard, offset, size, mask_checksum(checksum))
         offset += size
         yield data
 
@@ -116,5 +116,5 @@ def string_bytes(array: np.ndarray) -> tuple[bytes, int]:
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in array.flat]
     sizes = [len(item) for item in items]
     checksum = crc32c(packed_sizes(sizes))
-    rest = masked(checksum).to_bytes(4, "little") + b"".join(items)
+    rest = mask_checksum(checksum).to_bytes(4, "little") + b"".join(items)
     return b"".join(map(write_varint, sizes)) + rest, crc32c(rest, checksum)

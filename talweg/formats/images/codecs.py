@@ -65,7 +65,7 @@ def check_kind(kind: str, function: str) -> None:
         )
 
 
-def decoded(
+def decode(
     contents: bytes,
     function: str,
     channels: int,
@@ -82,7 +82,7 @@ def decoded(
     kind = kind_of(contents)
     check_kind(kind, function)
     if kind == "bmp":
-        return scaled(with_channels(bmp.decoded(contents, channels), channels), dtype, 256)
+        return scale_pixels(with_channels(bmp.decode(contents, channels), channels), dtype, 256)
     if kind in ANIMATED:
         frames = _frames(contents, kind, channels)
         if kind == "gif" and function in ("png", "jpeg"):
@@ -95,15 +95,15 @@ def decoded(
             frames = frames[0]
         elif not animated:
             frames = frames[0]
-        return scaled(frames, dtype, 256)
+        return scale_pixels(frames, dtype, 256)
     if kind == "jpeg":
-        pixels = scaled(_jpeg(contents, channels, ratio, truncated), dtype, 256)
+        pixels = scale_pixels(_jpeg(contents, channels, ratio, truncated), dtype, 256)
     else:
-        pixels = scaled(with_channels(_png(contents, dtype != "uint8"), channels), dtype, 257)
+        pixels = scale_pixels(with_channels(_png(contents, dtype != "uint8"), channels), dtype, 257)
     return pixels[None] if function == "gif" else pixels
 
 
-def scaled(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
+def scale_pixels(pixels: np.ndarray, dtype: str, factor: int) -> np.ndarray:
     """Pixels as uint8, as uint16 (8 bits times `factor`), or as float32 from 0 to 1."""
     wide = pixels.dtype == np.uint16
     if dtype == "float32":
@@ -146,12 +146,12 @@ def refusing_damage(kind: str) -> Iterator[None]:
         raise invalid("TW209", f"Invalid {kind} data: {error or type(error).__name__}") from None
 
 
-def _opened(contents: bytes, kind: str) -> Any:
+def _open(contents: bytes, kind: str) -> Any:
     with refusing_damage(f"{kind} (size {len(contents)})"):
         return pillow().open(io.BytesIO(contents))
 
 
-def _loaded(image: Any, kind: str, mode: str) -> np.ndarray:
+def _load_pixels(image: Any, kind: str, mode: str) -> np.ndarray:
     """The pixels of an image of Pillow in a mode."""
     with refusing_damage(kind):
         found = np.asarray(image if image.mode == mode else image.convert(mode))
@@ -160,37 +160,37 @@ def _loaded(image: Any, kind: str, mode: str) -> np.ndarray:
 
 def _png(contents: bytes, deep: bool) -> np.ndarray:
     if png.is_deep(contents):
-        return png.decoded(contents)
-    image = _opened(contents, "PNG")
+        return png.decode(contents)
+    image = _open(contents, "PNG")
     own = str(image.mode)
     mode = {"P": "RGB", "1": "L"}.get(own, own)
     if "transparency" in image.info and not mode.endswith("A"):
         mode += "A"
-    return _loaded(image, "PNG", mode)
+    return _load_pixels(image, "PNG", mode)
 
 
 def _jpeg(contents: bytes, channels: int, ratio: int, truncated: bool) -> np.ndarray:
     if channels == 4:
         raise invalid("TW207", "JPEG does not support 4 channels")
-    image = _opened(contents, "JPEG")
+    image = _open(contents, "JPEG")
     mode = {1: "L", 3: "RGB"}.get(channels) or ("L" if image.mode == "L" else "RGB")
     if ratio > 1 or mode != image.mode:
         width, height = image.size
         with refusing_damage("JPEG"):
             image.draft(mode, (max(1, width // ratio), max(1, height // ratio)))
     if truncated:
-        return _recovered(image, mode)
-    return _loaded(image, "JPEG", mode)
+        return _recover_jpeg(image, mode)
+    return _load_pixels(image, "JPEG", mode)
 
 
-def _recovered(image: np.ndarray, mode: str) -> np.ndarray:
+def _recover_jpeg(image: np.ndarray, mode: str) -> np.ndarray:
     """The pixels of a JPEG file whose end may be missing; what is missing is grey."""
     from PIL import ImageFile
 
     before = ImageFile.LOAD_TRUNCATED_IMAGES
     ImageFile.LOAD_TRUNCATED_IMAGES = True
     try:
-        return _loaded(image, "JPEG", mode)
+        return _load_pixels(image, "JPEG", mode)
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = before
 
@@ -198,13 +198,13 @@ def _recovered(image: np.ndarray, mode: str) -> np.ndarray:
 def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
     if kind == "gif" and channels not in (0, 3):
         raise invalid("TW207", f"channels must be 0 or 3 for GIF, got {channels}")
-    image = _opened(contents, kind.upper())
+    image = _open(contents, kind.upper())
     mode = "RGBA" if kind == "webp" and (channels == 4 or image.mode == "RGBA") else "RGB"
     frames: list[np.ndarray] = []
     with refusing_damage(kind.upper()):
         for place in range(getattr(image, "n_frames", 1)):
             image.seek(place)
-            frames.append(_loaded(image, kind.upper(), mode))
+            frames.append(_load_pixels(image, kind.upper(), mode))
     if any([frame.shape != frames[0].shape for frame in frames]):
         raise invalid("TW209", f"Invalid {kind.upper()} data: its frames differ in size")
     return with_channels(np.stack(frames), channels)

@@ -30,7 +30,7 @@ _INTERLACED = (
 )
 
 
-def encoded(pixels: np.ndarray, compression: int = -1) -> bytes:
+def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
     """A PNG file of `pixels`, uint8 or uint16 `[height, width, channels]` with 1 to 4 channels.
 
     InvalidArgumentError for other numbers of channels, and for images without pixels.
@@ -65,15 +65,15 @@ def is_deep(contents: bytes) -> bool:
     return contents[12:16] == b"IHDR" and contents[24:25] == b"\x10"
 
 
-def decoded(contents: bytes) -> np.ndarray:
+def decode(contents: bytes) -> np.ndarray:
     """The pixels of a PNG file with 16 bits: uint16 `[height, width, channels]`."""
     try:
         width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
         channels = _CHANNELS[colour]
-        data = _inflated(_image_data(contents), _length(height, width, channels, interlaced))
+        data = _inflate(_image_data(contents), _length(height, width, channels, interlaced))
         if not interlaced:
             return _part(data, height, width, channels)[0]
-        return _assembled(data, height, width, channels)
+        return _assemble_interlaced(data, height, width, channels)
     except (struct.error, zlib.error, KeyError, ValueError, OverflowError) as error:
         raise invalid("TW209", f"Invalid PNG. {error}") from None
 
@@ -91,7 +91,7 @@ def _length(height: int, width: int, channels: int, interlaced: int) -> int:
     return total
 
 
-def _inflated(data: bytes, length: int) -> bytes:
+def _inflate(data: bytes, length: int) -> bytes:
     """The first `length` bytes of a zlib stream; ValueError if it has less.
 
     What follows them is left alone, as libpng does, and no memory is asked for before the bytes
@@ -114,7 +114,7 @@ def _image_data(contents: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _assembled(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
+def _assemble_interlaced(data: bytes, height: int, width: int, channels: int) -> np.ndarray:
     pixels = np.zeros((height, width, channels), np.uint16)
     for row, column, down, right in _INTERLACED:
         here = pixels[row::down, column::right]
@@ -128,12 +128,12 @@ def _part(data: bytes, height: int, width: int, channels: int) -> tuple[np.ndarr
     """(pixels, bytes that they took)."""
     used = height * (1 + width * channels * 2)
     rows = np.frombuffer(data, np.uint8, used).reshape(height, -1)
-    values = _unfiltered(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))
+    values = _unfilter(rows[:, 0], rows[:, 1:].reshape(height, width, channels * 2))
     pixels = values.reshape(height, width * channels, 2).view(">u2")
     return pixels.astype(np.uint16).reshape(height, width, channels), used
 
 
-def _unfiltered(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _unfilter(filters: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The bytes [height, width, bytes of a pixel] of rows with these filters."""
     height, width, size = rows.shape
     whole = np.zeros((height + 1, width + 1, size), np.int32)  # a border of zeros above and left

@@ -32,7 +32,7 @@ from talweg.interop.checkpoint.object_walk import (
     Survey,
     check_names,
     children,
-    escaped,
+    escape_name,
     survey,
     tensors_of,
     variable_in,
@@ -152,7 +152,7 @@ class Checkpoint(AutoTrackable):
     def _write_in_function(self, file_prefix: Any, options: CheckpointOptions | None) -> Any:
         found = self.survey()
         check_names(found)
-        nodes, tensors = described(found, None, tracing=True)
+        nodes, tensors = describe(found, None, tracing=True)
         names, message = list(tensors), np.array(messages.encode(nodes), object)
 
         def write(path: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
@@ -187,7 +187,7 @@ class Checkpoint(AutoTrackable):
     def _write(self, path: str, session: Any, options: CheckpointOptions | None) -> str:
         found = self.survey()
         check_names(found)
-        nodes, tensors = described(found, session)
+        nodes, tensors = describe(found, session)
         tensors[messages.KEY] = np.array(messages.encode(nodes), object)
         owners = {
             each.key: obj for node, obj in zip(nodes, found.objects) for each in node.attributes
@@ -293,7 +293,7 @@ def _outside_functions() -> None:
         )
 
 
-def described(
+def describe(
     reached: Survey, session: Any, tracing: bool = False
 ) -> tuple[list[SavedObject], dict[str, Any]]:
     """The saved objects, and their tensors as arrays by key, as of one moment.
@@ -345,8 +345,8 @@ def _add_parts(
         tensors.update({key + name: array for name, array in parts.items()})
         return
     for name, array in parts.items():
-        key = found.key(number, escaped(name))
-        node.attributes.append(Attribute(escaped(name), "", key))
+        key = found.key(number, escape_name(name))
+        node.attributes.append(Attribute(escape_name(name), "", key))
         tensors[key] = array
 
 

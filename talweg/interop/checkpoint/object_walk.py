@@ -79,7 +79,7 @@ def child(obj: object, name: str) -> Any:
     return found
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as a part of a key: ``/`` separates parts there."""
     return name.replace(".", "..").replace("/", ".S")
 
@@ -94,8 +94,8 @@ class Survey:
 
     def key(self, number: int, attribute: str) -> str:
         """The key of an attribute's tensor."""
-        path = "/".join(map(escaped, self.paths[number]))
-        return f"{path}/.ATTRIBUTES/{escaped(attribute)}"
+        path = "/".join(map(escape_name, self.paths[number]))
+        return f"{path}/.ATTRIBUTES/{escape_name(attribute)}"
 
 
 def survey(

@@ -32,13 +32,13 @@ from talweg.interop.checkpoint.object_walk import (
     CONTAINERS,
     child,
     children,
-    escaped,
+    escape_name,
     has_state,
     is_without_value,
     tensors_of,
     variable_in,
 )
-from talweg.interop.checkpoint.watched_containers import is_unshared, watched
+from talweg.interop.checkpoint.watched_containers import is_unshared, watch_container
 
 if TYPE_CHECKING:
     from talweg.compat_v1.sessions.session import Session
@@ -143,7 +143,7 @@ class Restoration:
         whole = getattr(obj, "_checkpoint_attribute", None)
         keys = {}
         for name in tensors_of(obj):
-            attribute = attributes.get(escaped(name) if whole is None else whole)
+            attribute = attributes.get(escape_name(name) if whole is None else whole)
             if attribute is None:
                 return []
             keys[name] = attribute.key if whole is None else attribute.key + name
@@ -178,10 +178,10 @@ class Restoration:
     def _defer(self, parent: object, owner: object, name: str, number: int) -> None:
         if isinstance(parent, Trackable):
             if hasattr(parent, "__dict__"):
-                _deferred(parent).later[name] = (self, number)
+                _defer(parent).later[name] = (self, number)
         elif not isinstance(parent, tuple):
             self._containers.append((parent, owner))
-            _deferred(owner).open[id(self)] = self
+            _defer(owner).open[id(self)] = self
             _notice(self)
 
     def look_again(self) -> None:
@@ -196,7 +196,7 @@ class Restoration:
             return
         _forget(self)
         for _, owner in containers:
-            _deferred(owner).open.pop(id(self), None)
+            _defer(owner).open.pop(id(self), None)
 
     def _look_into(self, container: WatchedDict | WatchedList | list[Any], owner: object) -> None:
         numbers = [n for n, met in self.objects.items() if met is container]
@@ -274,7 +274,7 @@ class Deferred:
             return
         restoration, number = self.later.pop(name)
         if is_unshared(value):
-            value = parent.__dict__[name] = watched(value, restoration.look_again)
+            value = parent.__dict__[name] = watch_container(value, restoration.look_again)
         restoration.bind(number, value, owner=parent)
 
     def __deepcopy__(self, memo: dict) -> Deferred:
@@ -284,7 +284,7 @@ class Deferred:
         return Deferred, ()
 
 
-def _deferred(parent: object) -> Deferred:
+def _defer(parent: object) -> Deferred:
     return parent.__dict__.setdefault(DEFERRED, Deferred())
 
 

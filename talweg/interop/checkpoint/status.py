@@ -28,7 +28,7 @@ class CheckpointLoadStatus:
         for number, node in enumerate(restoration.nodes):
             if node.attributes and number not in restoration.objects:
                 names = ", ".join([attribute.key for attribute in node.attributes])
-                raise _failed(
+                raise _failure(
                     f"Unresolved object in checkpoint {restoration.path(number)}: {names}"
                 )
         left = restoration.unrestored()
@@ -39,7 +39,7 @@ class CheckpointLoadStatus:
                     for number, attribute in left[:SHOWN]
                 ]
             )
-            raise _failed(
+            raise _failure(
                 "Unused attributes in these objects (the attributes exist in the checkpoint but "
                 f"were not restored):{lines}"
             )
@@ -51,7 +51,7 @@ class CheckpointLoadStatus:
         taken = {id(obj) for obj in self._restoration.objects.values()}
         left = [obj for obj in _stateful(self._checkpoint.survey()) if id(obj) not in taken]
         if left:
-            raise _failed(
+            raise _failure(
                 f"Found {len(left)} Python objects that were not bound to checkpointed values, "
                 "likely due to changes in the Python program. Showing "
                 f"{min(SHOWN, len(left))} of {len(left)} unmatched objects: {left[:SHOWN]}"
@@ -64,12 +64,12 @@ class CheckpointLoadStatus:
         if len(self._restoration.objects) <= 1:
             survey = self._checkpoint.survey()
             if len(survey.objects) > 1:
-                raise _failed(
+                raise _failure(
                     "Nothing except the root object matched a checkpointed value. Typically this "
                     "means that the checkpoint does not match the Python program. The following "
                     f"objects have no matching checkpointed value: {survey.objects[1:][:SHOWN]}"
                 )
-            raise _failed("Nothing to load. The checkpoint has no dependencies yet.")
+            raise _failure("Nothing to load. The checkpoint has no dependencies yet.")
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
@@ -105,7 +105,7 @@ class InitializationOnlyStatus:
         self._checkpoint = checkpoint
 
     def _none(self) -> InitializationOnlyStatus:
-        raise _failed("No checkpoint specified (save_path=None); nothing is being restored.")
+        raise _failure("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_consumed(self) -> InitializationOnlyStatus:
         """AssertionError: nothing was restored."""
@@ -144,5 +144,5 @@ def _stateful(survey: Survey) -> list:
     ]
 
 
-def _failed(text: str) -> AssertionError:
+def _failure(text: str) -> AssertionError:
     return AssertionError(f"{text}  [TW507]")

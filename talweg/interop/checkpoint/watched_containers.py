@@ -54,7 +54,7 @@ class WatchedDict(dict):
         return dict, (dict(self),)
 
 
-def watched(value: Any, tell: Callable[[], None]) -> Any:
+def watch_container(value: Any, tell: Callable[[], None]) -> Any:
     """A copy of a list or dictionary that calls `tell` after each change."""
     found = WatchedList(value) if type(value) is list else WatchedDict(value)
     found._tell = tell

@@ -85,18 +85,18 @@ def write(value: Any, kind: str) -> Any:
         message.list.SetInParent()
         for item in value:
             if kind in ("shape", "tensor", "func"):
-                getattr(message.list, _FIELD[kind]).add().CopyFrom(_written(item, kind))
+                getattr(message.list, _FIELD[kind]).add().CopyFrom(_write(item, kind))
             else:
-                getattr(message.list, _FIELD[kind]).append(_written(item, kind))
+                getattr(message.list, _FIELD[kind]).append(_write(item, kind))
         return message
     if kind in ("shape", "tensor", "func"):
-        getattr(message, _FIELD[kind]).CopyFrom(_written(value, kind))
+        getattr(message, _FIELD[kind]).CopyFrom(_write(value, kind))
     else:
-        setattr(message, _FIELD[kind], _written(value, kind))
+        setattr(message, _FIELD[kind], _write(value, kind))
     return message
 
 
-def _written(value: object, kind: str) -> Any:
+def _write(value: object, kind: str) -> Any:
     if kind == "type":
         return value.as_datatype_enum
     if kind == "string":

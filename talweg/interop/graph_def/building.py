@@ -119,7 +119,7 @@ class GraphBuilder:
             with self._waiting(controls):
                 outputs = self.namer.name(item, outputs, inputs, control)
         if control is None:
-            control = next((_waited(x) for x in outputs if _waited(x) is not None), None)
+            control = next((_wait_for(x) for x in outputs if _wait_for(x) is not None), None)
         scope.set(item.name, outputs, control)
 
     def input(self, item: NodeRecord, reference: Reference, scope: ImportScope) -> Any:
@@ -216,7 +216,7 @@ class GraphBuilder:
         ]
         if len(outputs) != len(wanted):
             raise item.error(f"it gives {len(outputs)} outputs instead of {len(wanted)}")
-        outputs = [_widened(x, dtype) for x, dtype in zip(outputs, wanted)]
+        outputs = [_to_complex(x, dtype) for x, dtype in zip(outputs, wanted)]
         for number, (value, dtype) in enumerate(zip(outputs, wanted)):
             if _differs(value, dtype):
                 raise item.error(
@@ -248,7 +248,7 @@ class GraphBuilder:
         try:
             return dispatch.state.in_graph(function, (), arguments)
         except NeedsStaticError:  # constants as such may tell enough
-            arguments = map_leaves(_known, arguments)
+            arguments = map_leaves(_static_tensor, arguments)
         try:
             return dispatch.state.in_graph(function, (), arguments)
         except NeedsStaticError:
@@ -480,21 +480,21 @@ def _differs(value: Symbol | ResourceEdge, dtype: DType) -> bool:
     )
 
 
-def _widened(value: object, dtype: DType) -> Any:
+def _to_complex(value: object, dtype: DType) -> Any:
     """A real result that TensorFlow gives as complex numbers (of svd, eigh, slogdet)."""
     if type(value) is Symbol and dtype.is_complex and value.dtype is dtype.real_dtype:
         return arithmetic.cast(value, dtype=dtype)
     return value
 
 
-def _waited(value: Symbol | ResourceEdge) -> Any:
+def _wait_for(value: Symbol | ResourceEdge) -> Any:
     """What to wait for to wait for an output; None if there is nothing."""
     if isinstance(value, ResourceEdge):
         return value.written
     return value if type(value) is Symbol else None
 
 
-def _known(value: object) -> Any:
+def _static_tensor(value: object) -> Any:
     """A constant of the graph as a tensor with a value; anything else as it is."""
     content = constant_of(value.node) if type(value) is Symbol else None
     return value if content is None else wrap(content.array)

@@ -112,7 +112,7 @@ def _real_parts(words: _Words, made: WrittenNode) -> Any:
     ]
 
 
-def _inverse_transposed(words: _Words, x: Output) -> WrittenNode:
+def _invert_transpose(words: _Words, x: Output) -> WrittenNode:
     adjoint = WrittenNode("MatrixInverse", (x,), {"adjoint": True})
     return WrittenNode("Conj", (adjoint,), {}) if x.dtype.is_complex else adjoint
 
@@ -140,7 +140,7 @@ def _frame_places(words: _Words, dims: tuple, step: int) -> Literal:
     return Literal(places.astype(np.int32))
 
 
-def _binned(words: _Words, x: Output, limits: Output, bins: int) -> WrittenNode:
+def _bin_values(words: _Words, x: Output, limits: Output, bins: int) -> WrittenNode:
     kind = x.dtype if x.dtype.is_floating else as_dtype("float64")
     parts = [
         WrittenNode("GatherV2", (limits, words.writer.integers(k), words.writer.integers(0)), {})
@@ -152,7 +152,7 @@ def _binned(words: _Words, x: Output, limits: Output, bins: int) -> WrittenNode:
     return WrittenNode("Mul", (WrittenNode("RealDiv", (inside, whole), {}), number), {})
 
 
-def _clipped(words: _Words, x: WrittenNode, bins: int) -> WrittenNode:
+def _clip(words: _Words, x: WrittenNode, bins: int) -> WrittenNode:
     source = words["x"].dtype
     kind = (source if source.is_floating else as_dtype("float64")).numpy_dtype
     low = WrittenNode("Maximum", (x, Literal(kind.type(0))), {})
@@ -179,7 +179,7 @@ def _between(words: _Words, start: int, stop: int, step: int, dtype: DType = int
     return WrittenNode("Range", tuple([ints(n, dtype) for n in (start, stop, step)]), {})
 
 
-def _mirrored(words: _Words, low: int, size: int, high: int, edge: int) -> WrittenNode:
+def _mirror(words: _Words, low: int, size: int, high: int, edge: int) -> WrittenNode:
     last = size - 1 - edge
     front = WrittenNode(
         "ReverseV2", (_between(words, edge, edge + low, 1), words.writer.integers((0,))), {}
@@ -188,7 +188,7 @@ def _mirrored(words: _Words, low: int, size: int, high: int, edge: int) -> Writt
     return WrittenNode("ConcatV2", (parts, words.writer.integers(0)), {})
 
 
-def _turned(words: _Words, counts: Output, size: int) -> WrittenNode:
+def _transpose(words: _Words, counts: Output, size: int) -> WrittenNode:
     one = _number(words, 1, counts)
     steps = _between(words, 0, size, 1, counts.dtype)
     wide = WrittenNode("ExpandDims", (counts, words.writer.integers(1)), {})
@@ -197,7 +197,7 @@ def _turned(words: _Words, counts: Output, size: int) -> WrittenNode:
     return WrittenNode("SelectV2", (inside, WrittenNode("Sub", (last, steps), {}), steps), {})
 
 
-def _repeated(words: _Words, counts: Output, size: int) -> WrittenNode:
+def _repeat(words: _Words, counts: Output, size: int) -> WrittenNode:
     ints = words.writer.integers
     flat = WrittenNode("Reshape", (counts, ints((-1,))), {})
     whole = WrittenNode("BroadcastTo", (flat, ints((size,))), {})
@@ -215,9 +215,9 @@ def _largest(words: _Words, x: Output) -> WrittenNode:
 
 _HELPERS: dict[str, Any] = {
     "between": _between,
-    "mirrored": _mirrored,
-    "turned": _turned,
-    "repeated_places": _repeated,
+    "mirrored": _mirror,
+    "turned": _transpose,
+    "repeated_places": _repeat,
     "largest": _largest,
     "ints": lambda words, value, like=None: words.writer.integers(
         value, like.dtype if isinstance(like, Output) else like
@@ -234,12 +234,12 @@ _HELPERS: dict[str, Any] = {
     "hot": _hot,
     "smallest_k": _smallest,
     "real_parts": _real_parts,
-    "inverse_transposed": _inverse_transposed,
+    "inverse_transposed": _invert_transpose,
     "spread": _spread,
     "one_axis": _one_axis,
     "frame_places": _frame_places,
-    "binned": _binned,
-    "clipped": _clipped,
+    "binned": _bin_values,
+    "clipped": _clip,
     "kept_rows": _kept_rows,
     "Widen": lambda words, x: WrittenNode("ExpandDims", (x, words.writer.integers(-1)), {}),
     "is_complex": lambda words, x: x.dtype.is_complex,

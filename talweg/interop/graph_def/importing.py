@@ -106,7 +106,7 @@ def import_into(
     _check_wanted(wanted, items)
     with attempt_on(graph), graph.as_default(), graph.control_dependencies(None):
         builder = GraphBuilder(functions)
-        builder.mapped = _mapped(input_map, items)
+        builder.mapped = _map_inputs(input_map, items)
         prefix = "" if name == "" else graph.inner_scope(name or "import")
         builder.present = {
             **variables_of(graph),
@@ -184,7 +184,7 @@ def _check_wanted(wanted: list | None, items: dict) -> None:
             )
 
 
-def _mapped(input_map: object, items: dict) -> dict:
+def _map_inputs(input_map: object, items: dict) -> dict:
     """What stands in for tensors of the GraphDef; ValueError for names that it has not."""
     if not input_map:
         return {}

@@ -84,7 +84,7 @@ def call_attributes(signature: Any) -> dict:
 
 def items_of(graph_def: Any, functions: object) -> dict[str, NodeRecord]:
     """The nodes of a GraphDef by name, in its order; ValueError if they do not hold together."""
-    found = _named(graph_def.node, functions)
+    found = _find_named(graph_def.node, functions)
     for item in found.values():
         item.inputs = [_tensor(item, text) for text in item.raw]
         item.check_inputs()
@@ -92,7 +92,7 @@ def items_of(graph_def: Any, functions: object) -> dict[str, NodeRecord]:
     return found
 
 
-def _named(messages: Iterable, functions: object) -> dict[str, NodeRecord]:
+def _find_named(messages: Iterable, functions: object) -> dict[str, NodeRecord]:
     found: dict[str, NodeRecord] = {}
     for message in messages:
         if not NAME.fullmatch(message.name):
@@ -138,7 +138,7 @@ class FunctionRecord:
                     "TW506", f"function '{self.name}': argument '{part.name}' has no fixed dtype"
                 )
         self.dtypes = [attributes.read_dtype(part.type) for part in signature.input_arg]
-        self.items = _named(message.node_def, functions)
+        self.items = _find_named(message.node_def, functions)
         arguments = set(self.arguments)
         both = arguments & set(self.items)
         if both or len(arguments) != len(self.arguments):

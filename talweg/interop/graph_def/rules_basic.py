@@ -9,8 +9,8 @@ from talweg.api.export import look_up
 from talweg.core.dtypes import int32
 from talweg.core.errors import UnimplementedError, compose
 from talweg.graph.symbol import Symbol
-from talweg.interop.graph_def.tensor_protos import filled, given_values
-from talweg.interop.graph_def.values import base, constant, passed_on, rule
+from talweg.interop.graph_def.tensor_protos import fill_shape, given_values
+from talweg.interop.graph_def.values import base, constant, pass_on, rule
 from talweg.prims import layout
 from talweg.prims.bundle import bundle
 from talweg.prims.opaque import whole
@@ -38,7 +38,7 @@ def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
             raise item.error(f"it holds {len(values)} values for {count} elements")
         return [layout.broadcast_to(constant(values.reshape(())), shape=dims)]
     graph = base()
-    constant_tensor = graph.constant(filled(values, dims), given=True)
+    constant_tensor = graph.constant(fill_shape(values, dims), given=True)
     effects = [node for node in graph.controls if node.serial is not None or node.prim is group]
     if not effects or hasattr(graph, "outer"):
         return [constant_tensor]
@@ -69,14 +69,14 @@ def placeholder_with_default(builder: GraphBuilder, item: NodeRecord, inputs: li
 @rule("Identity", "RefIdentity", "Snapshot", "DeepCopy", "GuaranteeConst", "LoopCond")
 def identity(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The value; what is read from a variable of the first generation is read where it is used."""
-    return [passed_on(inputs[0])]
+    return [pass_on(inputs[0])]
 
 
 @rule("StopGradient")
 def stop_gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The value, as a constant for derivatives."""
     (x,) = inputs
-    return [look_up("stop_gradient")(x) if x.dtype.is_numeric else passed_on(x)]
+    return [look_up("stop_gradient")(x) if x.dtype.is_numeric else pass_on(x)]
 
 
 @rule("IdentityN")
@@ -106,7 +106,7 @@ def check(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 @rule("Print", "PrintV2")
 def printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """The value passed on; nothing is printed by an imported graph."""
-    return [passed_on(inputs[0])] if item.op == "Print" else None
+    return [pass_on(inputs[0])] if item.op == "Print" else None
 
 
 @rule("PyFunc", "PyFuncStateless", "EagerPyFunc")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.compat_v1.summary import operations as messages_of
-from talweg.compat_v1.summary.operations import serialized
+from talweg.compat_v1.summary.operations import serialize_message
 from talweg.core.aval import Aval
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid
@@ -31,24 +31,24 @@ def _scalar(tags: Any, values: Any) -> Any:
         shapes = f"{list(names.shape)} != {list(numbers.shape)}"
         raise invalid("TW203", f"tags and values are not the same shape: {shapes}")
     if not names.shape:
-        return serialized(messages_of.scalar_message, (_text(tags),), values)
+        return serialize_message(messages_of.scalar_message, (_text(tags),), values)
     parts = [
         _scalar(wrap(np.array(name, object)), wrap(number))
         for name, number in zip(names.ravel(), numbers.ravel())
     ]
-    return serialized(messages_of.merged_message, (), *parts)
+    return serialize_message(messages_of.merged_message, (), *parts)
 
 
 def _histogram(tag: object, values: object) -> Any:
-    return serialized(messages_of.histogram_message, (_text(tag),), values)
+    return serialize_message(messages_of.histogram_message, (_text(tag),), values)
 
 
 def _image(tag: object, images: object, most: int) -> Any:
-    return serialized(messages_of.image_message, (_text(tag), most), images)
+    return serialize_message(messages_of.image_message, (_text(tag), most), images)
 
 
 def _audio(tag: object, sounds: object, rate: object, most: int) -> Any:
-    return serialized(messages_of.audio_message, (_text(tag), most), sounds, rate)
+    return serialize_message(messages_of.audio_message, (_text(tag), most), sounds, rate)
 
 
 def _audio_at(tag: str, sounds: object, rate: float, most: int) -> Any:
@@ -57,15 +57,15 @@ def _audio_at(tag: str, sounds: object, rate: float, most: int) -> Any:
 
 def _tensor(tag: object, tensor: object, metadata: Any) -> Any:
     data = bytes(np.asarray(metadata._array, object)[()])
-    return serialized(messages_of.tensor_message_of, (_text(tag), data), tensor)
+    return serialize_message(messages_of.tensor_message_of, (_text(tag), data), tensor)
 
 
 def _named_tensor(tensor: object, name: str) -> Any:
-    return serialized(messages_of.tensor_message_of, (name, b""), tensor)
+    return serialize_message(messages_of.tensor_message_of, (name, b""), tensor)
 
 
-def _merged(*parts: object) -> Any:
-    return serialized(messages_of.merged_message, (), *parts)
+def _merge(*parts: object) -> Any:
+    return serialize_message(messages_of.merged_message, (), *parts)
 
 
 _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
@@ -75,7 +75,7 @@ _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
     "AudioSummaryV2": (_audio, "max_outputs"),
     "AudioSummary": (_audio_at, "sample_rate", "max_outputs"),
     "TensorSummaryV2": (_tensor,),
-    "MergeSummary": (_merged,),
+    "MergeSummary": (_merge,),
 }
 
 

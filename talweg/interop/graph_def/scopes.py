@@ -9,7 +9,7 @@ from talweg.core.roles import Role
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
 from talweg.interop.graph_def.reading import NodeRecord, Reference
-from talweg.interop.graph_def.values import ResourceEdge, passed_on
+from talweg.interop.graph_def.values import ResourceEdge, pass_on
 from talweg.prims.bundle import bundle
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ class Namer:
             elif first is not None:
                 self._label(first.read().node, full)
             return outputs
-        outputs = [passed_on(x) if any(x is y for y in inputs) else x for x in outputs]
+        outputs = [pass_on(x) if any(x is y for y in inputs) else x for x in outputs]
         nodes = [x.node for x in outputs]
         if len(nodes) == 1 and nodes[0].prim.role is not Role.PROJECTION:
             self._label(nodes[0], full)
         elif len(nodes) == 1:
-            outputs = [passed_on(outputs[0])]
+            outputs = [pass_on(outputs[0])]
             self._label(outputs[0].node, full)
         else:
             sources = {id(node.inputs[0]) for node in nodes if node.prim.role is Role.PROJECTION}

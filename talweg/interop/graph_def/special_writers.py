@@ -70,7 +70,7 @@ def _read_of(
     return outputs
 
 
-def _initialized(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
+def _write_initialized(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     handle = writer.handle(node.params["variable"])
     return writer.node("VarIsInitializedOp", name, [handle], {}, controls)
 
@@ -307,7 +307,7 @@ SPECIAL: dict[str, Any] = {
     "group": _group,
     "after": _after,
     "read_variable": _read,
-    "is_initialized": _initialized,
+    "is_initialized": _write_initialized,
     "read_or_initial": _read_or_initial,
     "update_variable": _update,
     "branch": _branch,

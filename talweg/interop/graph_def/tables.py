@@ -46,7 +46,7 @@ def default_of(table: Table) -> np.ndarray:
     return np.asarray(table.default_value._array)
 
 
-def looked_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
+def look_up(writer: Any, rule: Rule, x: object) -> WrittenNode:
     """The finding of the elements of `x` in a static table."""
     default = Literal(default_of(rule.table))
     return WrittenNode("LookupTableFindV2", (writer.handle(rule.table), x, default), {})

@@ -121,7 +121,7 @@ def _from_values(given: Any, field: str, dtype: DType, count: int) -> np.ndarray
     return values
 
 
-def filled(values: np.ndarray, dims: tuple) -> np.ndarray:
+def fill_shape(values: np.ndarray, dims: tuple) -> np.ndarray:
     """The array of a shape, the last value repeated where values are missing."""
     count = math.prod(dims)
     if len(values) < count:
@@ -144,7 +144,7 @@ def make_ndarray(tensor: object) -> np.ndarray:
     array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return filled(*given_values(tensor))
+    return fill_shape(*given_values(tensor))
 
 
 @export("make_tensor_proto", "compat.v1.make_tensor_proto")

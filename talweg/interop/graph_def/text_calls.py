@@ -16,7 +16,7 @@ from talweg.api.strings.splitting import split
 from talweg.core.dtypes import as_dtype
 from talweg.eager.ragged import RaggedTensor
 from talweg.interop.graph_def.writing import Literal, WrittenNode
-from talweg.interop.graph_def.writing_rules import written
+from talweg.interop.graph_def.writing_rules import describe_as
 from talweg.trace.opaque_calls import Hole, Parts
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ def _policy(policy: Policy, controls: bool) -> dict:
     return {**given, "replace_control_characters": policy.controls} if controls else given
 
 
-@written("unicode_decode")
+@describe_as("unicode_decode")
 def _decoding(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     given = {"input_encoding": params["encoding"], **_policy(params["policy"], True)}
     return WrittenNode("UnicodeDecodeWithOffsets", tuple(operands), given)
 
 
-@written("unicode_encode")
+@describe_as("unicode_encode")
 def _encoding(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     given = {"output_encoding": params["encoding"], **_policy(params["policy"], False)}
     return WrittenNode("UnicodeEncode", tuple(operands), given)
 
 
-@written("string_ngrams")
+@describe_as("string_ngrams")
 def _ngrams(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     left, right = params["pads"]
     given = {
@@ -70,7 +70,7 @@ def _ngrams(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     return WrittenNode("StringNGrams", tuple(operands), given)
 
 
-@written("string_format")
+@describe_as("string_format")
 def _format(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     if any(count > 1 for count in params["groups"]):
         return None
@@ -78,7 +78,7 @@ def _format(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     return WrittenNode("StringFormat", (operands,), given)
 
 
-@written("unsorted_segment_join")
+@describe_as("unsorted_segment_join")
 def _segments(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     count = writer.integers(params["num_segments"])
     given = {"separator": params["separator"]}

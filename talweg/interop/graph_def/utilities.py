@@ -323,9 +323,9 @@ class _Freezer:
                 reads[f"{node.name}:value"] = f"{node.name}:output"
         for node in message.node_def:
             for number, text in enumerate(node.input):
-                node.input[number] = _renamed(text, reads)
+                node.input[number] = _rename(text, reads)
         for key_, text in list(message.ret.items()):
-            message.ret[key_] = _renamed(text, reads)
+            message.ret[key_] = _rename(text, reads)
         for part in message.signature.output_arg:
             source = _source(message.ret[part.name])
             if source in frozen:
@@ -333,7 +333,7 @@ class _Freezer:
         return new
 
 
-def _renamed(text: str, names: dict) -> str:
+def _rename(text: str, names: dict) -> str:
     head, _, number = text.rpartition(":")
     return f"{names[head]}:{number}" if head in names else text
 

@@ -85,7 +85,7 @@ def tensor(value: Symbol | ResourceEdge) -> Any:
     return value.read() if isinstance(value, ResourceEdge) and value.reference else value
 
 
-def passed_on(value: Symbol | ResourceEdge) -> Any:
+def pass_on(value: Symbol | ResourceEdge) -> Any:
     """`value` as the result of an operation of its own."""
     if type(value) is not Symbol:
         return value
@@ -116,7 +116,7 @@ __all__ = [
     "ResourceEdge",
     "base",
     "constant",
-    "passed_on",
+    "pass_on",
     "raw_operation",
     "rule",
     "tensor",

@@ -54,12 +54,12 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
         return (
             None
             if raw_operation is None
-            else _made_of_node(raw_operation, call.attributes, operands)
+            else _made_by_node(raw_operation, call.attributes, operands)
         )
     name = getattr(function, "__name__", "")
     operation = operations.find(name)
     if operation is not None and not call.args:  # an operation of tf.raw_ops, kept by an import
-        return _made(writer, operation, call.kwargs, operands)
+        return _make_operation(writer, operation, call.kwargs, operands)
     try:
         given = inspect.signature(function).bind(*call.args, **call.kwargs)
     except (TypeError, ValueError):
@@ -67,14 +67,14 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     given.apply_defaults()
     for public in _names_of(function):
         for row in _rows_by_target().get(public, ()):
-            values = _matched(row, function, given.arguments)
+            values = _match_row(row, function, given.arguments)
             raw_operation = operations.find(row.name)
             if values is not None and raw_operation is not None:
-                return _made(writer, raw_operation, values, operands)
+                return _make_operation(writer, raw_operation, values, operands)
     return None
 
 
-def _matched(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
+def _match_row(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
     """The arguments of the operation, if the call is what its row says; else None."""
     names = list(inspect.signature(function).parameters)
     values: dict[str, Any] = dict(row.defaults)
@@ -100,7 +100,7 @@ def _same(a: object, b: object) -> bool:
     return type(a) is not Hole and (a is b or (type(a) is type(b) and bool(a == b)))
 
 
-def _made(
+def _make_operation(
     writer: Writer, operation: OpSignature, values: dict, operands: list
 ) -> WrittenNode | None:
     """The operation with the tensors among `values` as inputs and the rest as attributes."""
@@ -130,7 +130,7 @@ def _made(
     return WrittenNode(operation.name, tuple(inputs), given)
 
 
-def _made_of_node(operation: Any, given: dict, operands: list) -> WrittenNode:
+def _made_by_node(operation: Any, given: dict, operands: list) -> WrittenNode:
     inputs, start = [], 0
     for part in operation.inputs:
         count = part.count(given)

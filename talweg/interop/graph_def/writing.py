@@ -101,7 +101,7 @@ class Writer:
             raise cannot_write(f"{op} with {len(inputs)} inputs")
         message = self.nodes.add()
         message.name, message.op = name, op
-        values = _inferred(operation, inputs, given)
+        values = _infer_attributes(operation, inputs, given)
         for part, value in zip(operation.inputs, inputs):
             message.input.extend([self.text(x) for x in (value if part.is_list else [value])])
         message.input.extend([f"^{control}" for control in dict.fromkeys(controls)])
@@ -300,7 +300,7 @@ def _defaults(operation: OpSignature) -> dict:
     }
 
 
-def _inferred(operation: OpSignature, inputs: list, given: dict) -> dict:
+def _infer_attributes(operation: OpSignature, inputs: list, given: dict) -> dict:
     """The attributes given, and those that follow from the dtypes and numbers of inputs."""
     values = dict(given)
     for part, value in zip(operation.inputs, inputs):

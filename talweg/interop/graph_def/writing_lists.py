@@ -8,7 +8,7 @@ import numpy as np
 
 from talweg.graph.node import Node
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode, cannot_write
-from talweg.interop.graph_def.writing_rules import written
+from talweg.interop.graph_def.writing_rules import describe_as
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
@@ -31,7 +31,7 @@ def empty_list(dtype: DType) -> WrittenNode:
     return WrittenNode("EmptyTensorList", (_any_shape(), _any_shape()), {"element_dtype": dtype})
 
 
-@written("list_clear")
+@describe_as("list_clear")
 def cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     """A list with zeros in place of an element, which is what an absent one counts as."""
     values, index = operands
@@ -44,13 +44,13 @@ def cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     )
 
 
-@written("variant_zero")
+@describe_as("variant_zero")
 def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """No element."""
     return empty_list(writer.element_dtype(node))  # type: ignore[attr-defined]
 
 
-@written(
+@describe_as(
     "list_new",
     "list_from",
     "list_set",

@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.dims import same
 from talweg.core.dtypes import int64, uint64
 from talweg.graph.node import Node
-from talweg.interop.graph_def.tables import looked_up
+from talweg.interop.graph_def.tables import look_up
 from talweg.interop.graph_def.writing import Literal, Writer, WrittenNode, cannot_write
 from talweg.prims.nn.pooling import patches
 from talweg.prims.random import distributions
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RULES: dict[str, Callable[..., Any]] = {}  # primitive -> rule(writer, node, operands, params)
 
 
-def written(*names: str) -> Callable[[Any], Any]:
+def describe_as(*names: str) -> Callable[[Any], Any]:
     """Register how these primitives are described."""
 
     def register(function: Callable[..., Any]) -> Any:
@@ -38,7 +38,7 @@ def vector(*numbers: int) -> Literal:
     return Literal(np.array(numbers, np.int32))
 
 
-def widened(x: Output, axis: int) -> WrittenNode:
+def add_axis(x: Output, axis: int) -> WrittenNode:
     """`x` with an axis of size 1."""
     return WrittenNode("ExpandDims", (x, Literal(np.int32(axis))), {})
 
@@ -71,7 +71,7 @@ def _flat(params: dict) -> dict:
     return found
 
 
-@written("convolution", "convolution_input_gradient", "convolution_filter_gradient")
+@describe_as("convolution", "convolution_input_gradient", "convolution_filter_gradient")
 def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Convolutions of lines, images and volumes, and their transposes."""
     line = len(params["strides"]) == 1
@@ -84,8 +84,8 @@ def convolution(writer: Writer, node: Node, operands: list, params: dict) -> Any
     dims = node.aval.dims
     if line:
         params = _flat(params)
-        x = widened(x, 1)
-        y = widened(y, 1 if kind == "Filter" else 0)
+        x = add_axis(x, 1)
+        y = add_axis(y, 1 if kind == "Filter" else 0)
         dims = (1, *dims) if kind == "Filter" else (dims[0], 1, *dims[1:])
     spatial = len(params["strides"])
     groups = params["groups"]
@@ -151,7 +151,7 @@ def _by_channel(writer: Writer, w: Output, dims: tuple, groups: int) -> WrittenN
     return WrittenNode("Reshape", (w, writer.integers(shape)), {})
 
 
-@written("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
+@describe_as("max_pool", "avg_pool", "avg_pool_transpose", "max_pool_scatter", "max_pool_gather")
 def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Pooling of lines, images and volumes, and its derivatives."""
     name = node.prim.name
@@ -159,7 +159,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     dims = node.aval.dims
     if line:
         params = _flat(params)
-        operands = [widened(x, 1) for x in operands]
+        operands = [add_axis(x, 1) for x in operands]
         dims = (dims[0], 1, *dims[1:])
     if any(n != 1 for n in params["dilation"]):
         raise cannot_write("pooling with dilations")
@@ -182,7 +182,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     return WrittenNode("Squeeze", (made,), {"squeeze_dims": [1]}) if line else made
 
 
-@written("patches", "max_pool_with_argmax")
+@describe_as("patches", "max_pool_with_argmax")
 def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Patches, and maxima with their places."""
     if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
@@ -200,23 +200,23 @@ def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> 
 # -- slices
 
 
-@written("strided_slice", "unslice")
+@describe_as("strided_slice", "unslice")
 def resolved_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Slices with resolved bounds, where an end of -1 means: to the very first element."""
     begin, end, strides = params["begin"], params["end"], params["strides"]
     mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
     bounds = tuple([writer.integers(part) for part in (begin, end, strides)])
-    return _sliced(writer, node, operands[0], bounds, {"end_mask": mask})
+    return _slice_parts(writer, node, operands[0], bounds, {"end_mask": mask})
 
 
-def _sliced(writer: Writer, node: Node, x: Output, bounds: tuple, masks: dict) -> WrittenNode:
+def _slice_parts(writer: Writer, node: Node, x: Output, bounds: tuple, masks: dict) -> WrittenNode:
     if "shape" in node.params:
         shape = writer.integers(node.params["shape"])
         return WrittenNode("StridedSliceGrad", (shape, *bounds, x), masks)
     return WrittenNode("StridedSlice", (x, *bounds), masks)
 
 
-@written("slice_by", "unslice_by")
+@describe_as("slice_by", "unslice_by")
 def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Slices as the user wrote them."""
     begin, end, strides = [], [], []
@@ -232,13 +232,13 @@ def slice_by(writer: Writer, node: Node, operands: list, params: dict) -> Any:
         end.append(0 if stop is None else stop)
         strides.append(1 if step is None else step)
     bounds = tuple([writer.integers(tuple(part)) for part in (begin, end, strides)])
-    return _sliced(writer, node, operands[0], bounds, masks)
+    return _slice_parts(writer, node, operands[0], bounds, masks)
 
 
 # -- sorting, searching, transforms
 
 
-@written("searchsorted")
+@describe_as("searchsorted")
 def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Rows of sorted numbers and of values, as matrices."""
     x, v = operands
@@ -251,7 +251,7 @@ def searchsorted(writer: Writer, node: Node, operands: list, params: dict) -> An
     return WrittenNode("Reshape", (found, WrittenNode("Shape", (v,), {})), {})
 
 
-@written("fft", "rfft", "irfft")
+@describe_as("fft", "rfft", "irfft")
 def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Fourier transforms; the axes are moved to the end and back if need be."""
     name, rank = node.prim.name, len(node.operands[0].aval.dims)
@@ -274,7 +274,7 @@ def fourier(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     return WrittenNode("Transpose", (made, vector(*back)), {})
 
 
-@written("scatter_rows")
+@describe_as("scatter_rows")
 def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Rows of g added where i says, along an axis."""
     g, i = operands
@@ -294,7 +294,7 @@ def scatter_rows(writer: Writer, node: Node, operands: list, params: dict) -> An
     )
 
 
-@written("unique")
+@describe_as("unique")
 def unique(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """First places, numbers of values, counts."""
     (x,) = operands
@@ -328,7 +328,7 @@ _STATELESS = {
 }
 
 
-@written("random_gamma", "random_poisson")
+@describe_as("random_gamma", "random_poisson")
 def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Numbers of a distribution, from a hidden stream."""
     source = node.operands[0]
@@ -342,7 +342,7 @@ def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any
     return WrittenNode("RandomPoissonV2", inputs, {**given, "dtype": params["dtype"]})
 
 
-@written(
+@describe_as(
     "random_binomial",
     "random_bounded_normal",
     "random_candidates",
@@ -356,7 +356,7 @@ def streams(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     return None
 
 
-@written("random_numbers", "random_integers", "random_order", "random_classes")
+@describe_as("random_numbers", "random_integers", "random_order", "random_classes")
 def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Numbers of a hidden stream, or of the stream of a seed."""
     source = node.operands[0]
@@ -398,11 +398,11 @@ def random(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 # -- strings and tables
 
 
-@written("text_map")
+@describe_as("text_map")
 def _text_map(writer: Writer, node: Node, operands: list, params: dict) -> WrittenNode:
     rule = params["rule"]
     if rule.table is not None:
-        return looked_up(writer, rule, operands[0])
+        return look_up(writer, rule, operands[0])
     if rule.form is None:
         raise cannot_write(f"a function of strings, {rule.apply!r}")
     op, inputs, given = rule.form
@@ -433,7 +433,7 @@ def _key_and_counter(state: Output, algorithm: int) -> tuple:
     return _part(bits, 1, 2), counter, Literal(np.int32(algorithm))
 
 
-@written("skip_state")
+@describe_as("skip_state")
 def _skip_state(writer: Writer, node: Node, operands: list, params: dict) -> WrittenNode:
     """The low word grows; for Philox the next one by what is carried, compared without signs."""
     state, blocks = operands[0], params["blocks"]

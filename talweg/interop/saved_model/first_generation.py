@@ -34,7 +34,7 @@ from talweg.interop.saved_model.constants import (
     VARIABLES_FILENAME,
 )
 from talweg.interop.saved_model.messages import AssetFileDef
-from talweg.interop.saved_model.restored import Origin, RestoredSignature, numbered, plain_name
+from talweg.interop.saved_model.restored import Origin, RestoredSignature, number_leaves, plain_name
 from talweg.interop.saved_model.reviving import tensor_of, zeros_like
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.trace.concrete import TraceGraph
@@ -78,7 +78,7 @@ def _tensor_name(value: Any) -> str:
 
 def load_first_generation(model: object, folder: str, tags: object) -> FirstGeneration:
     """The signatures of the meta graph with these tags; ValueError if several graphs fit."""
-    meta_graph = chosen(model, folder, tags)
+    meta_graph = choose_meta_graph(model, folder, tags)
     graph = ImportedGraph(meta_graph, folder)
     found = FirstGeneration(graph)
     graph.initialize()
@@ -93,7 +93,7 @@ def load_first_generation(model: object, folder: str, tags: object) -> FirstGene
     return found
 
 
-def chosen(model: Any, folder: str, tags: Any) -> Any:
+def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
     """The meta graph with exactly these tags; the only one if no tags are given."""
     wanted = {tags} if isinstance(tags, str) else tags
     if wanted is None:
@@ -265,7 +265,7 @@ class ImportedGraph:
         specs = {key: self._spec(text, key) for key, text in feeds.items()}
         flat: list[TensorSpec] = []
         signature = (tuple(specs.values()), {}) if positional else ((), specs)
-        tree = Container([*signature], [numbered(part, flat) for part in signature])
+        tree = Container([*signature], [number_leaves(part, flat) for part in signature])
         references = {spec.name: _reference(feeds[spec.name or ""]) for spec in flat}
 
         def run(symbols: list) -> list:

@@ -40,7 +40,7 @@ class OuterGraph:
 
     def variable(self, variable: Variable) -> Output:
         """The resource of a variable."""
-        name = self.writer.unique(_scoped(variable._shared_name))
+        name = self.writer.unique(_valid_name(variable._shared_name))
         given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
         return self.writer.node("VarHandleOp", name, [], given)[0]
 
@@ -96,7 +96,7 @@ class OuterGraph:
         message.method_name = PREDICT_METHOD_NAME
         inputs = []
         for name, spec in zip(trace._argument_names, trace.specs):
-            label = self.writer.unique(_scoped(f"{key}_{name}"))
+            label = self.writer.unique(_valid_name(f"{key}_{name}"))
             given = {"dtype": spec.dtype, "shape": spec.shape}
             output = self.writer.node("Placeholder", label, [], given)[0]
             inputs.append(output)
@@ -178,7 +178,7 @@ def _tensor_info(message: Any, output: Output, spec: Any) -> None:
     message.tensor_shape.CopyFrom(spec.shape.as_proto())
 
 
-def _scoped(name: str) -> str:
+def _valid_name(name: str) -> str:
     """A name that a node can have."""
     text = "".join(c if c.isalnum() or c in "_.-/" else "_" for c in name)
     return text if text[:1].isalnum() else f"v{text}"

@@ -36,7 +36,7 @@ TensorInfo = export_value(meta_graph_pb2.TensorInfo, "compat.v1.TensorInfo")
 _Field = descriptor_pb2.FieldDescriptorProto
 
 
-def _defined() -> dict[str, Any]:
+def _define_classes() -> dict[str, Any]:
     """The classes of the two messages."""
     file = descriptor_pb2.FileDescriptorProto(
         name="talweg/saved_model.proto",
@@ -89,7 +89,7 @@ def _defined() -> dict[str, Any]:
     }
 
 
-_DEFINED = _defined()
+_DEFINED = _define_classes()
 SavedModel = _DEFINED["SavedModel"]
 FingerprintDef = _DEFINED["FingerprintDef"]
 

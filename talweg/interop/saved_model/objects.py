@@ -17,7 +17,7 @@ from talweg.interop.saved_model.graph import OuterGraph
 from talweg.interop.saved_model.parameters import function_spec, input_signature, output_signature
 from talweg.interop.saved_model.registered_types import registration_for
 from talweg.interop.saved_model.signatures import SignatureMap
-from talweg.interop.saved_model.structured_values import written
+from talweg.interop.saved_model.structured_values import encode_value
 from talweg.interop.saved_model.tables import SavedTable, saved_table
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
@@ -116,8 +116,8 @@ class ObjectWriter:
         message = self.message.concrete_functions[name]
         for captured in traces.captures[name]:
             message.bound_inputs.append(self._bound(captured, trace, graph))
-        message.canonicalized_input_signature.CopyFrom(written(input_signature(trace)))
-        message.output_signature.CopyFrom(written(output_signature(trace)))
+        message.canonicalized_input_signature.CopyFrom(encode_value(input_signature(trace)))
+        message.output_signature.CopyFrom(encode_value(output_signature(trace)))
 
     def _bound(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
         """The number of the object that a trace uses from outside; tensors become objects."""
@@ -158,7 +158,7 @@ def _savable(traces: Iterable[ConcreteFunction]) -> list[ConcreteFunction]:
         if trace.formals:  # variables among the arguments
             continue
         try:
-            written(input_signature(trace))
+            encode_value(input_signature(trace))
         except ValueError:
             continue
         found.append(trace)

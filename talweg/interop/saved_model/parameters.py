@@ -10,7 +10,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.value import Tensor
 from talweg.eager.variable import Variable
 from talweg.graph import structure
-from talweg.interop.saved_model.structured_values import read, written
+from talweg.interop.saved_model.structured_values import encode_value, read
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.signature import ArgumentPlace, Container
 
@@ -75,14 +75,14 @@ def function_spec(message: Any, signature: inspect.Signature | None, specs: Any)
     for name, value in zip(_FIELDS, values):
         pair = parameters.values.add()
         pair.key = name
-        pair.value.CopyFrom(written(value))
-    message.input_signature.CopyFrom(written(None if specs is None else tuple(specs)))
+        pair.value.CopyFrom(encode_value(value))
+    message.input_signature.CopyFrom(encode_value(None if specs is None else tuple(specs)))
 
 
 def _plain(value: object) -> Any:
     """A default, or None where it has no form in a message."""
     try:
-        written(value)
+        encode_value(value)
     except ValueError:
         return None
     return value

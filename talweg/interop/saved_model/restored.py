@@ -46,15 +46,15 @@ class Origin:
         return value_error("TW509", f"{self.described}: {text}")
 
 
-def numbered(nest: object, specs: list[TensorSpec]) -> Any:
+def number_leaves(nest: object, specs: list[TensorSpec]) -> Any:
     """A nest of specs and values as a tree of numbered places; the specs of tensors are noted."""
     if isinstance(nest, TensorSpec):
         specs.append(nest)
         return ArgumentPlace(len(specs) - 1)
     if hasattr(nest, "part_specs"):
-        return Container(nest, [numbered(part, specs) for part in nest.part_specs()])
+        return Container(nest, [number_leaves(part, specs) for part in nest.part_specs()])
     if structure.is_nested(nest):
-        return Container(nest, [numbered(child, specs) for child in structure.children(nest)])
+        return Container(nest, [number_leaves(child, specs) for child in structure.children(nest)])
     return nest
 
 
@@ -88,7 +88,7 @@ class SavedTrace:
     def _build(self) -> ConcreteFunction:
         specs: list[TensorSpec] = []
         args, kwargs = self.signature
-        tree = Container([args, kwargs], [numbered(args, specs), numbered(kwargs, specs)])
+        tree = Container([args, kwargs], [number_leaves(args, specs), number_leaves(kwargs, specs)])
         names = _names(specs)
         builder = GraphBuilder(self.functions)
         origin: Any = Origin(self.name)
@@ -100,7 +100,7 @@ class SavedTrace:
         concrete = self.kind(plain_name(self.name), TraceGraph(self.name), tree, specs)
         concrete.trace_flat(run, names, read(self.message.output_signature))
         concrete.structured_input_signature = self.signature
-        concrete.parameters = _shown(self.parameters, self.signature)
+        concrete.parameters = _format_parameters(self.parameters, self.signature)
         return concrete
 
 
@@ -133,7 +133,7 @@ def _names(specs: list[TensorSpec]) -> list[str]:
     return list(found)
 
 
-def _shown(parameters: inspect.Signature | None, signature: tuple) -> list[tuple]:
+def _format_parameters(parameters: inspect.Signature | None, signature: tuple) -> list[tuple]:
     """Each parameter's name, kind, and what the trace is for."""
     args, kwargs = signature
     kinds = inspect.Parameter
@@ -197,7 +197,7 @@ class RestoredFunction(Function):
         args, kwargs = self._bind(args, kwargs)
         for convert in (False, True):
             for saved in self.saved:
-                tensors = matched(saved.signature, (tuple(args), kwargs), convert)
+                tensors = match_arguments(saved.signature, (tuple(args), kwargs), convert)
                 if tensors is not None:
                     return saved.trace, tensors
         raise value_error("TW509", self._no_match(args, kwargs))
@@ -205,21 +205,21 @@ class RestoredFunction(Function):
     def _no_match(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
         lines = [
             "Could not find matching concrete function to call loaded from the SavedModel. "
-            f"Got:\n{_listed(args, kwargs)}\n Expected these arguments to match one of the "
+            f"Got:\n{_format_arguments(args, kwargs)}\n Expected these arguments to match one of the "
             f"following {len(self.saved)} option(s):"
         ]
         for number, saved in enumerate(self.saved, 1):
-            lines.append(f"Option {number}:\n{_listed(*saved.signature)}")
+            lines.append(f"Option {number}:\n{_format_arguments(*saved.signature)}")
         return "\n\n".join(lines)
 
 
-def _listed(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
+def _format_arguments(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
     lines = [f"  Positional arguments ({len(args)} total):"]
     lines += [f"    * {value!r}" for value in args]
     return "\n".join([*lines, f"  Keyword arguments: {kwargs}"])
 
 
-def matched(expected: object, given: Any, convert: bool) -> list | None:
+def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
     """The tensors among `given`, if it fits what a trace is for; else None.
 
     Numbers, arrays and lists become tensors only if `convert` says so.
@@ -272,7 +272,7 @@ def _matched_nest(expected: Any, given: Any, convert: bool) -> list | None:
         return None
     tensors_out: list = []
     for part, value in zip(ours, theirs):
-        tensors = matched(part, value, convert)
+        tensors = match_arguments(part, value, convert)
         if tensors is None:
             return None
         tensors_out += tensors

@@ -17,7 +17,7 @@ from talweg.eager.variable import Variable
 from talweg.formats.bundle.writer import write_bundle
 from talweg.formats.files import partial_folder
 from talweg.interop.checkpoint import object_graph
-from talweg.interop.checkpoint.checkpoint import described
+from talweg.interop.checkpoint.checkpoint import describe
 from talweg.interop.checkpoint.initial_values import ByIdentity, paths_of
 from talweg.interop.checkpoint.object_walk import Survey
 from talweg.interop.graph_def.messages import PRODUCER
@@ -136,7 +136,7 @@ def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> S
 
 def _values(found: Survey) -> tuple[list, dict[str, Any]]:
     """What a checkpoint says of the objects; tables are saved otherwise."""
-    nodes, tensors = described(found, None)
+    nodes, tensors = describe(found, None)
     for node, obj in zip(nodes, found.objects):
         if isinstance(obj, TrackableResource):
             for attribute in node.attributes:

@@ -85,7 +85,7 @@ def canonical(signatures: object) -> dict[str, ConcreteFunction]:
             raise value_error("TW509", f"Signature key {name!r} is reserved, choose another one")
         concrete = _concrete(function, name)
         if id(concrete) not in made:
-            made[id(concrete)] = _wrapped(concrete)
+            made[id(concrete)] = _wrap_signature(concrete)
         concretes[name] = made[id(concrete)]
     return concretes
 
@@ -113,7 +113,7 @@ def _concrete(function: object, name: str) -> ConcreteFunction:
     return function
 
 
-def _wrapped(concrete: ConcreteFunction) -> ConcreteFunction:
+def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
     """The function as a signature: keywords in, a dictionary out."""
     names = _checked_names(concrete)
 

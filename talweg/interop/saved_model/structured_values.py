@@ -36,7 +36,7 @@ CLASSES = {
 }
 
 
-def written(value: object) -> Any:
+def encode_value(value: object) -> Any:
     """A value as a message; ValueError for what has no form."""
     message = StructuredValue()
     _write(value, message)

@@ -19,7 +19,7 @@ from talweg.interop.graph_def.tables import creation
 from talweg.interop.graph_def.writing import Output, Writer
 from talweg.interop.saved_model.graph import OuterGraph
 from talweg.interop.saved_model.parameters import function_spec
-from talweg.interop.saved_model.structured_values import written
+from talweg.interop.saved_model.structured_values import encode_value
 
 CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
 
@@ -49,8 +49,8 @@ class SavedTable:
             result = TensorSpec([], resource if part == CREATE else int32, "unknown")
             made = objects.message.concrete_functions[name]
             made.bound_inputs.extend(bound if part == INITIALIZE else [])
-            made.canonicalized_input_signature.CopyFrom(written(((), {})))
-            made.output_signature.CopyFrom(written(result))
+            made.canonicalized_input_signature.CopyFrom(encode_value(((), {})))
+            made.output_signature.CopyFrom(encode_value(result))
             node = objects.message.nodes.add()
             node.function.concrete_functions.append(name)
             function_spec(node.function.function_spec, None, ())

@@ -20,7 +20,7 @@ from talweg.interop.saved_model.constants import (
 )
 from talweg.interop.saved_model.first_generation import (
     asset_files,
-    chosen,
+    choose_meta_graph,
     initializer_of,
     saved_names,
 )
@@ -56,7 +56,7 @@ def load(
     1.0
     """
     folder = os.fspath(export_dir)
-    meta_graph = chosen(read_saved_model(folder), folder, tags)
+    meta_graph = choose_meta_graph(read_saved_model(folder), folder, tags)
     graph, prefix = sess.graph, f"{import_scope}/" if import_scope else ""
     with attempt_on(graph):
         with graph.as_default():

@@ -117,7 +117,7 @@ def predict_signature_def(inputs: dict[Any, Any], outputs: dict[Any, Any]) -> An
     )
 
 
-def _checked(tensor: object, dtype: DTypeLike, what: str) -> Any:
+def _check(tensor: object, dtype: DTypeLike, what: str) -> Any:
     info = build_tensor_info(tensor)
     if as_dtype(info.dtype) is not dtype:
         raise value_error(
@@ -148,10 +148,10 @@ def classification_signature_def(
         raise value_error("TW509", "Classification `classes` and `scores` cannot both be None.")
     outputs = {}
     if classes is not None:
-        outputs["classes"] = _checked(classes, string, "Classification classes")
+        outputs["classes"] = _check(classes, string, "Classification classes")
     if scores is not None:
-        outputs["scores"] = _checked(scores, float32, "Classification scores")
-    inputs = {"inputs": _checked(examples, string, "Classification input tensors")}
+        outputs["scores"] = _check(scores, float32, "Classification scores")
+    inputs = {"inputs": _check(examples, string, "Classification input tensors")}
     return build_signature_def(inputs, outputs, CLASSIFY_METHOD_NAME)
 
 
@@ -171,8 +171,8 @@ def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> A
     """
     if examples is None or predictions is None:
         raise value_error("TW509", "Regression `examples` and `predictions` cannot be None.")
-    inputs = {"inputs": _checked(examples, string, "Regression input tensors")}
-    outputs = {"outputs": _checked(predictions, float32, "Regression output tensors")}
+    inputs = {"inputs": _check(examples, string, "Regression input tensors")}
+    outputs = {"outputs": _check(predictions, float32, "Regression output tensors")}
     return build_signature_def(inputs, outputs, REGRESS_METHOD_NAME)
 
 

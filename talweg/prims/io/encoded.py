@@ -64,7 +64,7 @@ def _sample(data, *more, skip=("batch",), **params):
     return Sample(text(data), *more, skip=skip, **params)
 
 
-ONE_PIXEL = png.encoded(np.full([1, 1, 3], 7, np.uint8))
+ONE_PIXEL = png.encode(np.full([1, 1, 3], 7, np.uint8))
 
 # -- files
 
@@ -188,7 +188,7 @@ class decode_image:
         return Aval(dims, dtype)
 
     def numpy(contents, *, function, channels, dtype, animated, ratio, truncated):
-        return codecs.decoded(
+        return codecs.decode(
             data_of(contents), function, channels, dtype.name, animated, ratio, truncated
         )
 
@@ -261,7 +261,7 @@ class encode_png:
         return Aval(image.dims[:-3], string)
 
     def numpy(image, *, compression):
-        return _encodings(image, lambda pixels: png.encoded(pixels, compression))
+        return _encodings(image, lambda pixels: png.encode(pixels, compression))
 
 
 @primitive
@@ -306,7 +306,7 @@ class decode_wav:
     batch = LOOP
     memory = "host"
 
-    samples = (_sample(wav.encoded(np.ones([3, 1], np.float32), 8000), channels=-1, length=-1),)
+    samples = (_sample(wav.encode(np.ones([3, 1], np.float32), 8000), channels=-1, length=-1),)
 
     def infer(contents, *, channels, length):
         check_scalar("DecodeWav", contents)
@@ -317,7 +317,7 @@ class decode_wav:
         return [Aval(dims, float32), Aval((), int32)]
 
     def numpy(contents, *, channels, length):
-        samples, rate = wav.decoded(data_of(contents), channels, length)
+        samples, rate = wav.decode(data_of(contents), channels, length)
         return samples, np.uint32(rate).astype(np.int32)  # wraps, as TensorFlow does
 
 
@@ -341,7 +341,7 @@ class encode_wav:
     def numpy(audio, sample_rate):
         if int(sample_rate) <= 0:
             raise invalid("TW207", f"sample_rate must be in (0, 2^32), got: {int(sample_rate)}")
-        return text(wav.encoded(audio, int(sample_rate)))
+        return text(wav.encode(audio, int(sample_rate)))
 
 
 # -- numbers and other codes

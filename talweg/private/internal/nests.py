@@ -14,7 +14,7 @@ def _is_nested(value: object, expand_composites: bool) -> bool:
     return nests.is_nested(value, expand_composites)
 
 
-def _keyed(value: object) -> list[tuple[Any, Any]]:
+def _key_parts(value: object) -> list[tuple[Any, Any]]:
     """The parts of a container with their keys, in the order of flattening."""
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in nests.sorted_keys(value)]
@@ -46,7 +46,7 @@ def assert_shallow_structure(
             "The two structures don't have the same sequence type. Input structure has type "
             f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}.",
         )
-    own, other = _keyed(shallow_tree), _keyed(input_tree)
+    own, other = _key_parts(shallow_tree), _key_parts(input_tree)
     if len(own) != len(other):
         raise value_error(
             "TW208",
@@ -80,9 +80,9 @@ def _walk_up_to(
     if not _is_nested(shallow_tree, expand_composites):
         yield path, input_tree
         return
-    deep = dict(_keyed(input_tree)) if isinstance(input_tree, Mapping) else None
+    deep = dict(_key_parts(input_tree)) if isinstance(input_tree, Mapping) else None
     parts = nests.children(input_tree) if deep is None else None
-    for place, (key, part) in enumerate(_keyed(shallow_tree)):
+    for place, (key, part) in enumerate(_key_parts(shallow_tree)):
         below = deep[key] if deep is not None else parts[place]  # type: ignore[index]
         yield from _walk_up_to(part, below, expand_composites, (*path, key))
 
@@ -260,7 +260,7 @@ def yield_value(iterable: Any) -> Iterator:
 
 def yield_sorted_items(iterable: Any) -> Iterator[tuple]:
     """The parts of a container with their keys."""
-    return iter(_keyed(iterable))
+    return iter(_key_parts(iterable))
 
 
 def is_namedtuple(instance: Any, strict: bool = False) -> bool:
