@@ -177,7 +177,7 @@ def test_references_are_kept_and_let_go():
     for _ in range(5):
         found = [
             native.StringKernel(name, (a, b)).of(x, object, str)
-            for name, a, b in (("case_turned", 65, 90), ("bytes_taken", 0, -1), ("stripped", 0, 0))
+            for name, a, b in (("change_case", 65, 90), ("take_bytes", 0, -1), ("strip", 0, 0))
         ]
     assert found[1][3] is x[3]
     values, counts = words.words_of(x, b"", -1)

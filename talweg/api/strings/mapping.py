@@ -66,7 +66,7 @@ def _upper(s: bytes, encoding: str) -> bytes:
     return s.decode(errors="replace").upper().encode() if encoding else s.upper()
 
 
-_STRIP = rule_of(bytes.strip, (), "StringStrip", kernel=StringKernel("stripped"))
+_STRIP = rule_of(bytes.strip, (), "StringStrip", kernel=StringKernel("strip"))
 
 
 def _check_encoding(encoding: str) -> None:
@@ -83,7 +83,7 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     array([b'ab'], dtype=object)
     """
     _check_encoding(encoding)
-    kernel = None if encoding else StringKernel("case_turned", (ord("A"), ord("Z")))
+    kernel = None if encoding else StringKernel("change_case", (ord("A"), ord("Z")))
     rule = rule_of(_lower, (encoding,), "StringLower", kernel=kernel, encoding=encoding)
     return map_strings(texts(input, "lower"), rule)
 
@@ -97,7 +97,7 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     b'AB'
     """
     _check_encoding(encoding)
-    kernel = None if encoding else StringKernel("case_turned", (ord("a"), ord("z")))
+    kernel = None if encoding else StringKernel("change_case", (ord("a"), ord("z")))
     rule = rule_of(_upper, (encoding,), "StringUpper", kernel=kernel, encoding=encoding)
     return map_strings(texts(input, "upper"), rule)
 
@@ -130,7 +130,7 @@ def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Te
     check_unit("length", unit)
     in_bytes = unit == "BYTE"
     measure = len if in_bytes else _characters
-    kernel = StringKernel("bytes_counted" if in_bytes else "characters_counted")
+    kernel = StringKernel("count_bytes" if in_bytes else "count_characters")
     rule = rule_of(measure, (), "StringLength", int32, kernel, unit=unit)
     return map_strings(texts(input, "length"), rule)
 
@@ -163,7 +163,7 @@ def substr(
     check_unit("substr", unit)
     if isinstance(pos, int) and isinstance(len, int):
         form = ("Substr", (np.int32(pos), np.int32(len)), {"unit": unit})
-        kernel = StringKernel(f"{'bytes' if unit == 'BYTE' else 'characters'}_taken", (pos, len))
+        kernel = StringKernel(f"take_{'bytes' if unit == 'BYTE' else 'characters'}", (pos, len))
         rule = Rule(part, string, (int(pos), int(len), unit), form, kernel=kernel)
         return map_strings(texts(input, "substr"), rule)
     kind = next((each.dtype for each in (pos, len) if isinstance(each, Tensor)), None)

@@ -97,8 +97,8 @@ def _writing(dtype: DType, precision: int, formed: bool) -> StringKernel | None:
     if formed or precision > DIGITS or dtype in (bool_, string, uint64):
         return None
     if dtype.is_floating:
-        return StringKernel("float_written", (6 if precision < 0 else precision,), np.float64)
-    return StringKernel("integer_written", (), np.int64) if dtype.is_integer else None
+        return StringKernel("write_float", (6 if precision < 0 else precision,), np.float64)
+    return StringKernel("write_integer", (), np.int64) if dtype.is_integer else None
 
 
 def _reading(dtype: DType) -> StringKernel:

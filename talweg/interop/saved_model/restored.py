@@ -205,15 +205,15 @@ class RestoredFunction(Function):
     def _no_match(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
         lines = [
             "Could not find matching concrete function to call loaded from the SavedModel. "
-            f"Got:\n{_format_arguments(args, kwargs)}\n Expected these arguments to match one of the "
+            f"Got:\n{_format_call(args, kwargs)}\n Expected these arguments to match one of the "
             f"following {len(self.saved)} option(s):"
         ]
         for number, saved in enumerate(self.saved, 1):
-            lines.append(f"Option {number}:\n{_format_arguments(*saved.signature)}")
+            lines.append(f"Option {number}:\n{_format_call(*saved.signature)}")
         return "\n\n".join(lines)
 
 
-def _format_arguments(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
+def _format_call(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
     lines = [f"  Positional arguments ({len(args)} total):"]
     lines += [f"    * {value!r}" for value in args]
     return "\n".join([*lines, f"  Keyword arguments: {kwargs}"])

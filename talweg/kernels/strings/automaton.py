@@ -133,7 +133,7 @@ class MatchKernel(NamedTuple):
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The answers for an array; None where Python is to give them."""
-        name = "wholly_matched"
+        name = "match_whole"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None:
             return None
@@ -150,7 +150,7 @@ class ReplacementKernel(NamedTuple):
 
     def of(self, x: np.ndarray, dtype: np.dtype, slow: Callable[[Any], Any]) -> np.ndarray | None:
         """The strings of an array; None where Python is to make them."""
-        name = "matches_replaced"
+        name = "replace_matches"
         found = self.automaton() if worthwhile(name, x.size) else None
         if found is None or found.empty:  # empty matches are RE2's own affair
             return None

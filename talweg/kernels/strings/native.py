@@ -143,19 +143,19 @@ class Numbering:
         self.slots = np.full(2 * size, -1, np.int64)
         self.mask = size - 1
         numbers = np.arange(len(keys), dtype=np.int64)
-        self.works = keys.dtype.kind in "Oiu" and self._run("entered", keys, numbers) is not None
+        self.works = keys.dtype.kind in "Oiu" and self._run("enter", keys, numbers) is not None
 
-    def _run(self, name: str, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray | None:
+    def _run(self, verb: str, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray | None:
         slots, keys = self.slots.ctypes.data, self.keys.ctypes.data
         if self.text:
-            given = (name, x, np.int64, _unknown, slots, self.mask, keys)
+            given = (f"{verb}_key", x, np.int64, _unknown, slots, self.mask, keys)
             return run(*given, out=out, at_once=True)
-        given = (f"number_{name}", np.asarray(x, np.int64), np.int64, _unknown, slots, self.mask)
+        given = (f"{verb}_number", np.asarray(x, np.int64), np.int64, _unknown, slots, self.mask)
         return run(*given, driver="talweg_write", out=out, at_once=True)
 
     def of(self, x: np.ndarray) -> np.ndarray | None:
         """The number of each key, -1 for what is none."""
-        return self._run("looked_up", x) if self.works else None
+        return self._run("look_up", x) if self.works else None
 
 
 def _unknown(element: str) -> int:

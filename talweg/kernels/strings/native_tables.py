@@ -38,7 +38,7 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
     return 0
 
 
-def look_up(s: int, out: int, slots: int, mask: int, keys: int) -> int:
+def look_up_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     """The number of a key in a table, -1 for what is none."""
     store64(out, load64(slot_of(s, slots, mask, keys)))
     return 1

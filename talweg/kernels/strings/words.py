@@ -56,7 +56,7 @@ def words_of(x: object, separator: bytes, limit: int) -> tuple[np.ndarray, np.nd
     found = None
     if limit < 0:
         at = id(separator) if separator else 0
-        found = _cut(x, "words_counted", (at,), "words_cut", (at,))
+        found = _cut(x, "count_words", (at,), "words_cut", (at,))
     return of_rows(words(x, separator, limit)) if found is None else found
 
 
