@@ -313,3 +313,9 @@ def lacks_memory(error: BaseException | None) -> bool:
     if getattr(error, "errno", None) == errno.ENOMEM or "map segment" in str(error):
         return True
     return isinstance(error, ImportError) and lacks_memory(error.__cause__ or error.__context__)
+
+
+def free_frames(error: BaseException | None) -> None:
+    """Let go of what the frames of a MemoryError hold, before anything else wants memory."""
+    while isinstance(error, MemoryError):
+        error.__traceback__, error = None, error.__context__

@@ -19,6 +19,7 @@ from talweg.core.errors import (
     OpError,
     ResourceExhaustedError,
     compose,
+    free_frames,
     invalid,
     lacks_memory,
 )
@@ -119,6 +120,7 @@ KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
 
 def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> Any:
     """Sort out why a kernel failed: another thread, a bad operand, no memory, or our own fault."""
+    free_frames(error)
     try:
         if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
             return run_anywhere(prim.numpy, *arrays, **params)

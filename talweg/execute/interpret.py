@@ -22,6 +22,7 @@ from talweg.core.errors import (
     OpError,
     ResourceExhaustedError,
     compose,
+    free_frames,
 )
 from talweg.core.provenance import describe
 from talweg.core.roles import Role
@@ -195,6 +196,7 @@ def _run_steps(program: Program, values: list, state: object, watch: Any) -> Non
             else:
                 result = kernel(*[values[slot] for slot in inputs])
         except Exception as error:  # noqa: BLE001 -- sorted out, and told where the node was made
+            free_frames(error)
             arrays = [values[slot] for slot in inputs]
             result = _fail(step, arrays, step.params, error)
         values[step.out] = result

@@ -6,8 +6,11 @@ import numpy as np
 
 from talweg.core.cores import count_cores
 from talweg.core.settings import threads
+from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
 
 LARGE = 1 << 18  # elements that are worth a second thread
+
+COST = 1 << 7  # multiplications that take as long as an element's part
 
 
 def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
@@ -15,6 +18,11 @@ def transform(name: str, x: np.ndarray, **parameters: object) -> np.ndarray:
 
     It works on several rows at once, where NumPy's works on one.
     """
+    return _transformed(x, name=name, **parameters)
+
+
+@make_interruptible(count_per_element(COST))
+def _transformed(x: np.ndarray, *, name: str, **parameters: object) -> np.ndarray:
     from scipy import fft
 
     workers = threads.get() or count_cores()

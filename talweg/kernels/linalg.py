@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import invalid
+from talweg.kernels.abandoned_calls import make_interruptible
 
 
 def conjugate_transpose(x: np.ndarray) -> Any:
@@ -21,9 +22,20 @@ def conjugate_transpose(x: np.ndarray) -> Any:
     return np.conjugate(turned) if x.dtype.kind == "c" else turned
 
 
-def widen_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """`kernel`, computing float16 in float32."""
+def count_multiplications(cost: float) -> Callable[..., float]:
+    """How many multiplications a kernel of matrices does that takes `cost` times a product."""
 
+    def work(x: np.ndarray, *others: np.ndarray, **_: object) -> float:
+        last = others[-1] if others else x
+        return cost * x.size * (last if last.ndim > 1 else x).shape[-1]
+
+    return work
+
+
+def widen_kernel(kernel: Callable[..., Any], cost: float = 1) -> Callable[..., Any]:
+    """`kernel`, computing float16 in float32, which takes `cost` times a product's work."""
+
+    @make_interruptible(count_multiplications(cost))
     def run(*arrays: object, **params: object) -> Any:
         if arrays[0].dtype.itemsize != 2:
             return kernel(*arrays, **params)
@@ -218,6 +230,7 @@ def eigenvalues_hermitian(x: np.ndarray) -> Any:
         raise unsuccessful("eigvalsh") from None
 
 
+@make_interruptible(count_multiplications(32))
 def eigen_general(x: np.ndarray) -> tuple:
     """Complex eigenvalues and eigenvectors of length 1."""
     dtype = np.result_type(x.dtype, np.complex64)
@@ -344,6 +357,7 @@ def square_root(x: np.ndarray) -> Any:
     return each(one, x, x.shape[-2:])
 
 
+@make_interruptible(count_multiplications(64))
 def logarithm(x: np.ndarray) -> Any:
     """The principal logarithm of complex matrices, computed in double precision."""
     from scipy.linalg import logm

@@ -10,7 +10,7 @@ from talweg.kernels.numpy_blas import dot, matmul
 
 EXACT = 2.0**53  # integers below this are exact in float64
 SMALL = 4096  # products of fewer multiplications are not worth a detour
-AT_ONCE = 1 << 34  # multiplications of float32 in one call: Python's signals wait for its end
+AT_ONCE = 1 << 32  # multiplications of float32 in one call: Python's signals wait for its end
 
 
 def plain_product(x: np.ndarray, y: np.ndarray) -> Any:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
+
 FEW = 64  # elements of a row that `argsort` sorts as fast
 PLACE = np.int64(0xFFFFFFFF)
 SIGN = np.int32(0x7FFFFFFF)
 NAN = np.float32(np.nan)
 WIDEST = 1 << 31  # what an integer may span to be packed
+COST = 1 << 8  # multiplications that take as long as an element's part
 BYTE = 256  # different integers, from where they are sorted by one digit
 SPARSE = 4  # times as many possible numbers as elements are worth a table
 
@@ -112,6 +115,7 @@ def _float_keys(x: np.ndarray) -> np.ndarray:
     return np.bitwise_xor(bits, (bits >> 31) & SIGN).astype(np.int64)
 
 
+@make_interruptible(count_per_element(COST))
 def distinct(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(where each different element of x [n] first stands, the number of each, how often it is).
 

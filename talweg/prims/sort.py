@@ -15,6 +15,7 @@ from talweg.core.dtypes import REAL, int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import sorting
+from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
 from talweg.prims.indexing import gather, scatter_rows
 
 KINKS = {"x": "of tied elements the first takes the first place, and the derivative"}
@@ -36,6 +37,7 @@ class argsort:
         _check("argsort", x)
         return Aval(x.dims, int32)
 
+    @make_interruptible(count_per_element(sorting.COST))
     def numpy(x: np.ndarray, *, descending):
         return sorting.stable_order(x, descending).astype(np.int32)
 
@@ -67,6 +69,7 @@ class sort:
         _check("sort", x)
         return x
 
+    @make_interruptible(count_per_element(sorting.COST))
     def numpy(x: np.ndarray, *, descending):
         if x.dtype.kind == "V":
             return np.take_along_axis(x, sorting.stable_order(x, descending), -1)
@@ -124,6 +127,7 @@ class top_k:
         dims = (*x.dims[:-1], k)
         return [Aval(dims, x.dtype), Aval(dims, dtype)]
 
+    @make_interruptible(count_per_element(sorting.COST))
     def numpy(x: np.ndarray, *, k, smallest, dtype):
         if k == 1 and not smallest and x.dtype.kind != "V":
             places = np.argmax(x, -1)[..., None]  # NaN counts as the largest here too

@@ -184,6 +184,14 @@ EXITS = {
         threading.Thread(target=lambda: [step() for _ in range(10**7)], daemon=True).start()
         time.sleep(0.2)
     """,
+    "an abandoned call of a library": """
+        import signal
+        signal.signal(signal.SIGALRM, lambda *_: sys.exit(0))
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        tf.linalg.svd(tf.random.normal([500, 500]))
+        while True:
+            time.sleep(1)
+    """,
     "sys.exit in a step": "step(); iterator = iter(data.prefetch(2)); next(iterator); sys.exit(0)",
     "a fork": "step()\nif os.fork(): os.wait()\nelse: step(); next(iter(data.prefetch(2)))",
 }

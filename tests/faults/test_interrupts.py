@@ -18,6 +18,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
+from talweg.kernels import abandoned_calls
 
 SOON = 0.5
 SIZE = 200
@@ -271,3 +272,62 @@ def test_fit(steps):
         assert times and times[0] < SOON
         done = int(model.optimizer.iterations)
         assert (model.get_weights()[0] == -done * 2**-12).all()
+
+
+LIBRARIES = {  # calls of LAPACK, SciPy and NumPy, one each, that take long
+    "svd": lambda x: tf.linalg.svd(x),
+    "eig": lambda x: tf.linalg.eig(x),
+    "logm": lambda x: tf.linalg.logm(tf.cast(x, tf.complex64)),
+    "sort": lambda x: tf.sort(tf.tile(tf.reshape(x, [-1]), [9])),
+    "unique": lambda x: tf.unique(tf.tile(tf.reshape(x, [-1]), [9])),
+    "fft": lambda x: tf.signal.fft(tf.cast(tf.tile(tf.reshape(x, [-1]), [9]), tf.complex64)),
+}
+
+
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+@pytest.mark.parametrize("name", ["svd", "eig"])
+def test_one_long_call_of_a_library_is_abandoned(name, executor):
+    v, n = tf.Variable(tf.zeros([3])), 700
+    a = tf.constant(np.random.default_rng(0).random((n, n), "float32"))
+
+    def f(x):
+        first = LIBRARIES[name](x)[0]
+        v.assign_add(tf.ones([3]))
+        return first
+
+    with settings.executor("interpret" if executor == "eager" else executor):
+        f = f if executor == "eager" else tf.function(f)
+        if executor == "llvm":
+            f(tf.eye(n))  # compiled, and soon done
+            v.assign(tf.zeros([3]))
+        with interrupted(0.02) as times, pytest.raises(Interrupt):
+            f(a)
+        assert times[0] < SOON
+        assert (v.numpy() == 0).all()
+        for call in list(abandoned_calls.running):
+            call.wait()  # its result is nobody's
+    assert (v.numpy() == 0).all()
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_long_calls_of_libraries_give_what_short_ones_do(name, monkeypatch):
+    x = tf.constant(np.random.default_rng(1).random((20, 20), "float32"))
+    expected = tf.nest.map_structure(np.asarray, LIBRARIES[name](x))
+    monkeypatch.setattr(abandoned_calls, "LONG", 1)
+    called = []
+    monkeypatch.setattr(
+        abandoned_calls.Call, "wait", lambda self: (called.append(self), self.over.acquire())
+    )
+    found = tf.nest.map_structure(np.asarray, LIBRARIES[name](x))
+    tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
+    assert called
+    with settings.executor("llvm"):
+        again = tf.function(LIBRARIES[name])(x)
+    tf.nest.map_structure(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), again, found)
+
+
+def test_errors_of_long_calls_are_theirs(monkeypatch):
+    monkeypatch.setattr(abandoned_calls, "LONG", 1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+        tf.linalg.inv(tf.zeros([3, 3]))
+    assert not abandoned_calls.running

@@ -68,6 +68,29 @@ PROGRAM = """
         "concat": lambda x: tf.concat([x] * 9, 0),
         "normal": lambda x: tf.random.normal([n, n]) + x,
         "shuffle": lambda x: tf.random.shuffle(x),
+        "as_string": lambda x: tf.strings.as_string(x),
+        "join": lambda x: tf.strings.join([tf.fill([n, n], "a" * 60), "b"]),
+        "split": lambda x: tf.strings.split([tf.strings.reduce_join(tf.fill([10**6], "ab "))]),
+        "ragged": lambda x: tf.RaggedTensor.from_tensor(x) * 2.0 + 1.0,
+        "to_tensor": lambda x: tf.ragged.range(tf.range(6000)).to_tensor(),
+        "sparse": lambda x: tf.sparse.to_dense(tf.sparse.from_dense(x + 1.0)),
+        "resize": lambda x: tf.image.resize(x[None, :, :, None], [4000, 4000]),
+        "conv2d": lambda x: tf.nn.conv2d(x[None, :, :, None], tf.ones([5, 5, 1, 32]), 1, "SAME"),
+        "pool": lambda x: tf.nn.max_pool2d(tf.tile(x[None, ..., None], [1, 1, 1, 9]), 5, 1, "SAME"),
+        "encode": lambda x: tf.io.encode_png(tf.zeros([6000, 6000, 3], tf.uint8)),
+        "serialize": lambda x: tf.io.serialize_tensor(tf.tile(x, [4, 4])),
+        "cumsum": lambda x: tf.cumsum(tf.tile(x, [4, 1])),
+        "gather": lambda x: tf.gather(x, tf.range(9000) % n),
+        "segments": lambda x: tf.math.unsorted_segment_sum(x, tf.range(n), 9000),
+        "map_fn": lambda x: tf.map_fn(lambda row: tf.tile(row, [9]), x),
+        "pipeline": lambda x: tf.data.Dataset.from_tensors(x)
+        .map(lambda y: tf.tile(y, [4, 4]))
+        .batch(1)
+        .reduce(0.0, lambda total, y: total + tf.reduce_sum(y)),
+        "parallel pipeline": lambda x: tf.data.Dataset.from_tensors(x)
+        .map(lambda y: tf.tile(y, [4, 4]), num_parallel_calls=2)
+        .prefetch(1)
+        .reduce(0.0, lambda total, y: total + tf.reduce_sum(y)),
     }
     refused = []
     v, x = tf.Variable(tf.zeros([3])), tf.eye(n)
@@ -76,7 +99,7 @@ PROGRAM = """
         v.assign_add(tf.ones([3]))
         return of(x)
 
-    tf.function(step)(lambda x: tf.linalg.svd(tf.sin(x) @ x), tf.eye(400))  # loads what it needs
+    tf.function(step)(lambda x: tf.linalg.svd(tf.sin(x) @ x), tf.eye(200))  # loads what it needs
     v.assign(tf.zeros([3]))
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()

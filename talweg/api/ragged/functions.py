@@ -19,6 +19,7 @@ from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
+from talweg.kernels.progression import allocated
 from talweg.prims import layout
 
 if TYPE_CHECKING:
@@ -179,10 +180,14 @@ def range_(
     columns = np.broadcast_arrays(*map(np.atleast_1d, parts))
     if np.any(columns[2] == 0):
         raise invalid("TW207", "ragged.range: Requires delta != 0")
-    rows = [np.arange(a, b, c).astype(kind) for a, b, c in zip(*columns)]
-    values = wrap(np.concatenate([np.zeros(0, kind), *rows]).astype(kind))
+    rows = allocated("ragged.range", _ranges, columns, kind)
+    values = wrap(allocated("ragged.range", np.concatenate, [np.zeros(0, kind), *rows]))
     lengths = np.array([len(row) for row in rows], as_dtype(row_splits_dtype).numpy_dtype)
     return RaggedTensor.from_row_lengths(values, lengths)
+
+
+def _ranges(columns: Any, kind: Any) -> list[np.ndarray]:
+    return [np.arange(a, b, c).astype(kind) for a, b, c in zip(*columns)]
 
 
 def _widest(kinds: list) -> DType:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from talweg.lower.build import LoweringBuilder
 
 SHARED_WORK = 1 << 17  # multiplications from which a product is shared between threads
-AT_ONCE = 1 << 34  # multiplications of one call of BLAS: signals wait for its end
+AT_ONCE = 1 << 32  # multiplications of one call of BLAS: signals wait for its end
+FEWEST = 96  # rows of such a call
 BIG_WORK = 1 << 30  # multiplications beyond which BLAS's blocks for all caches are better
 LARGEST = 7 << 20  # bytes of y in products by loops
 CACHED_BYTES = 1 << 18  # of a result that is still in cache when it is finished
@@ -119,9 +120,12 @@ def is_direct(product: Product) -> bool:
 
 
 def _piece(rows: int, work: int) -> int:
-    """How many rows of so much work each are one call: all of them, if that does not take long."""
+    """How many rows of so much work each are one call: all of them, if that does not take long.
+
+    BLAS copies all of y for each call: for fewer rows than `FEWEST` that would take as long.
+    """
     pieces = -(-rows * work // AT_ONCE)
-    return rows if pieces <= 1 else max(1, -(-rows // pieces))
+    return rows if pieces <= 1 else min(rows, max(FEWEST, -(-rows // pieces)))
 
 
 def _parts(rows: int, row_bytes: int, threads: int) -> int:

@@ -97,7 +97,7 @@ class qr:
         inner = m if full else n
         return Aval((*x.dims[:-1], inner), x.dtype), Aval((*x.dims[:-2], inner, n), x.dtype)
 
-    numpy = kernels.widen_kernel(kernels.orthogonal_triangular)
+    numpy = kernels.widen_kernel(kernels.orthogonal_triangular, 4)
 
     def vjp(g: tuple, z, x, *, full):
         gq, gr, q, r, extra = _thin(g, z, x)
@@ -272,7 +272,7 @@ class pinv:
             )
         return Aval((*x.dims[:-2], x.dims[-1], x.dims[-2]), x.dtype)
 
-    numpy = kernels.widen_kernel(kernels.pseudo_inverse)
+    numpy = kernels.widen_kernel(kernels.pseudo_inverse, 16)
 
     def vjp(g, z, x, c):
         h, gh = adjoint(z), adjoint(g)

@@ -82,7 +82,7 @@ class expm:
     operands = "x"
     tf_type = "MatrixExponential"
     infer = square_infer("expm")
-    numpy = kernels.widen_kernel(kernels.exponential)
+    numpy = kernels.widen_kernel(kernels.exponential, 16)
 
     def vjp(g, y, x):
         return frechet(expm, adjoint(x), g)
@@ -149,7 +149,7 @@ class sylvester:
             )
         return q
 
-    numpy = kernels.widen_kernel(kernels.sylvester_solution)
+    numpy = kernels.widen_kernel(kernels.sylvester_solution, 32)
 
     def vjp(g, z, a, b, q):
         y = sylvester(adjoint(a), adjoint(b), g)
@@ -179,7 +179,7 @@ class sqrtm:
     operands = "x"
     tf_type = "MatrixSquareRoot"
     infer = square_infer("sqrtm")
-    numpy = kernels.widen_kernel(kernels.square_root)
+    numpy = kernels.widen_kernel(kernels.square_root, 32)
 
     def vjp(g, y, x):
         h = adjoint(y)

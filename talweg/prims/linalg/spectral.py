@@ -107,7 +107,7 @@ class eigh:
         check_square("eigh", "tensor", x)
         return Aval(x.dims[:-1], x.dtype.real_dtype), x
 
-    numpy = kernels.widen_kernel(kernels.eigen_hermitian)
+    numpy = kernels.widen_kernel(kernels.eigen_hermitian, 8)
 
     def vjp(g: tuple, z, x):
         (gw, gv), (w, v) = g, z
@@ -144,7 +144,7 @@ class eigvalsh:
         check_square("eigvalsh", "tensor", x)
         return Aval(x.dims[:-1], x.dtype.real_dtype)
 
-    numpy = kernels.widen_kernel(kernels.eigenvalues_hermitian)
+    numpy = kernels.widen_kernel(kernels.eigenvalues_hermitian, 4)
 
     def vjp(g, w, x):
         _, v = eigh(x)
@@ -277,7 +277,7 @@ class svd:
         s, u, v = _svd_dims(x, full)
         return Aval(s, x.dtype.real_dtype), Aval(u, x.dtype), Aval(v, x.dtype)
 
-    numpy = kernels.widen_kernel(kernels.singular_values_and_vectors)
+    numpy = kernels.widen_kernel(kernels.singular_values_and_vectors, 16)
 
     def vjp(g: tuple, z, x, *, full):
         s, u, v, extra_u, extra_v = _thin(z, x)
@@ -361,7 +361,7 @@ class singular_values:
         check_matrix("svd", "tensor", x)
         return Aval(_svd_dims(x, False)[0], x.dtype.real_dtype)
 
-    numpy = kernels.widen_kernel(kernels.singular_values)
+    numpy = kernels.widen_kernel(kernels.singular_values, 8)
 
     def vjp(g, s, x):
         _, u, v = svd(x, full=False)

@@ -132,7 +132,7 @@ class cofactor:
 
     operands = "x"
     infer = square_infer("det")
-    numpy = kernels.widen_kernel(kernels.cofactors)
+    numpy = kernels.widen_kernel(kernels.cofactors, 16)
 
     def vjp(g, z, x):
         h = adjoint(inverse(x))

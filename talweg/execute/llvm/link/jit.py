@@ -23,6 +23,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from talweg.core import forks
+from talweg.core.room import check_room
 from talweg.execute.background import background
 from talweg.execute.llvm import halves, processor
 from talweg.execute.llvm.codegen.program import QUICK
@@ -118,6 +119,7 @@ def fingerprint() -> str:
 # Loops are emitted as they shall be: O2 makes them no faster (its unrolling does, by 3% where
 # there is next to nothing in them), and takes three times as long; combining instructions takes a
 # tenth more, and is done again when they are chosen.
+ROOM = 64  # bytes that compiling a character of text takes at most, about
 PASSES = ["always_inliner", "simplify_cfg", "global_dead_code_eliminate"]
 
 
@@ -134,7 +136,11 @@ def optimize(module: llvm.ModuleRef, made_for: _Target | None = None) -> None:
 
 
 def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
-    """A module in a context of its own, for a target, the one in force by default."""
+    """A module in a context of its own, for a target, the one in force by default.
+
+    MemoryError where there is little room: LLVM would end the process.
+    """
+    check_room(ROOM * len(text))
     found = made_for or target()
     if not found.has_halves and halves.TYPE in text:
         text += halves.TEXT

@@ -9,7 +9,7 @@ all threads leave.  A program that is shorter never asks.
 
 from __future__ import annotations
 
-EVERY = 150  # milliseconds
+EVERY = 100  # milliseconds
 LONG = 1_000_000_000  # operations and bytes that take 50 of them, or many more
 
 POSIX = """
