@@ -6,7 +6,7 @@ import numpy as np
 
 from talweg.core.cores import count_cores
 from talweg.core.settings import threads
-from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
+from talweg.kernels.abandoned_calls import count_per_element, make_interruptible
 
 LARGE = 1 << 18  # elements that are worth a second thread
 

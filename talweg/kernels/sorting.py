@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
+from talweg.kernels.abandoned_calls import count_per_element, make_interruptible
 
 FEW = 64  # elements of a row that `argsort` sorts as fast
 PLACE = np.int64(0xFFFFFFFF)

@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import as_dtype
-from talweg.core.errors import InvalidArgumentError, UnknownError, compose
+from talweg.core.errors import DataLossError, InvalidArgumentError, UnknownError, compose
 from talweg.core.spec import TensorSpec
 from talweg.eager.convert import convert_to_tensor
 from talweg.pipeline.element import ElementLayout
@@ -15,6 +15,8 @@ from talweg.pipeline.stage import Stage
 
 if TYPE_CHECKING:
     from talweg.core.dtypes import DType
+
+ERRORS = {11: DataLossError, 26: InvalidArgumentError}  # by SQLite's codes: malformed, no database
 
 
 class SqlRows(Stage):
@@ -41,7 +43,8 @@ class SqlRows(Stage):
                 row = rows.fetchone()
             except sqlite3.Error as error:
                 text = compose("TW209", f"the query {self.query!r} failed: {error}")
-                raise UnknownError(None, None, text) from None
+                kind = ERRORS.get(getattr(error, "sqlite_errorcode", 0), UnknownError)
+                raise kind(None, None, f"{text}, in {self.path!r}") from None
             if row is None:
                 raise End
             return self._element(row)

@@ -15,7 +15,7 @@ from talweg.core.dtypes import REAL, int16, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
 from talweg.kernels import sorting
-from talweg.kernels.abandoned_calls import make_interruptible, count_per_element
+from talweg.kernels.abandoned_calls import count_per_element, make_interruptible
 from talweg.prims.indexing import gather, scatter_rows
 
 KINKS = {"x": "of tied elements the first takes the first place, and the derivative"}

@@ -6,8 +6,11 @@ raise one of `RIGHT`; everything else, and what takes too much time or memory, i
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
 import random
+import sqlite3
 import struct
 import zlib
 from collections.abc import Callable
@@ -18,6 +21,7 @@ import numpy as np
 from PIL import Image
 
 import talweg as tf
+from talweg.core import settings
 
 v1 = tf.compat.v1
 PIXELS = np.arange(300, dtype=np.uint8).reshape(10, 10, 3)
@@ -135,12 +139,14 @@ def records(compression: str) -> Format:
     return Format(make, in_file("records", read))
 
 
-def checkpoint(part: str) -> Format:
-    """One of the two files of a checkpoint."""
+def checkpoint(part: str, most: int = 0) -> Format:
+    """One of the files of a checkpoint; `most` bytes in each data file where that is given."""
 
     def make(folder: Path) -> bytes:
         variables = {"a": tf.Variable([1.0, 2.0]), "b": tf.Variable(["x", "yy"])}
-        tf.train.Checkpoint(**variables).write(f"{folder}/ck")
+        policy = tf.train.experimental.MaxShardSizePolicy(most) if most else None
+        options = tf.train.CheckpointOptions(experimental_sharding_callback=policy)
+        tf.train.Checkpoint(**variables).write(f"{folder}/ck", options)
         return (folder / part).read_bytes()
 
     def read(data: bytes, folder: Path) -> Any:
@@ -236,8 +242,70 @@ def state(folder: Path) -> bytes:
     return (folder / "checkpoint").read_bytes()
 
 
+def meta_graph(folder: Path) -> bytes:
+    with tf.Graph().as_default():
+        v = v1.get_variable("v", initializer=[1.0, 2.0])
+        v1.identity(v * v1.placeholder(tf.float32, [2], "x"), name="y")
+        v1.train.Saver()
+        v1.train.export_meta_graph(f"{folder}/whole.meta")
+    return (folder / "whole.meta").read_bytes()
+
+
+def import_meta_graph(path: str) -> Any:
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(path)
+        session.run(v1.global_variables_initializer())
+
+
+def compile_cache(folder: Path) -> bytes:
+    found = folder / "cache"
+    found.mkdir(mode=0o700)
+    _compile(found)
+    (path,) = [path for path in found.iterdir() if path.stat().st_size == _largest(found)]
+    return path.read_bytes()
+
+
+def _largest(folder: Path) -> int:
+    return max(path.stat().st_size for path in folder.iterdir())
+
+
+def _compile(folder: Path) -> Any:
+    """A value that is computed through the cache in a folder."""
+    with settings.executor("llvm"), settings.cache(str(folder)):
+        found = tf.function(lambda x: x * 2.0 + 1.0)(tf.constant([1.0, 2.0]))
+    assert found.numpy().tolist() == [3.0, 5.0]
+    return found
+
+
+def read_compile_cache(data: bytes, folder: Path) -> Any:
+    """Every entry is made of the bytes: whichever is asked for is damaged, or another's."""
+    for path in (folder / "cache").iterdir():
+        path.write_bytes(data)
+    return _compile(folder / "cache")
+
+
 def text(found: bytes) -> Callable[[Path], bytes]:
     return lambda _: found
+
+
+def read_vocabulary(path: str) -> Any:
+    """A table of words and numbers."""
+    rows = tf.lookup.TextFileInitializer(path, tf.string, 0, tf.int64, 1)
+    return tf.lookup.StaticHashTable(rows, -1).lookup(tf.constant(["a", "b"]))
+
+
+def database(folder: Path) -> bytes:
+    with contextlib.closing(sqlite3.connect(folder / "whole.sqlite")) as connection:
+        connection.execute("create table t (a integer, b text)")
+        connection.executemany("insert into t values (?, ?)", [(i, f"row {i}") for i in range(9)])
+        connection.commit()
+    return (folder / "whole.sqlite").read_bytes()
+
+
+def read_database(path: str) -> Any:
+    return list(
+        tf.data.experimental.SqlDataset("sqlite", path, "select a, b from t", (tf.int64, tf.string))
+    )
 
 
 TENSORS = {"numbers": [[1.0, 2.0], [3.0, 4.0]], "strings": ["ab", "c"]}
@@ -289,6 +357,8 @@ FORMATS = {
     "records, ZLIB": records("ZLIB"),
     "checkpoint index": checkpoint("ck.index"),
     "checkpoint data": checkpoint("ck.data-00000-of-00001"),
+    "sharded checkpoint's index": checkpoint("ck.index", 8),
+    "sharded checkpoint's data": checkpoint("ck.data-00000-of-00003", 8),
     "checkpoint state": Format(
         state,
         in_file("checkpoint", lambda path: tf.train.latest_checkpoint(Path(path).parent)),
@@ -304,6 +374,35 @@ FORMATS = {
     "GraphDef": Format(
         graph_def, import_graph, (*RIGHT, tf.errors.NotFoundError, ValueError, KeyError, TypeError)
     ),
+    "meta graph": Format(
+        meta_graph,
+        in_file("graph.meta", import_meta_graph),
+        (*RIGHT, tf.errors.NotFoundError, tf.errors.FailedPreconditionError, ValueError)
+        + (KeyError, TypeError),
+    ),
+    "vocabulary": Format(
+        text(b"a\t1\nb\t2\n\xc3\xa4\t3\n"),
+        in_file("vocabulary", read_vocabulary),
+        (*RIGHT, tf.errors.FailedPreconditionError),
+    ),
+    "lines": Format(
+        lambda _: gzip.compress(b"abc\ndef\r\n" * 9),
+        in_file("lines", lambda path: list(tf.data.TextLineDataset(path, "GZIP"))),
+    ),
+    "records of a length": Format(
+        text(b"headabcdefgh"),
+        in_file("fixed", lambda path: list(tf.data.FixedLengthRecordDataset(path, 4, 4))),
+    ),
+    "JSON example": Format(
+        text(b'{"features": {"feature": {"a": {"int64List": {"value": ["1", "2"]}}}}}'),
+        lambda d, _: tf.io.decode_json_example(d),
+    ),
+    "SQLite": Format(
+        database,
+        in_file("sqlite", read_database),
+        (*RIGHT, tf.errors.UnknownError),  # which TensorFlow has for no such table
+    ),
+    "compile cache": Format(compile_cache, read_compile_cache),
     "SavedModel": Format(
         saved_model,
         load_model,

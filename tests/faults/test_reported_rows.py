@@ -17,6 +17,7 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 from talweg.formats.bundle.reader import crc32c, mask_checksum
+from tests.faults.damaged import FORMATS
 
 e = tf.errors
 
@@ -86,3 +87,37 @@ def test_l6_l7_numbers_at_the_edges(executor):
         tf.math.segment_sum([1.0, 2.0], tf.constant([0, 2**62], tf.int64))
     with pytest.raises(e.InvalidArgumentError, match="num_segments"):
         tf.math.unsorted_segment_sum([1.0], [0], -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"a\t1\nb\n", "columns in .*words line 1"),
+        (b"a\t1\n\nb\t2\n", "line 1"),
+        (b"a\t1\nb\tx\n", "Field b'x' in line 1"),
+        (b"a\t1\nb\t\xf8\n", "not a valid int64"),
+        (b"a\t99999999999999999999\n", "not a valid int64"),
+        (b"a\t1_0\n", "not a valid int64"),
+    ],
+)
+def test_vocabularies_that_are_damaged(text, told, tmp_path):
+    (tmp_path / "words").write_bytes(text)
+    rows = tf.lookup.TextFileInitializer(f"{tmp_path}/words", tf.string, 0, tf.int64, 1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=told):
+        tf.lookup.StaticHashTable(rows, -1)
+
+
+def test_words_may_hold_a_carriage_return(tmp_path):
+    (tmp_path / "words").write_bytes(b"a\rb\t 1 \r\nc\t2")
+    rows = tf.lookup.TextFileInitializer(f"{tmp_path}/words", tf.string, 0, tf.int64, 1)
+    table = tf.lookup.StaticHashTable(rows, -1)
+    assert table.lookup(tf.constant([b"a\rb", b"c"])).numpy().tolist() == [1, 2]
+
+
+def test_databases_that_are_damaged(tmp_path):
+    whole = FORMATS["SQLite"].make(tmp_path)
+    read = FORMATS["SQLite"].read
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not a database"):
+        read(b"x" * 5000, tmp_path)
+    with pytest.raises(tf.errors.DataLossError, match="malformed"):
+        read(whole[:4096] + b"\xff" * (len(whole) - 4096), tmp_path)

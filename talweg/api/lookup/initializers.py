@@ -119,15 +119,33 @@ class TextFileInitializer(TableInitializer):
     def _part(self, line: bytes, number: int, index: int, dtype: DType) -> Any:
         if index == TextFileIndex.LINE_NUMBER:
             return number
-        found = line if index == TextFileIndex.WHOLE_LINE else line.split(self.delimiter)[index]
-        return found if dtype is string else dtype.numpy_dtype.type(found.decode()).item()
+        found = line
+        if index != TextFileIndex.WHOLE_LINE:
+            columns = line.split(self.delimiter)
+            if index >= len(columns):
+                happened = f"Invalid number of columns in {self.path} line {number} ({line!r})"
+                raise invalid("TW204", f"{happened}: got {len(columns)}", f"at least {index + 1}")
+            found = columns[index]
+        return found if dtype is string else self._number(found, number, dtype)
+
+    def _number(self, found: bytes, line: int, dtype: DType) -> Any:
+        """The number that a column is, which Python's rules would take for more (1_0)."""
+        try:
+            if b"_" in found:
+                raise ValueError("an underscore")
+            return dtype.numpy_dtype.type(found.decode("ascii")).item()
+        except (ValueError, OverflowError):
+            happened = f"Field {found!r} in line {line} of {self.path} is not a valid {dtype.name}"
+            raise invalid("TW207", happened) from None
 
     def pairs(self) -> list[tuple]:
         """Keys and values; InvalidArgumentError if the file is shorter than it should be."""
         try:
-            lines = self.path.read_bytes().splitlines()
+            lines = [line.removesuffix(b"\r") for line in self.path.read_bytes().split(b"\n")]
         except OSError as error:
             raise from_system(error) from None
+        if not lines[-1]:
+            lines.pop()  # what comes after the last end of a line
         if self.count is not None and len(lines) < self.count:
             raise invalid("TW204", f"{self.path} has {len(lines)} lines", f"{self.count}")
         pairs = []

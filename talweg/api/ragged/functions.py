@@ -19,7 +19,7 @@ from talweg.eager.ragged import RaggedTensor, RaggedTensorSpec
 from talweg.eager.ragged_making import RaggedFactories
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
-from talweg.kernels.progression import allocated
+from talweg.kernels.progression import allocate
 from talweg.prims import layout
 
 if TYPE_CHECKING:
@@ -180,8 +180,8 @@ def range_(
     columns = np.broadcast_arrays(*map(np.atleast_1d, parts))
     if np.any(columns[2] == 0):
         raise invalid("TW207", "ragged.range: Requires delta != 0")
-    rows = allocated("ragged.range", _ranges, columns, kind)
-    values = wrap(allocated("ragged.range", np.concatenate, [np.zeros(0, kind), *rows]))
+    rows = allocate("ragged.range", _ranges, columns, kind)
+    values = wrap(allocate("ragged.range", np.concatenate, [np.zeros(0, kind), *rows]))
     lengths = np.array([len(row) for row in rows], as_dtype(row_splits_dtype).numpy_dtype)
     return RaggedTensor.from_row_lengths(values, lengths)
 
