@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from talweg.core.tracebacks import boundary
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -15,5 +17,6 @@ def as_it_is(function: F) -> F:
     operation where they need sizes that are not known.  A function that makes variables or enters
     scopes does neither.
     """
-    function.in_eager_mode = function  # type: ignore[attr-defined]
-    return function
+    called: Any = boundary(function)
+    called.in_eager_mode = function
+    return called

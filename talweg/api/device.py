@@ -64,6 +64,7 @@ class DeviceSpec:
                     "TW207",
                     f"Unknown attribute {part.split(':')[0]!r} in the device name {spec!r}",
                     "a name such as '/CPU:0' or '/job:worker/task:0/device:GPU:1'",
+                    "'/GPU:0'" if key.lower() in ("cuda", "mps") else "",
                 )
         return cls(**fields)
 

@@ -17,8 +17,8 @@ from talweg.api.export import V1
 from talweg.api.names.known import describe, resolve
 from talweg.command.program import UserProgram
 from talweg.command.uses import NameUse, read
-from talweg.core.errors import InternalError
 from talweg.core.provenance import is_inner
+from talweg.core.tracebacks import is_expected
 
 _CODE = re.compile(r"\[TW\d+\]\s*$")
 _NAME = re.compile(r"tf\.([\w.]+) .*\[TW402\]$")
@@ -77,11 +77,6 @@ def shown_frames(
     if isinstance(error, SyntaxError) and all(is_inner(frame.filename) for frame in frames):
         frames = []
     return traceback.StackSummary.from_list(frames)
-
-
-def is_expected(error: BaseException) -> bool:
-    """Whether talweg raised an error with a message for its user."""
-    return bool(_CODE.search(str(error))) and not isinstance(error, InternalError)
 
 
 def has_own_frames(part: Any) -> bool:

@@ -31,7 +31,7 @@ NAME, FIRST = "tensorflow", "compat.v1"
 @contextmanager
 def standing_in(first: bool = False) -> Iterator[Any]:
     """talweg under the name `tensorflow` inside the block; `first`: that of TensorFlow 1."""
-    before = {name: module for name, module in sys.modules.items() if is_below(name)}
+    before = {name: module for name, module in sys.modules.copy().items() if is_below(name)}
     finders, was_eager = list(sys.meta_path), Context.first_base is None
     as_tensorflow()
     try:
@@ -43,8 +43,8 @@ def standing_in(first: bool = False) -> Iterator[Any]:
     finally:
         if FINDER not in finders:
             sys.meta_path.remove(FINDER)
-        for name in [name for name in sys.modules if is_below(name)]:
-            del sys.modules[name]
+        for name in filter(is_below, sys.modules.copy()):  # threads may be importing
+            sys.modules.pop(name, None)
         sys.modules.update(before)
         if was_eager and Context.first_base is not None:
             to_eager()

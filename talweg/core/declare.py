@@ -275,7 +275,11 @@ def check_dtype(
     """InvalidArgumentError unless `dtype` is one of `accepts`."""
     if accepts is not None and dtype not in accepts:
         allowed = ", ".join(sorted(d.name for d in accepts))
-        raise invalid("TW102", f"{name}: {operand} has dtype {dtype.name}", f"one of {allowed}")
+        floats = sorted(d.name for d in accepts if d.name == "float32")
+        is_count = dtype.is_integer or dtype.name == "bool"
+        hint = f"tf.cast({operand}, tf.{floats[0]})" if floats and is_count else ""
+        text = f"{name}: {operand} has dtype {dtype.name}"
+        raise invalid("TW102", text, f"one of {allowed}", hint)
 
 
 def primitive(body: type) -> Primitive:

@@ -1,4 +1,4 @@
-"""What tensors are asked for by habit, from NumPy, PyTorch and JAX, and what to write here.
+"""What tensors and datasets are asked for by habit, from NumPy, PyTorch, JAX and TensorFlow 1.
 
 Each name is a descriptor on the class that raises AttributeError with the cure: to whoever asks
 with `hasattr` it is not there, and attributes that are there cost nothing more.
@@ -131,6 +131,21 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "zero_grad": "nothing: tape.gradient gives new gradients each time, and adds up none",
     "zero_": "v.assign(tf.zeros_like(v)) for a variable v",
 }
+_FIRST_ITERATOR = "for x in dataset: ..., or iter(dataset); in a graph, the function of this name "
+OF_DATASETS = {  # attribute -> what to write, for datasets
+    "get_next": "next(iter(dataset))",
+    "head": "dataset.take(n)",
+    "make_initializable_iterator": _FIRST_ITERATOR + "in tf.compat.v1.data",
+    "make_one_shot_iterator": _FIRST_ITERATOR + "in tf.compat.v1.data",
+    "next": "next(iter(dataset))",
+    "numpy": "list(dataset.as_numpy_iterator())",
+    "output_shapes": "dataset.element_spec",
+    "output_types": "dataset.element_spec",
+    "shape": "dataset.element_spec, or dataset.cardinality() for the number of elements",
+    "size": "dataset.cardinality()",
+    "to_list": "list(dataset)",
+    "tolist": "list(dataset)",
+}
 IN_PLACE = ("add_", "sub_", "mul_", "div_", "copy_", "fill_", "clamp_")
 
 
@@ -161,6 +176,16 @@ def refuse_items(self: Any, key: int, value: float | None = None) -> None:
 
 
 @boundary
+def refuse_deletion(self: Any, key: int) -> None:
+    """TypeError: tensors keep their elements."""
+    raise type_error(
+        "TW104",
+        f"{type(self).__name__!r} object does not support item deletion",
+        hint="tf.boolean_mask(x, kept), or tf.concat([x[:index], x[index + 1:]], 0)",
+    )
+
+
+@boundary
 def refuse_variable_items(self: Any, key: int, value: float | None = None) -> None:
     """TypeError: elements of variables are assigned by a method."""
     raise type_error(
@@ -170,14 +195,19 @@ def refuse_variable_items(self: Any, key: int, value: float | None = None) -> No
     )
 
 
-def add_habits(cls: Any, items: Callable) -> None:
-    """Give `cls` the names it has not, and what `x[0] = 1` says."""
+def add_tensor_habits(cls: Any, items: Callable) -> None:
+    """Give `cls` the names that tensors have not, and what `x[0] = 1` says."""
     cures = MEANT | dict.fromkeys(IN_PLACE, "v.assign(...) of a tf.Variable v")
     cures |= {"add_": "v.assign_add(...) of a tf.Variable v", "sub_": "v.assign_sub(...) of one"}
+    add_habits(cls, cures)
+    cls.__setitem__, cls.__delitem__ = items, refuse_deletion
+
+
+def add_habits(cls: Any, cures: dict[str, str]) -> None:
+    """Give `cls` the attributes that it has not, which raise AttributeError with the cure."""
     for name, cure in cures.items():
         if not hasattr(cls, name):
             setattr(cls, name, Habit(name, cure))
-    cls.__setitem__ = cls.__delitem__ = items
 
 
 def without_habits(names: list[str], cls: type) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dims import Dim, broadcast, is_symbolic
 from talweg.core.errors import invalid, invalid_value, type_error, value_error
+from talweg.core.tracebacks import pass_out
 
 if TYPE_CHECKING:
     from talweg.core.dims import Size
@@ -46,19 +47,23 @@ class TensorShape:
     __slots__ = ("_dims",)
 
     def __init__(self, dims: Any):
-        if dims is None:
-            self._dims: tuple | None = None
-        elif isinstance(dims, TensorShape):
-            self._dims = dims._dims
-        elif isinstance(dims, (tuple, list)):
-            self._dims = tuple(dimension_of(size) for size in dims)
-        elif hasattr(dims, "dim") and hasattr(dims, "unknown_rank"):  # a TensorShapeProto
-            known = None if dims.unknown_rank else dims.dim
-            self._dims = known and tuple(None if d.size == -1 else d.size for d in known)
-        elif isinstance(dims, Iterable) and not isinstance(dims, str):
-            self._dims = tuple(dimension_of(size) for size in dims)
-        else:
-            self._dims = (dimension_of(dims),)
+        try:
+            if dims is None:
+                self._dims: tuple | None = None
+            elif isinstance(dims, TensorShape):
+                self._dims = dims._dims
+            elif isinstance(dims, (tuple, list)):
+                self._dims = tuple(dimension_of(size) for size in dims)
+            elif hasattr(dims, "dim") and hasattr(dims, "unknown_rank"):  # a TensorShapeProto
+                known = None if dims.unknown_rank else dims.dim
+                self._dims = known and tuple(None if d.size == -1 else d.size for d in known)
+            elif isinstance(dims, Iterable) and not isinstance(dims, str):
+                self._dims = tuple(dimension_of(size) for size in dims)
+            else:
+                self._dims = (dimension_of(dims),)
+        except Exception as error:
+            pass_out(error)
+            raise
 
     @property
     def rank(self) -> int | None:

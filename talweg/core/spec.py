@@ -9,6 +9,7 @@ from talweg.core.dtypes import as_dtype, float32, int64
 from talweg.core.errors import type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
+from talweg.core.tracebacks import pass_out
 from talweg.core.value import IndexedSlices, Tensor
 
 if TYPE_CHECKING:
@@ -201,7 +202,11 @@ class TensorSpec(TypeSpec):
     __slots__ = ("_dtype", "_name", "_shape")
 
     def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None):
-        self._shape, self._dtype = TensorShape(shape), as_dtype(dtype)
+        try:
+            self._shape, self._dtype = TensorShape(shape), as_dtype(dtype)
+        except Exception as error:
+            pass_out(error)
+            raise
         self._name = None if name is None else str(name)
 
     @property

@@ -30,6 +30,7 @@ _WRAPPERS = ("call", "call_in_graph", "__call__")  # say nothing of what was cal
 STANDARD = os.path.dirname(os.__file__) + os.sep
 SITE = f"{os.sep}site-packages{os.sep}"
 LIBRARIES = tuple(f"{SITE}{name}{os.sep}" for name in ("numpy", "scipy", "llvmlite", "malt"))
+_INSTALL = "pip install "  # in what an optional package says that is not there
 _CODE = re.compile(r"\[TW\d+\]\s*$", re.MULTILINE)
 _UNEXPECTED = re.compile(r"^\w[\w.<>]*\(\) got an unexpected keyword argument '(\w+)'")
 SYNONYMS = {  # arguments as NumPy, PyTorch and TensorFlow 1 call them
@@ -52,7 +53,9 @@ SYNONYMS = {  # arguments as NumPy, PyTorch and TensorFlow 1 call them
     "loc": ("mean",),
     "scale": ("stddev",),
     "std": ("stddev",),
+    "keep_prob": ("rate",),
 }
+WRITTEN = {"keep_prob": "rate=1 - keep_prob"}  # arguments that mean something else
 
 
 class Filtering:
@@ -75,6 +78,8 @@ def is_called(file: str) -> bool:
 
 def is_expected(error: BaseException) -> bool:
     """Whether talweg raised an error with a message for its user."""
+    if isinstance(error, ImportError) and _INSTALL in str(error):
+        return isinstance(error.__cause__, (ModuleNotFoundError, type(None)))
     return type(error).__name__ != "InternalError" and bool(_CODE.search(str(error)))
 
 
@@ -159,7 +164,9 @@ def without_own(error: BaseException | None) -> BaseException | None:
 def name_argument(error: TypeError, frame: FrameType) -> None:
     """Say which argument was meant by one that a function does not have."""
     found = _UNEXPECTED.match(str(error))
-    function: Any = frame.f_locals.get("function")
+    function: Any = frame.f_locals.get("function") or getattr(
+        frame.f_locals.get("cls"), "__init__", None
+    )
     name = getattr(function, "__name__", "")
     if found is None or not name or not str(error).split("(")[0].endswith(name):
         return
@@ -168,6 +175,7 @@ def name_argument(error: TypeError, frame: FrameType) -> None:
     meant = meant or import_module("difflib").get_close_matches(found[1], parameters, 1)
     text = str(error).split(". Did you mean")[0]
     cure = f"{meant[0]}=" if meant else f"one of {', '.join(parameters)}"
+    cure = WRITTEN.get(found[1], cure) if meant else cure
     error.args = (f"{text}\n  try: {cure}  [TW104]",)
 
 

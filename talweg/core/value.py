@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core.dtypes import DType
 from talweg.core.errors import value_error
 from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, operator_falls_back
-from talweg.core.habits import add_habits, refuse_items, without_habits
+from talweg.core.habits import add_tensor_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, shape_of_dims
 from talweg.core.tracebacks import pass_out
@@ -289,7 +289,7 @@ _named: Any = Tensor  # names of Python 2 that libraries still ask for
 _named.OVERLOADABLE_OPERATORS = OVERLOADABLE
 _named.__div__, _named.__rdiv__ = Tensor.__truediv__, Tensor.__rtruediv__
 _named.__bool__ = _named.__nonzero__ = _truth
-add_habits(Tensor, refuse_items)
+add_tensor_habits(Tensor, refuse_items)
 
 
 class IndexedSlices:

@@ -237,7 +237,11 @@ def _check_finite(values: Any, dtype: DType) -> None:
 
 
 def _cannot(value: object, dtype: DType) -> Exception:
-    return type_error("TW101", f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+    text = f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
+    hint = ""
+    if dtype.is_integer and np.asarray(value).dtype.kind not in "OSU":
+        hint = f"tf.cast(value, tf.{dtype.name}), which rounds towards zero"
+    return type_error("TW101", text, hint=hint)
 
 
 def _scalar_array(value: Any, dtype: DType) -> Any:
@@ -358,7 +362,10 @@ def _from_list(value: object, dtype: DType | None) -> Any:
         array = np.array(value, dtype=object if texts else None)
     except ValueError:
         raise value_error(
-            "TW101", "Can't convert non-rectangular Python sequence to Tensor."
+            "TW101",
+            "Can't convert non-rectangular Python sequence to Tensor.",
+            "lists of equal lengths",
+            "tf.ragged.constant for rows of different lengths, or pad them",
         ) from None
     except OverflowError:
         raise _out_of_range() from None

@@ -147,6 +147,7 @@ class EagerTensor(Tensor):
                 "TW203",
                 f"only 0-dimensional arrays can be converted to Python scalars, got a tensor of "
                 f"shape {array.shape} for {kind}()",
+                hint="x[0] for one element, x.numpy() for all, tf.round(x) and its like for each",
             )
         return array[()]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.hooks import hooks
+from talweg.core.tracebacks import pass_out
 
 
 class ThroughCreators(type):
@@ -16,6 +17,14 @@ class ThroughCreators(type):
     if not TYPE_CHECKING:  # type checkers see a class like any other
 
         def __call__(cls, *args: object, **kwargs: object) -> Any:
+            try:
+                return cls.made(*args, **kwargs)
+            except Exception as error:
+                pass_out(error)
+                raise
+
+        def made(cls, *args: object, **kwargs: object) -> Any:
+            """A variable, from the creators if there are any."""
             creators = dispatch.context.creators
             if not creators or "through_creators" not in cls.__dict__:
                 return super().__call__(*args, **kwargs)

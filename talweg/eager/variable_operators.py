@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from talweg.core.habits import add_habits, refuse_variable_items, without_habits
+from talweg.core.habits import add_tensor_habits, refuse_variable_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.tracebacks import pass_out
 from talweg.core.value import add_operators
@@ -33,7 +33,7 @@ def add_variable_operators(cls: Any) -> None:
         setattr(cls, f"__i{stem}__", _no_augmented)
     for name, method in own.items():
         setattr(cls, name, method)
-    add_habits(cls, refuse_variable_items)
+    add_tensor_habits(cls, refuse_variable_items)
     cls.__dlpack__ = lambda self, **options: self.value().__dlpack__(**options)
     cls.__dlpack_device__ = lambda self: self.value().__dlpack_device__()
     cls._repr_html_ = lambda self: hooks.html_view(self)

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.errors import (
-    compose,
-    type_error,
-    value_error,
-)
+from talweg.core.errors import compose, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.provenance import describe
 from talweg.core.roles import Role
+from talweg.core.tracebacks import boundary
 from talweg.core.value import Tensor
 from talweg.graph.collections import Collections
 from talweg.graph.elements import GraphElements
@@ -420,6 +417,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         """The versions of GraphDef this graph can be written in, as a VersionDef message."""
         return hooks.graph_def(self).versions
 
+    @boundary
     def as_graph_def(
         self, from_version: int | None = None, add_shapes: bool = False, **options: object
     ) -> Any:

@@ -6,6 +6,7 @@ those that make one of another in `transforming.py`, `grouping.py`, `combining.p
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from opcode import opmap
@@ -22,6 +23,7 @@ from talweg.core.errors import (
     compose,
     type_error,
 )
+from talweg.core.habits import OF_DATASETS, add_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
@@ -92,6 +94,12 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     def __init__(self, variant_tensor: object = None, element_spec: Any = None):
         if isinstance(variant_tensor, Stage):
             self.stage: Stage = variant_tensor
+        elif element_spec is None:
+            raise type_error(
+                "TW104",
+                f"Dataset has no elements of its own, got {variant_tensor!r}",
+                hint="tf.data.Dataset.from_tensor_slices(x)",
+            )
         else:
             self.stage = Given(variant_tensor, ElementLayout(element_spec))
         self._options: Any = None
@@ -171,7 +179,10 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
         size = self.bound().size()
         if size < 0:
             why = "infinite" if size == -1 else "unknown"
-            raise TypeError(compose("TW104", f"The dataset length is {why}."))
+            hint = (
+                "for unknown ones: dataset.reduce(0, lambda n, _: n + 1), which reads all elements"
+            )
+            raise TypeError(compose("TW104", f"The dataset length is {why}.", hint=hint))
         return size
 
     # -- iterating
@@ -304,6 +315,12 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
 
     def __tf_tracing_type__(self, context: Any) -> Any:
         return DatasetSpec(self.element_spec)
+
+
+for part in (Making, Transforming, Grouping, Combining, Keeping):
+    for method in filter(inspect.isfunction, vars(part).values()):  # as Python's errors name them
+        method.__qualname__ = f"Dataset.{method.__name__}"
+add_habits(Dataset, OF_DATASETS)
 
 
 def _is_loop(frame: Any) -> bool:

@@ -6,6 +6,8 @@ results is a tuple.  What it captures is looked up once an iterator, variables e
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -89,12 +91,27 @@ class DataFunction:
             arguments.append(element.pack(layout.spec, leaves))
         if len(arguments) == 1 and type(arguments[0]) is tuple:
             arguments = list(arguments[0])
+        self._check_count(arguments)
         result = function(*arguments)
         if isinstance(result, list):
             result = tuple(result)
         leaves = [_result_leaf(leaf, self.what) for leaf in element.flatten(result)]
         self._result = element.pack(result, [element.spec_of(leaf) for leaf in leaves])
         return [part for leaf in leaves for part in _parts(leaf)]
+
+    def _check_count(self, arguments: list) -> None:
+        """TypeError unless the function can be called with the parts of an element."""
+        with contextlib.suppress(ValueError):  # a function of C has no signature
+            try:
+                inspect.signature(self.function).bind(*arguments)
+            except TypeError as error:
+                count = len(arguments)
+                parts = "one value" if count == 1 else f"tuples of {count}"
+                raise type_error(
+                    "TW104",
+                    f"{self.what}: {self.name} cannot take an element: {error}",
+                    f"a function of {count} argument{'s' * (count != 1)}: elements are {parts}",
+                ) from None
 
     @property
     def vectorized(self) -> Vectorized | None:

@@ -53,6 +53,21 @@ def test_tensorflow_is_talweg_in_all_spellings(run):
     assert out == "True True True Session\n2.21.0\n"
 
 
+def test_threads_may_import_while_a_program_ends(monkeypatch):
+    from talweg.command import stand_in
+
+    def is_below(name):  # a thread comes in between
+        sys.modules.setdefault("made_by_a_thread", sys)
+        return name == "tensorflow" or name.startswith("tensorflow.")
+
+    monkeypatch.setattr(stand_in, "is_below", is_below)
+    for _ in range(2):
+        sys.modules.pop("made_by_a_thread", None)
+        with stand_in.standing_in():
+            sys.modules.pop("made_by_a_thread", None)
+    sys.modules.pop("made_by_a_thread", None)
+
+
 def test_a_module_and_a_folder(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "package").mkdir()

@@ -15,6 +15,7 @@ import talweg as tf
 from talweg.core.provenance import ROOT, describe
 
 x = tf.ones([2, 3])
+PAIRS = tf.data.Dataset.from_tensor_slices(([1.0, 2.0], [3, 4]))
 
 
 def own_frames(error):
@@ -70,6 +71,11 @@ def run_wrongly():
         lambda: tf.ragged.constant([[1], [2, 3]]) + tf.ones([7]),
         lambda: tf.map_fn(lambda row: tf.reshape(row, [7]), x),
         lambda: tf.no_such_name,
+        lambda: tf.Variable(),
+        lambda: tf.Variable(1.0, trainabel=False),
+        lambda: tf.TensorSpec(["a"]),
+        lambda: tf.TensorShape(["a"]),
+        lambda: PAIRS.map(lambda a: a),
         lambda: tf.data.Dataset.from_tensor_slices((tf.ones([2]), tf.ones([3]))),
         tf.function(lambda: tf.gather(x, tf.constant([9]) + tf.cast(x[0, 0], tf.int32))),
     ],
@@ -175,6 +181,21 @@ def test_habits_are_not_there_for_who_looks():
     assert "shape" in dir(x) and "assign_add" in dir(v)
 
 
+def test_a_package_that_is_not_there_is_told_shortly(monkeypatch):
+    for name in ("events", "operations"):
+        monkeypatch.delitem(sys.modules, f"talweg.summaries.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
+    messages = import_module("talweg.summaries.events").messages
+    messages.cache_clear()
+    try:
+        with pytest.raises(ImportError, match=r"pip install talweg\[graphdef\]") as caught:
+            tf.summary.create_file_writer("/tmp/never")
+    finally:
+        messages.cache_clear()
+    count, text = own_frames(caught.value)
+    assert count <= 2 and "direct cause" not in text, text
+
+
 def test_items_are_not_assigned():
     v = tf.Variable(x)
     with pytest.raises(TypeError, match="tensor_scatter_nd_update"):
@@ -210,6 +231,31 @@ def test_items_are_not_assigned():
         (lambda: tf.nn.Linear, "use tf.keras.layers.Dense"),
         (lambda: x.append(1), "tf.stack"),
         (lambda: tf.tpu.XLAOptions, "TPUs"),
+        (lambda: tf.utils.data.DataLoader, "tf.data.Dataset"),
+        (lambda: tf.cuda.is_available(), "tf.config.list_physical_devices"),
+        (lambda: tf.nn.CrossEntropyLoss(), "tf.keras.losses.SparseCategoricalCrossentropy"),
+        (lambda: tf.nn.functional.relu, "use tf.nn"),
+        (lambda: tf.device("cuda:0"), "'/GPU:0'"),
+        (lambda: x[[0, 1, 0]], "tf.gather"),
+        (lambda: x.__delitem__(0), "tf.boolean_mask"),
+        (lambda: tf.Variable(1.0, trainabel=False), "trainable="),
+        (lambda: tf.nn.dropout(x, keep_prob=0.5), "rate=1 - keep_prob"),
+        (lambda: tf.sqrt(4), "tf.cast(x, tf.float32)"),
+        (lambda: tf.nn.softmax([1, 2]), "tf.cast(logits, tf.float32)"),
+        (lambda: tf.constant([1.5], dtype=tf.int32), "tf.cast(value, tf.int32)"),
+        (lambda: tf.constant([[1, 2], [3]]), "tf.ragged.constant"),
+        (lambda: tf.transpose(x, 1, 0), "perm=[...]"),
+        (lambda: float(x), "x.numpy()"),
+        (lambda: tf.image.resize(tf.ones([4, 4, 3]), [2, 2], "cubicc"), "'bicubic'"),
+        (lambda: tf.clip_by_norm([1.0], "a"), "clip_norm has dtype string"),
+        (lambda: tf.lookup.StaticHashTable({"a": 1}, -1), "KeyValueTensorInitializer"),
+        (lambda: PAIRS.map(lambda a: a), "elements are tuples of 2"),
+        (lambda: PAIRS.filter(lambda: True), "a function of 2 arguments"),
+        (lambda: PAIRS.shuffle(), "Dataset.shuffle()"),
+        (lambda: PAIRS.make_one_shot_iterator(), "iter(dataset)"),
+        (lambda: PAIRS.output_shapes, "dataset.element_spec"),
+        (lambda: tf.data.Dataset([1, 2]), "from_tensor_slices"),
+        (lambda: len(PAIRS.filter(lambda a, b: True)), "dataset.reduce"),
     ],
 )
 def test_cures(program, cure):

@@ -79,6 +79,10 @@ def clip_by_norm(
     if x.dtype not in INEXACT:
         raise invalid("TW102", f"clip_by_norm: t has dtype {x.dtype.name}", "floats")
     bound = tensor(clip_norm, hint=x.dtype)
+    if not (bound.dtype.is_floating or bound.dtype.is_integer):
+        raise type_error(
+            "TW102", f"clip_by_norm: clip_norm has dtype {bound.dtype.name}", "a real number"
+        )
     bound = bound if bound.dtype is x.dtype else arithmetic.cast(bound, dtype=x.dtype)
     bound = arithmetic.maximum(bound, arithmetic.zeros_of(bound))
     chosen = axes_argument(axes, len(x.dims), "clip_by_norm", "axes")

@@ -70,7 +70,10 @@ def integer_vector(
     array = integer_array(value, function, argument, empty)
     if array.ndim != 1 and not (scalar and array.ndim == 0):
         raise invalid(
-            "TW203", f"{function}: {argument} must be a vector, got shape {array.shape}", "a vector"
+            "TW203",
+            f"{function}: {argument} must be a vector, got shape {array.shape}",
+            "a vector",
+            "" if array.ndim else f"a list: {argument}=[...]",
         )
     return tuple(array.reshape(-1).tolist())
 

@@ -129,7 +129,9 @@ def plan(key: Any, dims: tuple) -> SlicePlan:
                 _integer(item)
         raise invalid(
             "TW203",
-            f"getitem: {used} indices for a tensor of shape {dims}; it has only {len(dims)} axes",
+            f"getitem: {used} indices for a tensor of shape {dims} and rank {len(dims)}",
+            f"at most {len(dims)}",
+            "tf.gather(x, indices) for a list of indices along the first axis",
         )
     slices = SlicePlan()
     if is_symbolic(dims) or any(_holds_size(item) for item in items):

@@ -72,7 +72,9 @@ def resize(
     if any(same(n, 0) for n in x.dims[-3:]):
         raise invalid("TW205", "input image must be of non-zero size", "at least one pixel")
     if method not in (*weights.KERNELS, "nearest", "area"):
-        raise value_error("TW207", f"Resize method is not implemented: {method}")
+        allowed = ", ".join(map(repr, (*weights.KERNELS, "nearest", "area")))
+        text = f"Resize method is not implemented: {method}"
+        raise value_error("TW207", text, f"one of {allowed}")
     result = _of_any_size(x, size, method, preserve_aspect_ratio, antialias)
     if type(result) is Symbol and not result.shape.is_fully_defined():
         result.set_shape(_known_shape(x, size, preserve_aspect_ratio))

@@ -131,6 +131,13 @@ class StaticHashTable(Table):
         name: str | None = None,
         experimental_is_anonymous: bool = False,
     ):
+        if not hasattr(initializer, "key_dtype"):
+            raise type_error(
+                "TW104",
+                f"StaticHashTable: initializer is {initializer!r}",
+                "an initializer of tables",
+                "tf.lookup.KeyValueTensorInitializer(keys, values)",
+            )
         kinds = initializer.key_dtype, initializer.value_dtype
         super().__init__(*kinds, default_value, name or "hash_table")
         initializer.initialize(self)
