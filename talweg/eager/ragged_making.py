@@ -336,6 +336,6 @@ def _lengths_without(x: object, padding: object) -> np.ndarray:
     """How long each row is without the padding at its end."""
     array, filler = array_of(x), array_of(padding)
     counts = array != filler
-    counts = counts.reshape(*array.shape[:2], -1).any(axis=2)
+    counts = counts.any(axis=tuple(range(2, array.ndim)))
     columns = np.arange(1, array.shape[1] + 1)
     return np.max(counts * columns, axis=1, initial=0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import invalid, type_error, value_error
+from talweg.core.errors import InvalidArgumentError, invalid, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.tracebacks import boundary
 from talweg.core.value import BINARY, COMPARISON, UNARY
@@ -17,8 +17,8 @@ from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import array_of, wrap
-from talweg.graph.symbol import Symbol
-from talweg.prims import indexing, layout, scan, sequences
+from talweg.graph.symbol import Symbol, constant_of
+from talweg.prims import arithmetic, checking, indexing, layout, scan, sequences
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -168,36 +168,46 @@ def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
     if not found:
         return function(*arguments, **options)
     first = found[0]
-    for other in found[1:]:
-        if not _share_rows(first, other):
-            check_same_rows(first, other)
+    compared = [pair for other in found[1:] for pair in _unlike_splits(first, other)]
 
     def flat(x: RaggedTensor) -> Any:
-        return x.flat_values if isinstance(x, RaggedTensor) else x
+        if not isinstance(x, RaggedTensor):
+            return x
+        values = x.flat_values
+        for one, other in compared if x is first else ():
+            values = checking.check_same_splits(values, one, other)
+        return values
 
     values = function(*map(flat, arguments), **{name: flat(x) for name, x in options.items()})
     return first.with_flat_values(values)
 
 
-def _share_rows(x: RaggedTensor, y: RaggedTensor) -> bool:
-    """Whether two ragged tensors have the very same splits; what a graph does not know fits."""
+def _unlike_splits(x: RaggedTensor, y: RaggedTensor) -> list[tuple[Tensor, Tensor]]:
+    """The row splits of two ragged tensors that only a run can compare, as pairs.
+
+    InvalidArgumentError where some are known, and not equal.
+    """
     pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
-    unknown = any(type(part) is Symbol for pair in pairs for part in pair)
-    return x.ragged_rank == y.ragged_rank and (unknown or all(a is b for a, b in pairs))
+    if x.ragged_rank != y.ragged_rank:
+        refuse_rows(x, y)
+    found = []
+    for a, b in pairs:
+        if a is b or (type(a) is type(b) is Symbol and a.node is b.node):
+            continue
+        if any(type(part) is Symbol and constant_of(part.node) is None for part in (a, b)):
+            found.append((a, arithmetic.cast(b, dtype=a.dtype)))
+        elif not np.array_equal(array_of(a), array_of(b)):
+            refuse_rows(x, y)
+    return found
 
 
-def check_same_rows(x: RaggedTensor, y: RaggedTensor) -> None:
-    """InvalidArgumentError unless two ragged tensors have rows of equal lengths."""
-    pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
-    same = x.ragged_rank == y.ragged_rank and all(
-        np.array_equal(array_of(a), array_of(b)) for a, b in pairs
+def refuse_rows(x: RaggedTensor, y: RaggedTensor) -> None:
+    """Raise InvalidArgumentError: two ragged tensors have rows of other lengths."""
+    raise invalid(
+        "TW204",
+        f"The rows of the arguments have different lengths: {x!r} and {y!r}",
+        "equal row splits",
     )
-    if not same:
-        raise invalid(
-            "TW204",
-            f"The rows of the arguments have different lengths: {x!r} and {y!r}",
-            "equal row splits",
-        )
 
 
 def pair_operands(x: TensorLike, y: Any) -> tuple:
@@ -257,6 +267,18 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     return operate
 
 
+def _comparing(operate: Callable[..., Any], unlike: bool) -> Callable[..., Any]:
+    """A comparison by == or !=, which has an answer where shapes do not fit, too: `unlike`."""
+
+    def compare(self: RaggedTensor, other: object) -> Any:
+        try:
+            return operate(self, other)
+        except InvalidArgumentError:
+            return unlike
+
+    return compare
+
+
 def _getitem(self: RaggedTensor, key: slice) -> Any:
     return get(self, key if isinstance(key, tuple) else (key,))
 
@@ -268,6 +290,8 @@ def _install() -> None:
     for stem, operation in BINARY.items():
         setattr(RaggedTensor, f"__{stem}__", _operator(operation))
         setattr(RaggedTensor, f"__r{stem}__", _operator(operation, reflected=True))
+    for method, unlike in (("__eq__", False), ("__ne__", True)):
+        setattr(RaggedTensor, method, _comparing(getattr(RaggedTensor, method), unlike))
     RaggedTensor.__getitem__ = _getitem  # type: ignore[attr-defined]
 
 

@@ -6,9 +6,12 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, check_dtype, primitive
-from talweg.core.dtypes import FLOATING, int32
+from talweg.core.dims import dims_differ
+from talweg.core.dtypes import FLOATING, int32, int64
 from talweg.core.errors import invalid
-from talweg.core.primitive import Reject, Sample
+from talweg.core.primitive import NoGradient, Reject, Sample
+
+SPLITS = NoGradient("where rows begin and end is only compared")
 
 
 @primitive
@@ -52,4 +55,58 @@ class check_numerics:
     rejects = (
         Reject([3], dtype=int32, message="", code="TW102"),
         Reject(np.array([1.0, np.nan]), message="", code="TW209"),
+    )
+
+
+@primitive
+class check_same_splits:
+    """y = x, values in rows with splits a; InvalidArgumentError unless a and b are equal.
+
+    x any shape, a and b vectors of integers.
+    """
+
+    operands = "x a b"
+
+    def infer(x, a, b):
+        for part, argument in ((a, "row_splits"), (b, "row_splits")):
+            check_dtype("RaggedTensor", argument, part.dtype, {int32, int64})
+        if None not in (a.dims, b.dims) and dims_differ(a.dims, b.dims):
+            _refuse_rows(a.dims[0] - 1, b.dims[0] - 1)
+        return Aval(x.dims, x.dtype)
+
+    def numpy(x: np.ndarray, a: np.ndarray, b: np.ndarray):
+        if not np.array_equal(a, b):
+            _refuse_rows(np.diff(a).tolist(), np.diff(b).tolist())
+        return x
+
+    def expand(t, x, a, b):
+        t.require(t.equal(a, b))
+        return x
+
+    def transpose_x(g, x, a, b):
+        return g
+
+    no_gradient = {"a": SPLITS, "b": SPLITS}
+
+    def batch(size, batched, x, a, b):
+        return NotImplemented if batched[1] or batched[2] else check_same_splits(x, a, b)
+
+    memory = "view"
+    samples = (
+        Sample([3], np.array([0, 2, 3]), np.array([0, 2, 3])),
+        Sample([0, 2], np.array([0], np.int32), np.array([0], np.int32)),
+    )
+    rejects = (
+        Reject([3], np.array([0, 2, 3]), np.array([0, 1, 3]), code="TW204"),
+        Reject([3], np.array([0, 2, 3]), np.array([0, 3]), code="TW204"),
+        Reject([3], np.array([0.0, 3.0]), np.array([0, 3]), code="TW102"),
+    )
+
+
+def _refuse_rows(first: object, second: object) -> None:
+    what = "lengths" if isinstance(first, list) else "numbers"
+    raise invalid(
+        "TW204",
+        f"Two ragged tensors have rows of different {what}: {first} and {second}",
+        "equal row splits",
     )

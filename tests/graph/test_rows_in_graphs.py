@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import talweg as T
+from talweg.core import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -108,3 +109,38 @@ def test_ragged_tensors_of_unknown_sizes(name, known):
             places[1].set_shape([None])  # a slice of a vector by its size
         found = session.run(function(*places), dict(zip(places, arrays)))
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("executor", ["interpret", "llvm"])
+@pytest.mark.parametrize("other", [[[4.0], [5.0, 6.0]], [[4.0], []], [[4.0]], [[4.0, 5.0, 6.0]]])
+def test_rows_of_other_lengths_are_refused_by_the_run(executor, other):
+    """Flat values were put together whatever rows they were in, one number with all of them."""
+    spec = T.RaggedTensorSpec([None, None], T.float32, 1)
+    rows = T.ragged.constant([[1.0, 2.0], [3.0]])
+    functions = [lambda x, y: x + y, T.maximum, lambda x, y: T.reduce_sum(T.where(x > 2, x, y))]
+    for function in functions:
+        compiled = T.function(function, input_signature=[spec, spec])
+        with settings.executor(executor):
+            for _ in range(2):
+                with pytest.raises(T.errors.InvalidArgumentError, match="rows of different"):
+                    compiled(rows, T.ragged.constant(other))
+            whole = compiled(rows, T.ragged.constant([[4.0, 5.0], [6.0]]))
+        wanted = function(rows, T.ragged.constant([[4.0, 5.0], [6.0]]))
+        assert T.reduce_all(whole == wanted)
+
+
+@pytest.mark.parametrize("executor", ["interpret", "llvm"])
+def test_gradients_pass_the_comparison_of_rows(executor):
+    spec = T.RaggedTensorSpec([None, None], T.float32, 1)
+
+    @T.function(input_signature=[spec, spec])
+    def gradients(x, y):
+        with T.GradientTape() as tape:
+            tape.watch([x.flat_values, y.flat_values])
+            product = T.reduce_sum(x * y * x)
+        return tape.gradient(product, [x.flat_values, y.flat_values])
+
+    x, y = T.ragged.constant([[1.0, 2.0], [3.0]]), T.ragged.constant([[4.0, 5.0], [6.0]])
+    with settings.executor(executor):
+        by_x, by_y = gradients(x, y)
+    assert by_x.numpy().tolist() == [8.0, 20.0, 36.0] and by_y.numpy().tolist() == [1.0, 4.0, 9.0]

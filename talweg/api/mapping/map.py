@@ -160,7 +160,8 @@ def map_fn(
     for position, kind in enumerate(wanted):
         values = [row[position] for row in rows]
         if _is_ragged(kind):
-            gathered.append(look_up("ragged.stack")(values))
+            nothing = signature is None and not values
+            gathered.append(kind if nothing else look_up("ragged.stack")(values))
             continue
         if values and is_composite(values[0]):
             gathered.append(stack_sparse(values))

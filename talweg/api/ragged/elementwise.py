@@ -86,6 +86,7 @@ UNARY = (
     "nn.softsign",
     "nn.dropout",
     "strings.as_string",
+    "bitcast",
     "bitwise.invert",
     "strings.to_number",
     "one_hot",

@@ -15,6 +15,7 @@ from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol
 
 DEVIATIONS = ("math.reduce_variance", "math.reduce_std")
+COUNTED = {"reduce_any": "reduce_sum", "reduce_all": "reduce_prod"}
 SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "reduce_min": "min"}
 
 
@@ -38,7 +39,10 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:
     if axis is None:
-        reduced = original(x.flat_values)
+        values = x.flat_values
+        if kind in DEVIATIONS and values.dtype.is_integer:  # as along an axis, where they are means
+            values = look_up("cast")(values, look_up("float64"))
+        reduced = original(values)
         if keepdims:
             for _ in range(x.shape.rank):
                 reduced = look_up("expand_dims")(reduced, 0)
@@ -77,10 +81,9 @@ def _along(original: Callable[..., Any], kind: str, x: RaggedTensor, axis: int) 
     if axis > 1:
         return x.with_values(original(x.values, axis=axis - 1))
     if kind in ("reduce_any", "reduce_all"):
+        # Rows without elements have a sum of 0 and a product of 1; their maximum would be true.
         whole = look_up("cast")(x, look_up("int32"))
-        reduced = _along(
-            original, "reduce_max" if kind == "reduce_any" else "reduce_min", whole, axis
-        )
+        reduced = _along(original, COUNTED[kind], whole, axis)
         return look_up("cast")(reduced, look_up("bool"))
     if kind == "reduce_mean":
         total = _along(original, "reduce_sum", x, axis)

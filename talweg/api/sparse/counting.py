@@ -13,7 +13,7 @@ from talweg.api.export import export
 from talweg.api.sparse.arithmetic import columns_of, group_indices
 from talweg.api.sparse.form import dims_of, make_sparse, take_rows
 from talweg.core.dims import largest
-from talweg.core.dtypes import int64
+from talweg.core.dtypes import DType, int32, int64
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
 from talweg.eager.tensor import wrap
@@ -62,7 +62,8 @@ def bincount(
     single = rows is None
     places, groups = group_indices(joining.stack(keys, flat, axis=1), (1 if single else rows, size))
     distinct = places.dims[0]
-    one = wrap(np.int32(1))
+    kind = _dtype(values)
+    one = wrap(kind.numpy_dtype.type(1))
     if amounts is not None:
         counts = segment.segment_sum(amounts, groups, count=distinct)
     elif binary_output:
@@ -73,6 +74,12 @@ def bincount(
     if single:
         return make_sparse(columns_of(places, [1]), counts, (size,))
     return make_sparse(places, counts, (rows, size))
+
+
+def _dtype(values: object) -> DType:
+    """The dtype of counts, which is that of the numbers, int32 or int64."""
+    dtype = _flat(values).dtype
+    return dtype if dtype is int64 else int32
 
 
 def _flat(values: object) -> Any:

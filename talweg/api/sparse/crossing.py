@@ -51,7 +51,7 @@ def _bucket(values: tuple, count: int, key: int) -> int:
 
 
 def _join_columns(values: tuple, separator: bytes) -> bytes:
-    parts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    parts = [value if isinstance(value, bytes) else str(int(value)).encode() for value in values]
     return separator.join(parts)
 
 

@@ -169,7 +169,8 @@ def reshape(sp_input: TensorLike, shape: ShapeLike, name: str | None = None) -> 
         )
     numbers = sparse_places.place_numbers(x.indices, x.dense_shape)
     whole = sizes_tensor(dims, int64)
-    places = layout.transpose(counts.unravel(numbers, whole), perm=(1, 0))
+    some = arithmetic.maximum(whole, 1)  # where a size is 0 there are no places
+    places = layout.transpose(counts.unravel(numbers, some), perm=(1, 0))
     return SparseTensor(places, x.values, whole)
 
 
