@@ -190,7 +190,7 @@ def test_what_goes_wrong_on_disk_is_made_anew(monkeypatch, caplog):
     def broken(*given):
         raise KeyError("buffers")
 
-    for name in ("found", "keep"):
+    for name in ("load", "keep"):
         monkeypatch.setattr(manifest, name, broken)
     monkeypatch.setattr(faults, "_reported", set())
     with settings.executor("auto"), settings.strict(False), caplog.at_level(logging.ERROR):
