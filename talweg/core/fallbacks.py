@@ -1,4 +1,4 @@
-"""Who else may have an answer where a public function refuses its arguments.
+"""Fallback dispatchers, asked where a public function refuses its arguments.
 
 Keras 2 makes layers of functions that are called with its symbolic tensors: the function fails, and
 what was registered here (`tf.__internal__.dispatch.GlobalOpDispatcher`) is asked.  Nobody pays

@@ -1,4 +1,4 @@
-"""What must happen when the process forks; systems without fork have nothing to do."""
+"""Handlers to run when the process forks; systems without fork have nothing to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads of others want the cores that this process may use.
+"""The load of this machine: how many threads of other processes want the cores we may use.
 
 Threads of a product or a program wait for each other.  On a core that somebody else has they wait
 for that one's time slice, in which nobody works: under load two threads can take longer than one.

@@ -1,4 +1,4 @@
-"""What of this machine a program has asked for, before anything looks at its devices."""
+"""The device configuration that a program asks for, before anything looks at its devices."""
 
 from __future__ import annotations
 

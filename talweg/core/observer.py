@@ -1,4 +1,4 @@
-"""What can be watched while a program runs: an `Observer` is told of it by the layers below.
+"""The observer interface: lower layers tell an `Observer` what happens while a program runs.
 
 At most one observer is in force (`dispatch.state.observer`, for all threads); without one, nothing
 is told and nothing is paid.  Every method does nothing here; the doctor overrides what it wants to

@@ -1,4 +1,4 @@
-"""What a primitive is for in a graph, where it is more than an operation on its operands.
+"""The roles of primitives in a graph that are more than operations on their operands.
 
 A declaration says it (`role = Role.PROJECTION`); what walks graphs and programs asks for it, so no
 code outside of `prims` knows those primitives by their names.

@@ -1,4 +1,4 @@
-"""What a thread that works for another one takes over from it: the scopes it is in.
+"""The context that a worker thread takes over from the thread it works for: its scopes.
 
 A module that keeps what is in force in a thread registers its `threading.local`.  A replica of a
 program (`tf.distribute`) runs in a thread of its own, and yet is part of the program.

@@ -1,4 +1,4 @@
-"""What may hold state: objects that know the stateful objects among their attributes, by name.
+"""Trackable objects: they know the stateful objects among their attributes, by name.
 
 `Trackable` is the base of variables, modules, and whatever else can be found from another object by
 a path of names; `AutoTrackable` finds its children among its attributes.  Keras keeps its own lists

@@ -1,4 +1,4 @@
-"""What counts as a tensor, and how Python and NumPy values become one."""
+"""Conversion of Python and NumPy values to tensors: what is accepted, and as which dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for a gradient where there is no path from target to source."""
+"""Results for gradients where there is no path from target to source."""
 
 from __future__ import annotations
 

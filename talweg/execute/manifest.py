@@ -1,6 +1,6 @@
 """Manifests of compiled programs on disk: buffers, places, variables.
 
-A process that finds the outline of a program under the program's text (`passes/fingerprint.py`)
+A process that finds the manifest of a program under the program's text (`passes/fingerprint.py`)
 has its code without lowering it again, or loading what does.  The key tells all that passes and
 lowering look at, and which versions of them.  What is kept is numbers and names, as JSON, and the
 elements of constants; programs that call Python, or have large constants, are not kept.
@@ -67,7 +67,7 @@ def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | Non
     aliases = {place: starts.index(variable) for place, variable in same.items()}
     kinds = [(aval.dims, aval.dtype.name) for aval in avals]
     chosen = (thread_count(), settings.winograd.get(), demands.finite)
-    return f"outline\n{_fingerprint()}\n{chosen}\n{kinds}\n{values}\n{aliases}\n{text}".encode()
+    return f"manifest\n{_fingerprint()}\n{chosen}\n{kinds}\n{values}\n{aliases}\n{text}".encode()
 
 
 def _kind(array: Missing | np.generic | np.ndarray) -> tuple | None:
@@ -148,7 +148,7 @@ def _about(program: Program, made: Manifest) -> dict:
 # -- from the disk
 
 
-# What reading a damaged outline raises: whatever its numbers and names are.
+# What reading a damaged manifest raises: whatever its numbers and names are.
 DAMAGED = (
     ArithmeticError,
     AttributeError,
@@ -180,10 +180,10 @@ def load(key: bytes | None, program: Program, avals: list, same: dict) -> Manife
 
 
 def _read(content: bytes, program: Program, taken: list) -> Manifest:
-    """An outline; a MissingError if there is no code for it, one of `DAMAGED` if it is none."""
+    """A manifest; a MissingError if there is no code for it, one of `DAMAGED` if it is none."""
     (size,) = struct.unpack_from("<Q", content)
     if size > len(content) - 8:
-        raise ValueError("an outline that is cut short")
+        raise ValueError("a manifest that is cut short")
     about = json.loads(content[8 : 8 + size])
     starts = list(program.starts)
     lowered = Lowered(LoopProgram(about["name"]))
@@ -223,7 +223,7 @@ def _check(lowered: Lowered, known: ProgramRecord, taken: list) -> None:
             start, copies = plan.offsets[whole], plan.threads if whole.kind == "scratch" else 1
             sound &= start == 0 or 0 < start <= plan.nbytes - whole.nbytes * copies
     if not sound:
-        raise ValueError("an outline of buffers that cannot be")
+        raise ValueError("a manifest of buffers that cannot be")
 
 
 def executable_of(lowered: Lowered, key: str, known: ProgramRecord | None = None) -> Executable:

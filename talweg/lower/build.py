@@ -1,4 +1,4 @@
-"""From a static program to a loop program: `build`.
+"""Lowering of a static program to a loop program: `build`.
 
 What is stored (`lower/fusion/materialize.py`), in which nests (`lower/fusion/groups.py`,
 `lower/fusion/final_writes.py`), in which loops (`lower/fusion/loop_nests.py`); equations of other

@@ -1,4 +1,4 @@
-"""From nodes to a pure program: (inputs, state) -> (results, new state).
+"""Functionalization of graph nodes to a pure program: (inputs, state) -> (results, new state).
 
 A `Program` is a list of steps over numbered slots.  Every variable that the nodes read or write
 has a slot for the value it starts with; a write makes a new slot, and a read takes the slot of the

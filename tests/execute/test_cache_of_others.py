@@ -218,13 +218,13 @@ def test_code_keeps_to_its_level(level):
 # -- damage
 
 
-def outline_of(written) -> tuple[bytes, bytes]:
-    ((key, content),) = [item for item in written.items() if item[0].startswith(b"outline\n")]
+def manifest_of(written) -> tuple[bytes, bytes]:
+    ((key, content),) = [item for item in written.items() if item[0].startswith(b"manifest\n")]
     return key, content
 
 
 def with_about(content: bytes, change) -> bytes:
-    """An outline with something changed in what it says."""
+    """A manifest with something changed in what it says."""
     (size,) = struct.unpack_from("<Q", content)
     about = json.loads(content[8 : 8 + size])
     change(about)
@@ -286,9 +286,9 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("damage", CONTENTS.values(), ids=CONTENTS)
-def test_a_damaged_outline_is_made_anew(watched, damage):
+def test_a_damaged_manifest_is_made_anew(watched, damage):
     wanted = watched.run()
-    key, content = outline_of(watched.written)
+    key, content = manifest_of(watched.written)
     assert cache.put(key, damage(content))
     for made in (["network"], []):
         for a, b in zip(watched.run(), wanted):
@@ -314,7 +314,7 @@ OBJECTS = {
 @pytest.mark.skipif(not elf.works(), reason="LLVM reads object files there, and trusts them")
 def test_damaged_code_is_compiled_anew(watched, damage):
     wanted = watched.run()
-    codes = {key: content for key, content in watched.written.items() if key[:7] != b"outline"}
+    codes = {key: content for key, content in watched.written.items() if key[:8] != b"manifest"}
     assert {key.split(b"\n")[0] for key in codes} == {b"program", b"module"}
     for key, content in codes.items():
         assert cache.put(key, damage(content))
@@ -348,11 +348,11 @@ def test_damaged_conversions_are_made_again(tmp_path, content, monkeypatch):
         assert kept.get_or_make(network, "test", make) is True and len(made) == 2
 
 
-def test_outlines_are_sound(watched):
+def test_manifests_are_sound(watched):
     """The check of what was read finds nothing in what is right."""
     (result, _) = watched.run()
     assert result.shape == (5, 8)
-    key, _ = outline_of(watched.written)
+    key, _ = manifest_of(watched.written)
     watched.run()
     assert key in watched.read and not watched.lowered
     assert set(manifest.KINDS) >= {"input", "output", "state", "constant", "temporary", "scratch"}

@@ -1,4 +1,4 @@
-"""Equations with a way of their own, by the name their declaration gives as `call`.
+"""The registry of lowerings of single equations, by the name their declaration gives as `call`.
 
 A way gets the builder and the equation, and gives the blocks that compute it, or None where it does
 not apply: the NumPy kernel is called then.

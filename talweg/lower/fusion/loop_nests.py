@@ -1,4 +1,4 @@
-"""From a nest to a kernel: its members' expressions, in loops.
+"""Code for a fused loop nest: the kernel that holds its members' expressions, in loops.
 
 Rows: every thread takes rows; in a row, stage by stage, one vector loop over the columns each.
 Columns: a block of columns at a time, whose sums stay in registers while the rows go by.

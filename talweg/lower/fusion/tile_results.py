@@ -1,4 +1,4 @@
-"""What is computed from the numbers of a tile once they are final.
+"""Epilogue fusion: expressions computed from the numbers of a tile once they are final.
 
 A short expression is computed from the registers of the tile, written out.  A long one (the
 derivative of GELU, say) would find no registers left, and its chain of instructions would stand in

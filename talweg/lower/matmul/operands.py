@@ -1,4 +1,4 @@
-"""A product of matrices, as both ways to compute it see it: operands in memory, rows, columns."""
+"""The operands of a matrix product, as both its lowerings see them: in memory, by rows, columns."""
 
 from __future__ import annotations
 

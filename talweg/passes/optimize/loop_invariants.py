@@ -1,4 +1,4 @@
-"""Loops made better: what is not needed goes, what can be done for all trips at once leaves them.
+"""Loop-invariant code motion: dead values go, work for all trips at once leaves the loop.
 
 * What nobody needs: results, carried values, inputs (`pruned`, which goes into all bodies).
 * A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent

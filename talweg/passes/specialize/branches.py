@@ -113,7 +113,7 @@ class BranchBody:
 
 
 class BranchMaker:
-    """Makes one branch straight."""
+    """Specializes one branch to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
         self.maker, self.outer, self.node, self.step = maker, maker.straight, step.node, step

@@ -74,7 +74,7 @@ def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
 
 
 class LoopMaker:
-    """Makes one loop straight."""
+    """Specializes one loop to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
         self.maker, self.outer, self.node = maker, maker.straight, step.node

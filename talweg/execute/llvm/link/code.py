@@ -150,21 +150,21 @@ def object_files(
     keys: list[bytes] = []
     objects: dict[int, bytes] = {}
     with contextlib.ExitStack() as closing:
-        crew: Any = None
+        workers: Any = None
 
         def add(text: str) -> None:
-            nonlocal crew
+            nonlocal workers
             keys.append(key(text, quick))
             known = None if anew else cache.get(keys[-1])
             if known is not None:
                 objects[len(keys) - 1] = known
                 return
-            if crew is None:
-                crew = closing.enter_context(compiler().CompileWorkers(quick))
-            crew.add(len(keys) - 1, text)
+            if workers is None:
+                workers = closing.enter_context(compiler().CompileWorkers(quick))
+            workers.add(len(keys) - 1, text)
 
         give(add)
-        for number, made in crew.finish().items() if crew is not None else ():
+        for number, made in workers.finish().items() if workers is not None else ():
             cache.put(keys[number], made)
             objects[number] = made
     return [objects[number] for number in range(len(keys))]

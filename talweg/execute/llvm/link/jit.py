@@ -163,10 +163,10 @@ def _make_from_module(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
 
 def compile_texts(texts: Sequence[str], quick: bool = False) -> list[bytes]:
     """The object file of each module."""
-    with CompileWorkers(quick) as crew:
+    with CompileWorkers(quick) as workers:
         for number, text in enumerate(texts):
-            crew.add(number, text)
-        found = crew.finish()
+            workers.add(number, text)
+        found = workers.finish()
     return [found[number] for number in range(len(texts))]
 
 

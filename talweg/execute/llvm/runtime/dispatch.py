@@ -113,7 +113,7 @@ def whole_of(buffer: Buffer) -> tuple[Buffer, int]:
 
 
 class CallLayout:
-    """The layout of a program's calls, as native code knows it: `entry.PROGRAM`, and what that
+    """The layout of a program's calls, as native code knows it: `entry_stub.PROGRAM`, and what that
     points at."""
 
     def __init__(self, program: LoopProgram, inputs: list, states: list, outputs: list):

@@ -263,7 +263,7 @@ def key_of_code(key: str) -> bytes:
 
 
 class MissingError(LookupError):
-    """Code that was there is there no more."""
+    """Object code that a manifest names is missing from the cache."""
 
 
 def compile_executable(

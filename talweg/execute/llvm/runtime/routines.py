@@ -9,8 +9,8 @@ A product with one row or column is one of a matrix and a vector.  BLAS leaves z
 in some versions, so that case is done here.  Sizes are below 2^31, which BLAS counts to.
 
 OpenBLAS has threads of its own, which would fight with ours for the cores.  How many it uses can
-only be set for the process: `team.py` sets one while a program that calls BLAS runs, and what was
-set before when the last such program is done.
+only be set for the process: `thread_pool.py` sets one while a program that calls BLAS runs, and
+what was set before when the last such program is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many threads a program is worth while other processes want the cores, too.
+"""The number of threads a program gets while other processes want the cores, too.
 
 Threads of a program wait for each other after every kernel.  On a core that somebody else has they
 wait for that one's time slice (`core/load.py`): a GPT of six layers, on two cores with a load of

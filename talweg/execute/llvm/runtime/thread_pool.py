@@ -1,9 +1,9 @@
 """The worker threads that compiled programs share.
 
 There is one team for the process: this thread, whichever it is, and N-1 workers, daemon threads
-that stay in native code (`team.py`) without the GIL.  A program that finds the team busy runs on
-its caller's thread alone.  Workers start when the first program wants them; a forked child, which
-has none of its parent's threads, starts its own; they end before the interpreter does.
+that stay in native code (`thread_pool_ir.py`) without the GIL.  A program that finds the team busy
+runs on its caller's thread alone.  Workers start when the first program wants them; a forked child,
+which has none of its parent's threads, starts its own; they end before the interpreter does.
 """
 
 from __future__ import annotations

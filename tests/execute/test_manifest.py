@@ -290,17 +290,17 @@ def test_without_code_or_with_damage_it_is_made_again(compiled, lowered):
 
     assert run() == run() == 1
     paths = list(compiled.iterdir())
-    outlines = [path for path in paths if b'"buffers"' in path.read_bytes()]
-    assert len(outlines) == 1
+    manifests = [path for path in paths if b'"buffers"' in path.read_bytes()]
+    assert len(manifests) == 1
     for path in paths:
-        if path not in outlines:
+        if path not in manifests:
             path.unlink()
     assert run() == 2 and run() == 2
-    content = bytearray(outlines[0].read_bytes())
+    content = bytearray(manifests[0].read_bytes())
     content[-3] ^= 1
-    outlines[0].write_bytes(content)
+    manifests[0].write_bytes(content)
     assert run() == 3 and run() == 3
-    outlines[0].write_bytes(content[:50])
+    manifests[0].write_bytes(content[:50])
     assert run() == 4
 
 
