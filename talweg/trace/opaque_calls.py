@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -311,10 +312,28 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
     if base is not None:
         if not base.building_function:
             result = _in_graph(base, result)
-        name = kwargs.get("name")
+        name = kwargs.get("name") or _find_name_by_position(function, args)
         if name and isinstance(name, str) and not hasattr(function, "name_of_scope"):
             label(result, name)
     return result
+
+
+def _find_name_by_position(function: Callable[..., Any], args: tuple) -> Any:
+    """The argument `name` where it was given without its name: `tf.identity(x, "y")`; or None."""
+    place = _find_place_of_name(getattr(function, "__func__", function))
+    return args[place] if place is not None and place < len(args) else None
+
+
+@cache
+def _find_place_of_name(function: Callable[..., Any]) -> int | None:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    found = parameters.get("name")
+    if found is None or found.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        return None
+    return list(parameters).index("name")
 
 
 def use_name_as_scope(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -345,3 +345,19 @@ def test_a_graph_with_control_flow_and_kept_calls_goes():
         session.run([shaped, rows, gradient, tf.nn.softmax(x)], feeds)
 
     check_gone(build)
+
+
+def test_names_given_by_position():
+    """`tf.identity(x, "y")` names what it makes, as `name="y"` does."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], "x")
+        made = [
+            tf.identity(x * 2.0, "y"),
+            tf.nn.relu(x, "r"),
+            tf.add(x, x, "a"),
+            tf.constant(1.0, tf.float32, [], "c"),
+        ]
+    assert [tensor.name for tensor in made] == ["y:0", "r:0", "a:0", "c:0"]
+    assert {"y", "r", "a", "c"} <= {node.name for node in graph.as_graph_def().node}
+    with tf.Session(graph=graph) as session:
+        assert session.run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [2.0, 4.0]
