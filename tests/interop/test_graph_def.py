@@ -4,6 +4,7 @@ Every primitive is written and read; that TensorFlow runs what is written, with 
 checked by `tools/check_exports.py`, which needs TensorFlow.
 """
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -539,3 +540,27 @@ def test_generators():
     for ours, theirs in zip(*found):
         np.testing.assert_array_equal(ours, theirs)
     assert found[0][0].tolist() != found[0][2].tolist()
+
+
+def test_functions_with_constants_for_variables():
+    """convert_variables_to_constants_v2: what TensorFlow's guides freeze functions with."""
+    T = importlib.import_module("talweg")
+    T.as_tensorflow()
+    freeze = importlib.import_module("tensorflow.python.framework.convert_to_constants")
+    first, second = T.Variable([[2.0], [1.0]], name="v"), T.Variable([3.0], name="v")
+    relu = T.function(T.nn.relu)
+
+    @T.function(input_signature=[T.TensorSpec([None, 2], T.float32, name="x")])
+    def f(x):
+        y = relu(x @ first)
+        return y - second if T.reduce_sum(y) > 1.0 else y + second
+
+    frozen = freeze.convert_variables_to_constants_v2(f.get_concrete_function())
+    message = frozen.graph.as_graph_def()
+    ops = {node.op for node in message.node}
+    assert "Const" in ops and not ops & {"VarHandleOp", "ReadVariableOp", "PartitionedCall"}
+    assert [x.name for x in frozen.inputs] == ["x:0"] and len(frozen.outputs) == 1
+    x = T.constant([[1.0, 2.0], [-5.0, 1.0]])
+    first.assign_add(first), second.assign_add(second)  # the constants stay what they are
+    assert frozen(x)[0].numpy().tolist() == [[1.0], [-3.0]]
+    assert frozen(-x * 0.0)[0].numpy().tolist() == [[3.0], [3.0]]

@@ -134,6 +134,8 @@ class Exporter(Writer):
             if isinstance(variable, Table):
                 return self._table(variable)
             name = variable.name.partition(":")[0]
+            if any(name == other.node for other in self.handles.values()):
+                name = self.unique(name)  # two variables outside may have one name
             given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
             self.taken[name.lower()] = None
             found = self.node("VarHandleOp", name, [], given)[0]
@@ -300,6 +302,14 @@ def graph_def(
     message.versions.producer = PRODUCER
     _write(graph, message, add_shapes, include_captured)
     return message
+
+
+def graph_and_handles(graph: Graph) -> tuple[Any, dict[str, Any]]:
+    """A function's graph as a GraphDef with all its arrays, and its variables by their nodes."""
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    _, writer = _write(graph, message, True, True)
+    return message, {found.node: variable for variable, found in writer.handles.items()}
 
 
 def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[list, Exporter]:
