@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "talweg" / "raw" / "operations.txt"
-MORE = "_Arg _Retval BroadcastGradientArgs"
+MORE = "_Arg _Retval BroadcastGradientArgs XlaCallModule"
 
 
 def type_of(argument: object) -> str:
@@ -113,6 +113,7 @@ def main() -> None:
     """Write the table whole."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow
+    import tensorflow.compiler.tf2xla.python.xla  # registers XlaCallModule
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session as client
 

@@ -46,7 +46,7 @@ class TracedFunction(Protocol[P, R_co]):
         """How often it has been traced."""
         ...
 
-    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., str]:
+    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., Any]:
         """What the compiler makes of it."""
         ...
 

@@ -396,6 +396,11 @@ class Hooks:
         # -- modules below `tensorflow` that are not its namespaces ----------------------
 
         @staticmethod
+        def trackable_container(value: object) -> Any:
+            """A list, dictionary or tuple that is trackable.  `interop.checkpoint`"""
+            ...
+
+        @staticmethod
         def is_private_module(name: str) -> bool:
             """Whether there is a private module of a name relative to `tf`.  `private.modules`"""
             ...

@@ -12,9 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from talweg.core.hooks import hooks
+
 DEFERRED = "_self_deferred_restores"  # the attribute with what a checkpoint has for later children
 UNTRACKED = "_self_untracked"  # the attribute with the names of attributes that are no children
 EXPLICIT = "_self_explicit"  # there if only what `_track_trackable` was told is a child
+# Containers that become trackable themselves as attributes: none, until libraries look for these.
+WRAPPED: set[type] = set()
 CATCHING_UP: list[Callable[[], None]] = []  # looks for elements that lists got in the meantime
 
 
@@ -107,8 +111,10 @@ class AutoTrackable(Trackable):
     """Something whose attributes are its children."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, value)
         own = self.__dict__
+        if type(value) in WRAPPED and own.get("_self_setattr_tracking", True):
+            value = hooks.trackable_container(value)
+        super().__setattr__(name, value)
         if not own.get("_self_setattr_tracking", True):
             own.setdefault(UNTRACKED, set()).add(name)
         elif DEFERRED in own or UNTRACKED in own:

@@ -457,6 +457,17 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
     return seen.texts
 
 
+def serialized_hlo(program: Program, arguments: list, state: Any) -> bytes:
+    """The HLO module of XLA for these arguments, serialized; nothing is run.
+
+    InvalidArgumentError if there is none; FailedPreconditionError without JAX.
+    """
+    try:
+        return xla_program.XlaProgram(program, arguments, state).serialized()
+    except SpecializationError as error:
+        raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
+
+
 def _aliases(program: Program, arguments: list, state: Any) -> list:
     """The arguments that are the values of variables."""
     if not program.starts:

@@ -32,6 +32,8 @@ MODULES = {
     "python.util.tf_decorator": "talweg.private.decorators",
     "python.util.tf_export": "talweg.private.exporting",
     "python.util.tf_inspect": "talweg.private.inspection",
+    "compiler.xla.xla_data_pb2": "talweg.private.xla",
+    "python.compiler.xla.experimental.xla_sharding": "talweg.private.xla",
     "tools.docs.doc_controls": "talweg.private.documentation",
     "python.framework.test_util": "talweg.private.testing",
     "python.platform.tf_logging": "talweg.private.logging_levels",
@@ -90,6 +92,9 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "_NAME_TO_TYPE_SPEC": "talweg.eager.extension:REGISTERED",
         "_TYPE_SPEC_TO_NAME": "talweg.api.names.spec:BY_CLASS",
     },
+    "python.framework.convert_to_constants": at(
+        "talweg.interop.graph_def.freezing", "convert_variables_to_constants_v2"
+    ),
     "python.framework.smart_cond": {
         "smart_cond": "__internal__.smart_cond.smart_cond",
         "smart_constant_value": "talweg.private.internal.kinds:smart_constant_value",
@@ -225,6 +230,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     },
     "python.util.tf_contextlib": {"contextmanager": "contextlib:contextmanager"},
     "compiler.tf2xla.python.xla": {
-        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla"
+        "dynamic_update_slice": "talweg.api.array.writing:placed_by_xla",
+        **at("talweg.private.xla", "call_module", "call_module_maximum_supported_version"),
     },
 }

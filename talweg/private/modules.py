@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import implement_hook, look_up
 from talweg.core.lazy import LazyModule
+from talweg.core.tracking import WRAPPED
 from talweg.private.contents import CONTENTS, MODULES
 
 if TYPE_CHECKING:
@@ -189,11 +190,14 @@ def find_at(place: Any) -> Any:
 def be_recognised() -> None:
     """Give the classes in `CLASSES` the modules by which libraries look for them.
 
+    Lists, tuples and dictionaries with state that become attributes of modules are trackable
+    themselves then, as in TensorFlow: libraries know their classes (jax2tf makes pytrees of them).
     Done when a library first imports a private module of TensorFlow, and not before: pickles name
     classes by their modules, and these modules exist from then on.
     """
     for module_name, place in CLASSES.items():
         find_at(place).__module__ = f"tensorflow.{module_name}"
+    WRAPPED.update((list, tuple, dict))
 
 
 @implement_hook("private_module")

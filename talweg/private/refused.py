@@ -1,4 +1,4 @@
-"""Libraries that cannot work on talweg, since they are written in C++ against TensorFlow's library.
+"""Libraries that cannot work on talweg: most are written in C++ against TensorFlow's library.
 
 What is imported of them is refused in one sentence, with what to use instead.  ImportError is what
 libraries expect that can do without them.
@@ -29,6 +29,10 @@ REFUSED = {  # package -> why, what to use instead
     "tensorflow_federated": (
         "compiles its computations with TensorFlow's C++ runtime",
         "the package flwr with Keras",
+    ),
+    "tf2onnx": (
+        "reads graphs operation by operation, and graphs here are not made of TensorFlow's",
+        "KERAS_BACKEND=torch or jax with keras.Model.export(format='onnx')",
     ),
     "tensorflow_transform": ("runs graphs in Apache Beam with TensorFlow", "keras.layers' adapt()"),
 }

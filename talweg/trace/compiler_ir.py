@@ -23,10 +23,11 @@ STAGES = {
     "llvm": "llvm.ll",
     "assembly": "assembly.s",
 }  # the first two have the names they have in TensorFlow
+SERIALIZED = "hlo_serialized"  # the module that XLA takes, as a message: needs JAX
 XLA_STAGES = {"hlo": "hlo.txt", "optimized_hlo": "optimized_hlo.txt"}
 
 
-def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
+def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
     """What gives the text of a stage for tensors, or specs of known sizes; nothing is run."""
     for value, spec in zip(given, concrete.specs):
         if not value.shape.is_fully_defined():
@@ -36,17 +37,21 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., str]:
                 "known sizes: code is compiled for them",
             )
     through_xla = settings.executor.get() == "xla"
+    program = program_of(concrete.body)
     arrays = [_array_like(value, through_xla) for value in given]
     outside = [_array_like(value, through_xla) for value in concrete.captures_now()]
     stages = XLA_STAGES if through_xla else STAGES
-    texts = executor.stages_of(program_of(concrete.body), [*arrays, *outside], STATE)
+    texts = executor.stages_of(program, [*arrays, *outside], STATE)
 
-    def text_of(stage: str = "hlo") -> str:
-        """The text of one stage."""
+    def text_of(stage: str = "hlo", platform_name: str | None = None) -> str | bytes:
+        """What there is of one stage: bytes if it is serialized, else text."""
+        if platform_name not in (None, "CPU"):
+            raise value_error("TW207", f"get_compiler_ir: platform_name={platform_name!r}", "'CPU'")
+        if stage == SERIALIZED:
+            return executor.serialized_hlo(program, [*arrays, *outside], STATE)
         if stage not in stages:
-            raise value_error(
-                "TW207", f"get_compiler_ir: stage={stage!r}", f"one of {', '.join(stages)}"
-            )
+            known = ", ".join([*stages, SERIALIZED])
+            raise value_error("TW207", f"get_compiler_ir: stage={stage!r}", f"one of {known}")
         return texts[stages[stage]]
 
     return text_of

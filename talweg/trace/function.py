@@ -260,13 +260,14 @@ class Function(FunctionAttributes):
             args = tuple(self.input_signature)
         return self.of_replica()._find(args, kwargs)[0]
 
-    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., str]:
+    def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., Any]:
         """What the compiler makes of it for these arguments (or specs): text, by stage.
 
         The function that is returned takes `stage`: 'hlo' (the operations, the default),
         'optimized_hlo' (the loops), 'fusion' (what is computed together, and why no more), 'llvm'
-        or 'assembly'; ValueError for others.  Nothing is run.  ValueError where a size is unknown,
-        InvalidArgumentError where nothing can be compiled.
+        or 'assembly'; 'hlo_serialized' is the module that XLA takes, bytes (needs JAX).  Nothing is
+        run.  ValueError for another stage and where a size is unknown, InvalidArgumentError where
+        nothing can be compiled.
 
         >>> import talweg as tf
         >>> double = tf.function(lambda x: 2 * x)

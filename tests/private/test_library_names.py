@@ -326,3 +326,25 @@ def test_the_version_of_the_first_generation():
     import tensorflow.compat.v1 as v1
 
     assert v1.__version__ == tf.__version__ and tf.__git_version__ == tf.version.GIT_VERSION
+
+
+def test_containers_with_state_become_trackable():
+    """As attributes of modules, once a library has imported a private module; as in TensorFlow."""
+    importlib.import_module("tensorflow.python.framework.ops")
+    from talweg.interop.checkpoint import data_structures
+
+    module, layers = tf.Module(), [tf.Variable(1.0)]
+    module.layers, module.named, module.pair = (
+        layers,
+        {"a": tf.Variable(2.0)},
+        (tf.Variable(3.0), 4),
+    )
+    module.plain = [1, 2]
+    assert type(module.layers) is data_structures.ListWrapper and type(module.plain) is list
+    assert type(module.named) is data_structures._DictWrapper
+    assert type(module.pair) is not tuple and isinstance(module.pair, tuple)
+    layers.append(tf.Variable(5.0))  # seen by both
+    assert len(module.layers) == 2 and [float(v) for v in module.layers] == [1, 5]
+    module.layers.append(tf.Variable(6.0))
+    assert len(layers) == 3 and module.layers == layers and layers[2] in module.layers
+    assert len(module.variables) == 5

@@ -42,7 +42,7 @@ def test_methods():
 def test_what_is_wrong_is_said():
     step, _ = made()
     with pytest.raises(ValueError, match="one of hlo, optimized_hlo"):
-        step.experimental_get_compiler_ir(tf.ones([4, 4]))("hlo_serialized")
+        step.experimental_get_compiler_ir(tf.ones([4, 4]))("hlo_serialised")
     with pytest.raises(ValueError, match=r"argument 'x' has shape \(4, None\)"):
         step.experimental_get_compiler_ir(tf.TensorSpec([4, None]))
     with pytest.raises(TypeError, match="missing a required argument"):

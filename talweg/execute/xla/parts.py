@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import ResourceExhaustedError, compose
+from talweg.core.errors import ResourceExhaustedError, compose, invalid
 from talweg.execute.call import quiet
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine
@@ -248,6 +248,28 @@ class PartsExecutable:
                 array = np.pad(np.asarray(array), more)
             found.append(array)
         return found
+
+    def serialized(self, order: list[int]) -> bytes:
+        """The HLO module, serialized, that takes `[*inputs, *states]` in an order.
+
+        InvalidArgumentError for a program that calls the host, or writes variables.
+        """
+        if len(self.parts) > 1 or self.hosts or self.ending.states:
+            raise invalid("TW402", "hlo_serialized: it has operations of the host, or writes")
+        known = [*self.inputs, *self.states]
+
+        def function(*arrays: Any) -> tuple:
+            found = dict(zip([known[place] for place in order], arrays))
+            given = tuple([found[value] for value in self.rest])
+            return self._last((), given)[1][1]
+
+        with engine.wide():
+            kinds = [
+                jax.ShapeDtypeStruct(known[place].dims, known[place].dtype.numpy_dtype)
+                for place in order
+            ]
+            lowered = jax.jit(function, keep_unused=True).lower(*kinds)
+            return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
 
     def _executable(self, number: int, arguments: tuple) -> Any:
         key = (number, self.capacity)

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from talweg.api.export import export
+from talweg.api.export import export, implement_hook
 from talweg.core.tracking import DEFERRED, EXPLICIT, Trackable
 from talweg.eager.variable import Variable
 from talweg.interop.checkpoint.object_walk import has_state
@@ -125,6 +125,7 @@ def _changing(name: str) -> Any:
     method = getattr(list, name)
 
     def change(self: Any, *args: object) -> Any:
+        self._follow()
         found = method(self, *args)
         source = self.__dict__.get("_source")
         if source is not None:
@@ -135,8 +136,18 @@ def _changing(name: str) -> Any:
     return change
 
 
+def _reading(name: str) -> Any:
+    method = getattr(list, name)
+
+    def read(self: Any, *args: object) -> Any:
+        self._follow()
+        return method(self, *args)
+
+    return read
+
+
 class ListWrapper(TrackableDataStructure, list):
-    """A list whose elements are children; the list that it was made of changes with it."""
+    """A list whose elements are children; it and the list that it was made of change together."""
 
     def __init__(self, wrapped_list: Iterable = ()):
         list.__init__(self, wrapped_list)
@@ -145,6 +156,13 @@ class ListWrapper(TrackableDataStructure, list):
             list.__setitem__(self, place, wrap_or_unwrap(part))
 
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def _follow(self) -> None:
+        """Take over what was appended to the list that it was made of."""
+        source = self._source
+        if source is not None and len(source) != list.__len__(self):
+            list.__setitem__(self, slice(None), [wrap_or_unwrap(part) for part in source])
+            self._arrived()
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return list, (list(self),)
@@ -175,6 +193,8 @@ for _name in [
     setattr(ListWrapper, _name, _changing(_name))
 for _name in ("sort", "reverse"):
     setattr(ListWrapper, _name, _changing(_name))
+for _name in ("__iter__", "__len__", "__getitem__", "__contains__", "__eq__", "__repr__", "index"):
+    setattr(ListWrapper, _name, _reading(_name))
 
 
 class _DictWrapper(TrackableDataStructure, dict):
@@ -239,6 +259,12 @@ def _wrapped_tuple(value: tuple) -> Any:
         _tuples[kind] = type(kind.__name__, (_TupleWrapper, kind), names)
     parts = [wrap_or_unwrap(part) for part in value]
     return tuple.__new__(_tuples[kind], parts)
+
+
+@implement_hook("trackable_container")
+def trackable_container(value: object) -> Any:
+    """A trackable container for a list, tuple or dictionary with state; others as they are."""
+    return wrap_or_unwrap(value) if has_state(value) else value
 
 
 @export("__internal__.tracking.wrap")

@@ -32,8 +32,12 @@ def _dtype(number: int) -> DType:
         raise value_error("TW506", f"{number} is no dtype") from None
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+def _text(value: bytes) -> str | bytes:
+    """What an attribute says; bytes that are no text (a module of StableHLO) stay bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 _READ: dict[str, Any] = {

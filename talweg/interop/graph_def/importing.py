@@ -25,6 +25,7 @@ from talweg.interop.graph_def import (
     rules_state,
     rules_summaries,
     rules_tables,
+    rules_xla,
 )
 from talweg.interop.graph_def.building import GraphBuilder
 from talweg.interop.graph_def.messages import GraphDef
@@ -46,6 +47,7 @@ RULES = (  # imported for what they register
     rules_state,
     rules_summaries,
     rules_tables,
+    rules_xla,
 )
 
 

@@ -1,0 +1,79 @@
+"""What libraries take from TensorFlow's bridge to XLA: `tensorflow.compiler`, xla_sharding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talweg.api.arguments import tensor
+from talweg.core.errors import UnimplementedError, compose
+from talweg.core.lazy import LazyModule
+from talweg.interop.graph_def import rules_xla
+
+
+def call_module(
+    args: Any,
+    *,
+    version: int = 4,
+    module: bytes,
+    Tout: Any,
+    Sout: Any,
+    platforms: Any = (),
+    function_list: Any = (),
+    has_token_input_output: bool = False,
+    disabled_checks: Any = (),
+    use_shardy_partitioner: bool = False,
+) -> Any:
+    """The results of a module of StableHLO for tensors: a list."""
+    operands = [tensor(x) for x in args]
+    attributes = {
+        "version": version,
+        "module": module,
+        "Sout": list(Sout),
+        "Tout": list(Tout),
+        "Tin": [x.dtype for x in operands],
+        "platforms": list(platforms),
+        "function_list": list(function_list),
+        "has_token_input_output": has_token_input_output,
+        "disabled_checks": list(disabled_checks),
+        "use_shardy_partitioner": use_shardy_partitioner,
+    }
+    return rules_xla.call_module(operands, attributes)
+
+
+def call_module_maximum_supported_version() -> int:
+    """The last version of the calling convention of modules that is known."""
+    return rules_xla.VERSIONS[-1]
+
+
+class Sharding:
+    """How a tensor is divided among devices; only that no tensor is divided is there."""
+
+    def __init__(self, proto: Any = None):
+        self.proto = proto
+
+    def apply_to_tensor(self, tensor: Any, **options: Any) -> Any:
+        """UnimplementedError: tensors of a module are on one device."""
+        raise UnimplementedError(
+            None,
+            None,
+            compose(
+                "TW402",
+                "xla_sharding: a module of JAX with divided arguments was called",
+                hint="tf.distribute or keras.distribution, or the function without sharding",
+            ),
+        )
+
+
+def replicate(tensor: Any, use_sharding_op: bool = False, **options: Any) -> Any:
+    """The tensor: all of it is on every device."""
+    return tensor
+
+
+xla_client = LazyModule("jax._src.lib.xla_client")
+
+
+def __getattr__(name: str) -> Any:
+    """The messages of XLA that JAX has."""
+    if name == "OpSharding":
+        return getattr(xla_client, name)
+    raise AttributeError(f"module {__name__} has no attribute {name!r}")
