@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 LIST, PAGE = ROOT / "tools" / "libraries.txt", ROOT / "docs" / "libraries.md"
 COMMON = "common"
+SOURCE = "sdist:"  # before the path of a test that the source distribution has, not the wheel
 FOLDER = f"{tempfile.gettempdir()}/talweg-libraries"
+OUTCOME = r"^\S*?(\w+/\w+\.py::.*?) (PASSED|FAILED|ERROR)\b"
 LIMIT = 900  # seconds for one library on one side
 LEGACY = (  # want Keras 2 as tf.keras
     *("tf_keras", "tfp", "gpflow", "agents", "hub", "recommenders", "tfmot", "spektral"),
@@ -52,6 +55,10 @@ class Library:
     needs: list[str]
     tests: list[str] = field(default_factory=list)
 
+    def source(self, folder: Path) -> Path:
+        """Where the library's source distribution is unpacked, if its tests are in that."""
+        return folder / f"{self.name}-sdist"
+
 
 def libraries() -> list[Library]:
     """The list."""
@@ -69,10 +76,12 @@ class Side:
 
     def __init__(self, python: str, folder: Path, is_talweg: bool):
         self.python, self.folder, self.is_talweg = python, folder, is_talweg
+        self.said = ""  # by the last tests
 
     def run(self, library: Library, *command: str) -> tuple[str, float]:
         """What a command prints, with the library's wheels in reach, and its seconds."""
-        paths = [str(ROOT / "tools")] + [str(ROOT)] * self.is_talweg
+        paths = [str(ROOT / "tools"), str(library.source(self.folder))]
+        paths += [str(ROOT)] * self.is_talweg
         paths += [str(self.folder / name) for name in (library.name, *library.needs, COMMON)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         if library.name in LEGACY:
@@ -88,7 +97,7 @@ class Side:
                 timeout=LIMIT,
             ).stdout
         except subprocess.TimeoutExpired as error:
-            done = str(error.stdout or "")
+            done = (error.stdout or b"").decode(errors="replace")
         return done, time.perf_counter() - start
 
     def jobs(self, library: Library) -> dict[str, dict]:
@@ -98,15 +107,16 @@ class Side:
         return {line["job"]: line for line in lines}
 
     def tests(self, library: Library) -> dict[str, str]:
-        """The outcomes of the library's own tests, by name."""
-        found = {}
+        """The outcomes of the library's own tests, by name; of those that ran within the limit."""
+        paths = []
         for file in library.tests:
-            path = str(self.folder / library.name / file)
-            options = ["-q", "-rA", "-p", "no:cacheprovider", "--import-mode=importlib"]
-            text, _ = self.run(library, "-c", PYTEST, path, *options)
-            for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR) \S*?(\w+\.py\S*)", text, re.M):
-                found[name] = outcome
-        return found
+            in_source = file.startswith(SOURCE)
+            top = library.source(self.folder) if in_source else self.folder / library.name
+            paths.append(str(top / file.removeprefix(SOURCE)))
+        options = ["-v", "-p", "no:cacheprovider", "--import-mode=importlib", "--tb=short"]
+        text, _ = self.run(library, "-c", PYTEST, *paths, *options)
+        self.said = text
+        return {name: x for name, x in re.findall(OUTCOME, text, re.M)}
 
 
 def install(library: Library, folder: Path, python: str) -> None:
@@ -125,6 +135,20 @@ def install(library: Library, folder: Path, python: str) -> None:
             str(target),
         ]
         subprocess.run([*pip, *library.packages[not alone :]], check=True)
+    source = library.source(folder)
+    if any(file.startswith(SOURCE) for file in library.tests) and not source.exists():
+        unpack_source(library.packages[0], source, python)
+
+
+def unpack_source(package: str, target: Path, python: str) -> None:
+    """Put the source distribution of a package, which has its tests, into a folder."""
+    with tempfile.TemporaryDirectory() as place:
+        pip = [python, "-m", "pip", "download", "-q", "--no-deps", "-d", place]
+        subprocess.run([*pip, "--no-binary", package.partition("==")[0], package], check=True)
+        shutil.unpack_archive(next(Path(place).iterdir()), place)
+        shutil.move(next(x for x in Path(place).iterdir() if x.is_dir()), target)
+    # a package, so that no other `tests` is found first
+    (target / "tests" / "__init__.py").touch()
 
 
 def agree(a: object, b: object) -> bool:

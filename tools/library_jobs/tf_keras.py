@@ -151,3 +151,127 @@ def job_features():
     texts.adapt(["a b c", "b c"])
     rows = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
     return losses, ragged(rows).numpy(), texts(tf.constant(["c b z"])).numpy()
+
+
+def job_loss_scales():
+    """Scaled losses and gradients by hand, as mixed precision's guide does."""
+    optimizer = keras.mixed_precision.LossScaleOptimizer(
+        keras.optimizers.SGD(0.1), dynamic=False, initial_scale=8.0
+    )
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(v * v)
+        scaled = optimizer.get_scaled_loss(loss)
+    scaled_gradients = tape.gradient(scaled, [v])
+    gradients = optimizer.get_unscaled_gradients(scaled_gradients)
+    optimizer.apply_gradients(zip(gradients, [v]))
+    dynamic = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1))
+    infinite = [tf.constant([np.inf, 1.0])]
+    dynamic.apply_gradients(zip(infinite, [v]))
+    return scaled, scaled_gradients, gradients, v.numpy(), dynamic.loss_scale
+
+
+def job_stateful_layers():
+    """States that stay from batch to batch, and reset_states."""
+    layers = keras.layers
+    rows = keras.Input(batch_shape=(2, 3, 4))
+    model = keras.Model(rows, layers.Dense(1)(layers.LSTM(5, stateful=True)(rows)))
+    x = np.random.RandomState(1).randn(2, 3, 4).astype("float32")
+    first, second = model.predict(x, verbose=0), model.predict(x, verbose=0)
+    model.reset_states()
+    again = model.predict(x, verbose=0)
+    return first, second, np.allclose(first, again), model.layers[1].states[0].numpy()
+
+
+class OldStyle(keras.layers.Layer):
+    """A layer of variables by name, as in the first generation."""
+
+    @tf.compat.v1.keras.utils.track_tf1_style_variables
+    def call(self, x):
+        """A product and a bias."""
+        with tf.compat.v1.variable_scope("old"):
+            w = tf.compat.v1.get_variable("w", [8, 3], initializer=tf.ones_initializer())
+            penalty = tf.compat.v1.keras.regularizers.l2(0.1)
+            b = tf.compat.v1.get_variable("b", [3], regularizer=penalty)
+        return x @ w + b
+
+
+def job_tf1_style_variables():
+    """get_variable in a layer, tracked and trained."""
+    layer = OldStyle()
+    model = keras.Sequential([layer, keras.layers.Dense(1)])
+    losses = fitted(model, optimizer="sgd")
+    return losses, [v.name for v in layer.weights], len(layer.losses)
+
+
+class Masked(tf.experimental.ExtensionType):
+    """Values and which of them count."""
+
+    values: tf.Tensor
+    mask: tf.Tensor
+
+    class Spec:
+        """What Keras asks a spec for."""
+
+        def __init__(self, shape, dtype=tf.float32):
+            self.values = tf.TensorSpec(shape, dtype)
+            self.mask = tf.TensorSpec(shape, tf.bool)
+
+        @property
+        def shape(self):
+            return self.values.shape
+
+    @property
+    def shape(self):
+        """The shape of the values."""
+        return self.values.shape
+
+    @property
+    def dtype(self):
+        """The dtype of the values."""
+        return self.values.dtype
+
+
+class Kept(keras.layers.Layer):
+    """The values that count."""
+
+    def call(self, x):
+        """Zero for all others."""
+        return tf.where(x.mask, x.values, 0.0)
+
+
+def job_extension_types():
+    """Input(type_spec=...) of an extension type."""
+    inputs = keras.Input(type_spec=Masked.Spec([None, 8]))
+    model = keras.Model(inputs, keras.layers.Dense(1)(Kept()(inputs)))
+    return model(Masked(X, X > 0)), [layer.name for layer in model.layers]
+
+
+def job_strategy():
+    """A model under a strategy: variables mirrored, batches shared out."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        model = keras.Sequential([keras.layers.Dense(4, "relu"), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit(X, Y, epochs=2, batch_size=16, verbose=0, shuffle=False).history
+    return history, strategy.num_replicas_in_sync, model.evaluate(X, Y, verbose=0)
+
+
+def job_weights_of_tensorflow():
+    """save_weights to a checkpoint and to H5, read back into another model."""
+
+    def made():
+        model = keras.Sequential([keras.layers.Dense(4, "relu", input_shape=(8,))])
+        model.compile("adam", "mse")
+        return model
+
+    model, folder, found = made(), tempfile.mkdtemp(), []
+    model.fit(X, np.ones((64, 4)), epochs=1, verbose=0)
+    for path in (f"{folder}/weights", f"{folder}/weights.h5"):
+        model.save_weights(path)
+        other = made()
+        status = other.load_weights(path)
+        found.append(np.allclose(other.predict(X, verbose=0), model.predict(X, verbose=0)))
+        if status is not None:
+            status.assert_existing_objects_matched()
+    return found, sorted(name for name, _ in tf.train.list_variables(f"{folder}/weights"))
