@@ -396,7 +396,7 @@ class Hooks:
         # -- modules below `tensorflow` that are not its namespaces ----------------------
 
         @staticmethod
-        def trackable_container(value: object) -> Any:
+        def wrap_container(value: object) -> Any:
             """A list, dictionary or tuple that is trackable.  `interop.checkpoint`"""
             ...
 

@@ -113,7 +113,7 @@ class AutoTrackable(Trackable):
     def __setattr__(self, name: str, value: object) -> None:
         own = self.__dict__
         if type(value) in WRAPPED and own.get("_self_setattr_tracking", True):
-            value = hooks.trackable_container(value)
+            value = hooks.wrap_container(value)
         super().__setattr__(name, value)
         if not own.get("_self_setattr_tracking", True):
             own.setdefault(UNTRACKED, set()).add(name)

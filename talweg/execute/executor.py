@@ -457,13 +457,13 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
     return seen.texts
 
 
-def serialized_hlo(program: Program, arguments: list, state: Any) -> bytes:
+def serialize_hlo(program: Program, arguments: list, state: Any) -> bytes:
     """The HLO module of XLA for these arguments, serialized; nothing is run.
 
     InvalidArgumentError if there is none; FailedPreconditionError without JAX.
     """
     try:
-        return xla_program.XlaProgram(program, arguments, state).serialized()
+        return xla_program.XlaProgram(program, arguments, state).serialize()
     except SpecializationError as error:
         raise invalid("TW402", f"{program.name} cannot be compiled: {error}") from None
 

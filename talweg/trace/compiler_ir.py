@@ -48,7 +48,7 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
         if platform_name not in (None, "CPU"):
             raise value_error("TW207", f"get_compiler_ir: platform_name={platform_name!r}", "'CPU'")
         if stage == SERIALIZED:
-            return executor.serialized_hlo(program, [*arrays, *outside], STATE)
+            return executor.serialize_hlo(program, [*arrays, *outside], STATE)
         if stage not in stages:
             known = ", ".join([*stages, SERIALIZED])
             raise value_error("TW207", f"get_compiler_ir: stage={stage!r}", f"one of {known}")

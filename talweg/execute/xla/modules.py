@@ -31,15 +31,15 @@ def run_module(module: bytes, platforms: tuple[str, ...], arrays: list[np.ndarra
     """
     kinds = tuple([(array.shape, array.dtype.name) for array in arrays])
     with engine.wide():
-        found = _compiled(module, platforms, kinds)(*arrays)
+        found = _compile(module, platforms, kinds)(*arrays)
         return [np.asarray(result) for result in found]
 
 
 @lru_cache(KEPT)
-def _compiled(module: bytes, platforms: tuple, kinds: tuple) -> Callable[..., Any]:
+def _compile(module: bytes, platforms: tuple, kinds: tuple) -> Callable[..., Any]:
     """The function of JAX's arrays of these kinds that a module is."""
     export, jax = import_module("jax.export"), engine.jax
-    text, results = _refined(module, _number_of_platform(platforms), kinds)
+    text, results = _refine(module, _find_platform(platforms), kinds)
     given = [jax.ShapeDtypeStruct(dims, name) for dims, name in kinds]
 
     def zeros(*operands: object) -> tuple:
@@ -50,7 +50,7 @@ def _compiled(module: bytes, platforms: tuple, kinds: tuple) -> Callable[..., An
     return jax.jit(dataclasses.replace(like, mlir_module_serialized=text).call)
 
 
-def _number_of_platform(platforms: tuple) -> int | None:
+def _find_platform(platforms: tuple) -> int | None:
     """Which of the platforms that a module was made for is the one here; None if it needs none."""
     if len(platforms) < 2:
         return None
@@ -61,7 +61,7 @@ def _number_of_platform(platforms: tuple) -> int | None:
     return platforms.index(here)
 
 
-def _refined(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, list]:
+def _refine(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, list]:
     """A module with the sizes of its arguments put in, and the kinds of its results."""
     mlir = import_module("jax.extend.mlir")
     ir = import_module("jax.extend.mlir.ir")
@@ -72,7 +72,7 @@ def _refined(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, 
         wanted = len(main.type.inputs) - (platform is not None)
         if wanted != len(kinds):
             raise invalid("TW104", f"XlaCallModule: {len(kinds)} arguments", f"{wanted}")
-        caller = _main_that_calls(main.type, platform, kinds)
+        caller = _write_main(main.type, platform, kinds)
         main.attributes["sym_name"] = ir.StringAttr.get(CALLED)
         main.attributes["sym_visibility"] = ir.StringAttr.get("private")
         text = str(opened).rstrip().removesuffix("}")
@@ -89,7 +89,7 @@ def _refined(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, 
         return mlir.serialize_portable_artifact(str(opened), version), results
 
 
-def _main_that_calls(called: Any, platform: int | None, kinds: tuple) -> str:
+def _write_main(called: Any, platform: int | None, kinds: tuple) -> str:
     """A `main` for arguments of known sizes, which calls a function that leaves them open."""
     lines, given = [], []
     types = list(called.inputs)

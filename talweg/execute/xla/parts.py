@@ -249,7 +249,7 @@ class PartsExecutable:
             found.append(array)
         return found
 
-    def serialized(self, order: list[int]) -> bytes:
+    def serialize(self, order: list[int]) -> bytes:
         """The HLO module, serialized, that takes `[*inputs, *states]` in an order.
 
         InvalidArgumentError for a program that calls the host, or writes variables.

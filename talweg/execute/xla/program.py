@@ -110,14 +110,14 @@ class XlaProgram(Compiled):
         same = set(self._same) == set(range(count, self._count)) and not self._others
         return self.executable.direct if same and not self._forms else None
 
-    def serialized(self) -> bytes:
+    def serialize(self) -> bytes:
         """The HLO module of XLA that takes the program's arguments, serialized."""
         count = len(self._given)
         places = {position: place for place, position in enumerate(self._given)}
         places.update({position: count + number for position, number in self._aliases})
         if len(places) < self._count or self._others or len(set(places.values())) < self._count:
             raise invalid("TW402", "hlo_serialized: a variable is there twice")
-        return self.executable.serialized([places[place] for place in range(self._count)])
+        return self.executable.serialize([places[place] for place in range(self._count)])
 
     @property
     def variables(self) -> list:

@@ -261,8 +261,8 @@ def _wrapped_tuple(value: tuple) -> Any:
     return tuple.__new__(_tuples[kind], parts)
 
 
-@implement_hook("trackable_container")
-def trackable_container(value: object) -> Any:
+@implement_hook("wrap_container")
+def wrap_container(value: object) -> Any:
     """A trackable container for a list, tuple or dictionary with state; others as they are."""
     return wrap_or_unwrap(value) if has_state(value) else value
 

@@ -304,7 +304,7 @@ def graph_def(
     return message
 
 
-def graph_and_handles(graph: Graph) -> tuple[Any, dict[str, Any]]:
+def write_with_handles(graph: Graph) -> tuple[Any, dict[str, Any]]:
     """A function's graph as a GraphDef with all its arrays, and its variables by their nodes."""
     message = GraphDef()
     message.versions.producer = PRODUCER

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.export import look_up
-from talweg.interop.graph_def.exporting import graph_and_handles
+from talweg.interop.graph_def.exporting import write_with_handles
 from talweg.interop.graph_def.importing import import_graph_def
-from talweg.interop.graph_def.utilities import frozen_graph_def
+from talweg.interop.graph_def.utilities import freeze
 
 if TYPE_CHECKING:
     from talweg.trace.concrete import ConcreteFunction
@@ -22,10 +22,10 @@ def convert_variables_to_constants_v2(
 
     Its graph has no calls; branches and loops stay functions, whatever `lower_control_flow` says.
     """
-    message, handles = graph_and_handles(func.graph)
+    message, handles = write_with_handles(func.graph)
     known = {v.handle: v for v in func.variables}
     values = {name: np.asarray(known[handle].numpy()) for name, handle in handles.items()}
-    frozen = frozen_graph_def(message, values)
+    frozen = freeze(message, values)
     wrap = look_up("compat.v1.wrap_function")
     whole = wrap(lambda: import_graph_def(frozen, name=""), [])
     captured = {id(inside) for _, inside in func.graph.captured.values()}

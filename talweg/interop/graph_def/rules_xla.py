@@ -31,7 +31,7 @@ VERSIONS = range(5, 11)  # of the calling convention: 5 was the first to know no
 
 
 @rule(XLA_CALL_MODULE)
-def imported(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def build_call_module(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The results of a module of StableHLO."""
     return call_module(inputs, item.attributes)
 
@@ -47,20 +47,20 @@ def call_module(operands: list, attributes: dict[str, Any]) -> list:
         raise UnimplementedError(
             None, None, compose("TW506", f"{XLA_CALL_MODULE} of {given}", hint=hint)
         )
-    platforms = tuple([_text(name) for name in attributes["platforms"]])
+    platforms = tuple([_decode(name) for name in attributes["platforms"]])
     places = [Hole(number) for number in range(len(operands))]
     arguments = (attributes["module"], platforms, *places)
-    call = NodeCall(run, arguments, XLA_CALL_MODULE, attributes)
+    call = NodeCall(run_on_tensors, arguments, XLA_CALL_MODULE, attributes)
     shapes = [as_shape(shape) for shape in attributes["Sout"]]
     dims = [None if x.rank is None else tuple(x.as_list()) for x in shapes]
     return list(whole(*operands, call=call, avals=tuple(zip(dims, attributes["Tout"]))))
 
 
-def run(module: bytes, platforms: tuple, *operands: Any) -> list:
+def run_on_tensors(module: bytes, platforms: tuple, *operands: Any) -> list:
     """The results of a module for tensors that have values."""
     arrays = [np.asarray(array_of(operand)) for operand in operands]
     return [wrap(array) for array in modules.run_module(module, platforms, arrays)]
 
 
-def _text(name: Any) -> str:
+def _decode(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else name

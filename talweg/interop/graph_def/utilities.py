@@ -197,7 +197,7 @@ def convert_variables_to_constants(
     return _Freezer(part, _values(sess, chosen)).frozen()
 
 
-def frozen_graph_def(graph_def: Any, values: dict[str, np.ndarray]) -> Any:
+def freeze(graph_def: Any, values: dict[str, np.ndarray]) -> Any:
     """A GraphDef whose variables of these names are constants."""
     return _Freezer(graph_def, values).frozen()
 
