@@ -205,6 +205,10 @@ Samplers for which TensorFlow Probability has one algorithm for CPUs and one for
 Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here, as
 under XLA: other numbers of the same distribution.
 
+jax2tf needs the package jax.  tf2onnx, and with it Keras' export to ONNX, does not work: it reads
+TensorFlow's graphs operation by operation; Keras exports without it with KERAS_BACKEND=torch or
+jax.
+
 A library with operations in C++ (tensorflow-text, tensorflow-io, tensorflow-addons,
 tensorflow-decision-forests ...) raises ImportError when it is imported, with what to use instead.
 
