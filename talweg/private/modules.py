@@ -190,14 +190,11 @@ def find_at(place: Any) -> Any:
 def be_recognised() -> None:
     """Give the classes in `CLASSES` the modules by which libraries look for them.
 
-    Lists, tuples and dictionaries with state that become attributes of modules are trackable
-    themselves then, as in TensorFlow: libraries know their classes (jax2tf makes pytrees of them).
     Done when a library first imports a private module of TensorFlow, and not before: pickles name
     classes by their modules, and these modules exist from then on.
     """
     for module_name, place in CLASSES.items():
         find_at(place).__module__ = f"tensorflow.{module_name}"
-    WRAPPED.update((list, tuple, dict))
 
 
 @implement_hook("private_module")
@@ -216,6 +213,10 @@ def module(name: str) -> ModuleType:
     if not isinstance(loaded, PrivateModule):
         loaded = PrivateModule(full, "A private module of TensorFlow, as far as libraries use it.")
         loaded.__path__ = []
+    if name.startswith("compiler."):
+        # Lists, tuples and dictionaries with state that become attributes of modules are trackable
+        # themselves from then on, as in TensorFlow: jax2tf makes pytrees of their classes.
+        WRAPPED.update((list, tuple, dict))
     if not recognised:
         recognised.append(True)
         be_recognised()

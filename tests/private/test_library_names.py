@@ -329,8 +329,8 @@ def test_the_version_of_the_first_generation():
 
 
 def test_containers_with_state_become_trackable():
-    """As attributes of modules, once a library has imported a private module; as in TensorFlow."""
-    importlib.import_module("tensorflow.python.framework.ops")
+    """As attributes of modules, once a library has imported the bridge to XLA."""
+    importlib.import_module("tensorflow.compiler.tf2xla.python.xla")
     from talweg.interop.checkpoint import data_structures
 
     module, layers = tf.Module(), [tf.Variable(1.0)]
@@ -348,3 +348,4 @@ def test_containers_with_state_become_trackable():
     module.layers.append(tf.Variable(6.0))
     assert len(layers) == 3 and module.layers == layers and layers[2] in module.layers
     assert len(module.variables) == 5
+    assert type(module.named)(a=1) == {"a": 1}
