@@ -261,12 +261,7 @@ def compile_cache(folder: Path) -> bytes:
     found = folder / "cache"
     found.mkdir(mode=0o700)
     _compile(found)
-    (path,) = [path for path in found.iterdir() if path.stat().st_size == _largest(found)]
-    return path.read_bytes()
-
-
-def _largest(folder: Path) -> int:
-    return max(path.stat().st_size for path in folder.iterdir())
+    return max(found.iterdir(), key=lambda path: path.stat().st_size).read_bytes()
 
 
 def _compile(folder: Path) -> Any:
@@ -377,8 +372,8 @@ FORMATS = {
     "meta graph": Format(
         meta_graph,
         in_file("graph.meta", import_meta_graph),
-        (*RIGHT, tf.errors.NotFoundError, tf.errors.FailedPreconditionError, ValueError)
-        + (KeyError, TypeError),
+        (*RIGHT, tf.errors.NotFoundError, tf.errors.FailedPreconditionError, OSError)
+        + (ValueError, KeyError, TypeError),
     ),
     "vocabulary": Format(
         text(b"a\t1\nb\t2\n\xc3\xa4\t3\n"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export, look_up
 from talweg.compat_v1.graphs import default_graph
-from talweg.core.errors import value_error
+from talweg.core.errors import compose
 from talweg.core.shapes import as_shape
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
@@ -185,7 +185,8 @@ def _read(path: str) -> Any:
     try:
         return text_format.Parse(data.decode("utf-8"), MetaGraphDef())
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise value_error("TW506", f"{path} is no MetaGraphDef: {error}") from None
+        text = f"Cannot parse file {path} as a MetaGraphDef: {error}"
+        raise OSError(compose("TW506", text)) from None
 
 
 def _operation(tensor: str) -> str:
