@@ -1,20 +1,29 @@
-"""tf.config: what there is to run on (one CPU), and settings that programs set and read back."""
+"""tf.config: what there is to run on, and settings that programs set and read back."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core import settings as flags
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import UnimplementedError, compose, type_error, value_error
+from talweg.core.lazy import LazyModule
 from talweg.core.machine import machine
 from talweg.core.precision import precision
+from talweg.execute import executor
 from talweg.trace.options import options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from talweg.execute.xla import engine
+else:
+    engine = LazyModule("talweg.execute.xla.engine")
+
+ENGINE = "talweg.execute.xla.engine"  # there once JAX is
 
 PhysicalDevice = export("config.PhysicalDevice")(
     namedtuple("PhysicalDevice", ["name", "device_type"])
@@ -37,7 +46,8 @@ class _Settings:
     """What programs have set."""
 
     def __init__(self) -> None:
-        self.visible: list = [CPU]
+        self.cpu_visible = True
+        self.growth: dict[Any, bool] = {}  # what was said of GPUs
         self.logical: list | None = None
         self.threads = {"inter_op": 0, "intra_op": 0}
         self.soft_placement = True
@@ -50,20 +60,33 @@ class _Settings:
 settings = _Settings()
 
 
+def _physical_devices() -> list[Any]:
+    gpus = [PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in range(machine.gpus)]
+    return [CPU, *gpus]
+
+
 def _check_device(device: object) -> None:
-    if device != CPU:
-        raise value_error("TW207", f"Unrecognized device: {device!r}", f"one of {[CPU]}")
+    there = _physical_devices()
+    if device not in there:
+        raise value_error("TW207", f"Unrecognized device: {device!r}", f"one of {there}")
+
+
+def _check_not_begun(what: str) -> None:
+    """RuntimeError once something ran through XLA, whose devices are as they are then."""
+    if ENGINE in sys.modules:
+        text = f"{what} cannot be modified after being initialized"
+        raise RuntimeError(compose("TW401", text, hint="call it before anything else runs"))
 
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
 def list_physical_devices(device_type: str | None = None) -> list[Any]:
-    """The devices of this machine of a type ("CPU", "GPU"), or all: there is one CPU.
+    """The devices of this machine of a type ("CPU", "GPU"), or all: one CPU, and JAX's GPUs.
 
     >>> import talweg as tf
     >>> tf.config.list_physical_devices()
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    return [d for d in (CPU,) if device_type in (None, d.device_type)]
+    return [d for d in _physical_devices() if device_type in (None, d.device_type)]
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
@@ -74,12 +97,11 @@ def list_logical_devices(device_type: str | None = None) -> list[Any]:
     >>> tf.config.list_logical_devices("GPU")
     []
     """
-    if CPU not in settings.visible or device_type not in (None, "CPU"):
-        return []
-    return [
-        LogicalDevice(f"/device:CPU:{index}", "CPU")
-        for index in range(len(settings.logical or [0]))
-    ]
+    cpus = len(settings.logical or [0]) if settings.cpu_visible else 0
+    found = [LogicalDevice(f"/device:CPU:{index}", "CPU") for index in range(cpus)]
+    gpus = range(len(machine.visible_gpus))
+    found += [LogicalDevice(f"/device:GPU:{index}", "GPU") for index in gpus]
+    return [device for device in found if device_type in (None, device.device_type)]
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
@@ -90,12 +112,16 @@ def get_visible_devices(device_type: str | None = None) -> list[Any]:
     >>> tf.config.get_visible_devices("GPU")
     []
     """
-    return [d for d in settings.visible if device_type in (None, d.device_type)]
+    cpus = [CPU] if settings.cpu_visible else []
+    found = cpus + [_physical_devices()[1 + number] for number in machine.visible_gpus]
+    return [d for d in found if device_type in (None, d.device_type)]
 
 
 @export("config.set_visible_devices", "config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Use only these devices (of a type).  ValueError for a device that is not there.
+    """Use only these devices (of a type).
+
+    ValueError for a device that is not there; RuntimeError for GPUs once one has run something.
 
     >>> import talweg as tf
     >>> tf.config.set_visible_devices([], "GPU")
@@ -103,8 +129,13 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     given = [devices] if isinstance(devices, (PhysicalDevice, str)) else list(devices or [])
     for device in given:
         _check_device(device)
-    kept = [d for d in settings.visible if device_type not in (None, d.device_type)]
-    settings.visible = kept + given
+    if device_type in (None, "CPU"):
+        settings.cpu_visible = CPU in given
+    hidden = [k for k, gpu in enumerate(_physical_devices()[1:]) if gpu not in given]
+    if device_type in (None, "GPU") and machine.gpus and frozenset(hidden) != machine.hidden:
+        _check_not_begun("Visible devices")
+        machine.hidden = frozenset(hidden)
+        executor.follow_devices()
 
 
 @export(
@@ -118,7 +149,7 @@ def get_logical_device_configuration(device: object) -> list | None:
     >>> tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
     """
     _check_device(device)
-    return settings.logical
+    return settings.logical if device == CPU else None
 
 
 @export(
@@ -126,15 +157,22 @@ def get_logical_device_configuration(device: object) -> list | None:
     "config.experimental.set_virtual_device_configuration",
 )
 def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]) -> None:
-    """Divide a physical device into logical ones (which all run on the CPU).
+    """Divide a physical device into logical ones: a CPU, since JAX divides no GPU.
 
-    ValueError for a device that is not there, or for limits a CPU does not have.
+    ValueError for a device that is not there, for limits a CPU does not have, and for several
+    devices of a GPU.
 
     >>> import talweg as tf
     >>> cpu = tf.config.list_physical_devices("CPU")[0]
     >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
     """
     _check_device(device)
+    if device != CPU:
+        if len(logical_devices) > 1 or any([one.memory_limit for one in logical_devices]):
+            text = f"{device.name}: JAX neither divides a GPU nor limits its memory in MB"
+            hint = "XLA_PYTHON_CLIENT_MEM_FRACTION in the environment; logical devices of the CPU"
+            raise value_error("TW402", text, hint=hint)
+        return
     for one in logical_devices:
         if one.memory_limit is not None:
             raise value_error("TW207", "Setting memory limit on CPU virtual devices is not there")
@@ -144,50 +182,76 @@ def set_logical_device_configuration(device: Any, logical_devices: Sequence[Any]
 
 @export("config.experimental.set_memory_growth")
 def set_memory_growth(device: object, enable: bool) -> None:
-    """ValueError: memory growth is a matter of GPUs, and there are none.
+    """Whether memory of a GPU is taken as it is needed; JAX takes most of it at once otherwise.
+
+    ValueError for a CPU; RuntimeError once something ran through XLA.  It is one choice for all
+    GPUs, the last one.
 
     >>> import talweg as tf
     >>> for gpu in tf.config.list_physical_devices("GPU"):
     ...     tf.config.experimental.set_memory_growth(gpu, True)
     """
-    _check_device(device)
-    raise value_error("TW207", "Cannot set memory growth on non-GPU and non-Pluggable devices")
+    _check_gpu(device, "Cannot set memory growth on non-GPU and non-Pluggable devices")
+    if settings.growth.get(device, False) != bool(enable):
+        _check_not_begun("Physical devices")
+    settings.growth[device] = bool(enable)
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false" if enable else "true"
 
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: object) -> bool:
-    """ValueError: memory growth is a matter of GPUs, and there are none.
+    """What `set_memory_growth` said of a GPU, False at first; ValueError for a CPU.
 
     >>> import talweg as tf
     >>> gpus = tf.config.list_physical_devices("GPU")
     >>> [tf.config.experimental.get_memory_growth(gpu) for gpu in gpus]
     []
     """
+    _check_gpu(device, f"{device} has no memory growth")
+    return settings.growth.get(device, False)
+
+
+def _check_gpu(device: object, text: str) -> None:
     _check_device(device)
-    raise value_error("TW207", f"{device} has no memory growth", "a GPU")
+    if device == CPU:
+        raise value_error("TW207", text, "a GPU")
 
 
 @export("config.experimental.get_device_details")
 def get_device_details(device: object) -> dict[Any, Any]:
-    """Details of a physical device; of a CPU none are known.
+    """Details of a physical device: a GPU's name and compute capability; of a CPU none are known.
 
     >>> import talweg as tf
     >>> tf.config.experimental.get_device_details(tf.config.list_physical_devices()[0])
     {}
     """
     _check_device(device)
-    return {}
+    if device == CPU:
+        return {}
+    found = _of_jax(f"GPU:{_physical_devices().index(device) - 1}")
+    details: dict[Any, Any] = {"device_name": found.device_kind}
+    capability = getattr(found, "compute_capability", None)
+    if capability is not None:
+        details["compute_capability"] = tuple([int(part) for part in str(capability).split(".")])
+    return details
 
 
-def _no_statistics(device: str) -> None:
-    if "CPU" in str(device).upper():
+def _of_jax(device: str) -> Any:
+    """JAX's device by the name of a logical GPU; ValueError for others."""
+    kind, _, number = str(device).upper().rpartition("DEVICE:")[2].partition(":")
+    if kind == "CPU":
         raise value_error("TW207", f"Allocator stats not available for device {device!r}")
-    raise value_error("TW207", f"No matching devices found for {device!r}")
+    gpus = engine.devices(kind) if kind == "GPU" and machine.visible_gpus else []
+    if not number.isdigit() or int(number) >= len(gpus):
+        raise value_error("TW207", f"No matching devices found for {device!r}")
+    return gpus[int(number)]
 
 
 @export("config.experimental.get_memory_info")
 def get_memory_info(device: str) -> dict[Any, Any]:
-    """ValueError: the CPU's allocator keeps no statistics.
+    """The bytes that a GPU's allocator has given out: `current`, and at most so far, `peak`.
+
+    ValueError for the CPU, whose allocator keeps no statistics.
 
     >>> import talweg as tf
     >>> try:
@@ -196,21 +260,24 @@ def get_memory_info(device: str) -> dict[Any, Any]:
     ...     print("not there")
     not there
     """
-    _no_statistics(device)
-    return {}
+    found = _of_jax(device).memory_stats()
+    if found is None:
+        raise value_error("TW207", f"Allocator stats not available for device {device!r}")
+    return {"current": found["bytes_in_use"], "peak": found["peak_bytes_in_use"]}
 
 
 @export("config.experimental.get_memory_usage")
 def get_memory_usage(device: str) -> int:
-    """ValueError: the CPU's allocator keeps no statistics; see `get_memory_info`."""
-    _no_statistics(device)
-    return 0
+    """The bytes that a GPU's allocator has given out; see `get_memory_info`."""
+    return get_memory_info(device)["current"]
 
 
 @export("config.experimental.reset_memory_stats")
 def reset_memory_stats(device: str) -> None:
-    """ValueError: the CPU's allocator keeps no statistics; see `get_memory_info`."""
-    _no_statistics(device)
+    """UnimplementedError for a GPU: JAX keeps the peak of the process; ValueError for the CPU."""
+    _of_jax(device)
+    text = f"the peak of {device!r} is that of the process: JAX does not begin it anew"
+    raise UnimplementedError(None, None, compose("TW402", text))
 
 
 def _thread_accessors(kind: str) -> None:

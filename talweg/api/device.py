@@ -1,4 +1,4 @@
-"""tf.device and tf.DeviceSpec.  Everything runs on the CPU, whose logical devices are names.
+"""tf.device and tf.DeviceSpec.  Logical devices of the CPU are names; functions run on a GPU.
 
 What is computed inside of `tf.device` says that it lies there (`.device`).  A device that is not
 there stands for the first one, as TensorFlow's soft placement has it.
@@ -12,6 +12,7 @@ from talweg.api.config import settings
 from talweg.api.export import export, implement_hook
 from talweg.core import dispatch
 from talweg.core.errors import InvalidArgumentError, compose, value_error
+from talweg.core.machine import machine
 from talweg.eager import placed
 from talweg.eager.tensor import DEVICE
 
@@ -154,8 +155,11 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
         spec = spec.replace(device_index=0)
     whole_name = spec.to_string()
     index, count = spec.device_index or 0, len(settings.logical or [0])
+    gpus = len(machine.visible_gpus)
+    if spec.device_type == "GPU" and index < gpus:
+        return whole_name
     if spec.device_type == "CPU" and index < count:
-        return None if whole_name == DEVICE else whole_name
+        return None if whole_name == DEVICE and not gpus else whole_name
     if not settings.soft_placement:
         raise InvalidArgumentError(
             None,
@@ -163,7 +167,7 @@ def full_name(given: DeviceSpec | None, outer: str | None = None) -> str | None:
             compose(
                 "TW402",
                 f"Could not satisfy device specification '{whole_name}': it is not there",
-                f"one of {count} logical devices of the CPU",
+                f"one of {count} logical devices of the CPU, {gpus} GPUs",
                 "tf.config.set_soft_device_placement(True), or "
                 "tf.config.set_logical_device_configuration",
             ),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from talweg.core.dtypes import DType, of_numpy
-from talweg.eager.tensor import EagerTensor, wrap
+from talweg.core.machine import machine
+from talweg.eager.tensor import DEVICE, FIRST_GPU, EagerTensor, wrap
 
 _new = object.__new__
 _array_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_array"].__get__
@@ -85,6 +86,19 @@ def _dtype(self: EagerTensor) -> DType:
     return of_numpy(_aval(self).dtype)
 
 
+def _device(self: EagerTensor) -> str:
+    """Where the value is: on the first GPU, if there is one and it has not been fetched."""
+    try:
+        return self._device
+    except AttributeError:
+        pass
+    try:
+        array = _resident_of(self)
+    except AttributeError:
+        return DEVICE
+    return FIRST_GPU if machine.visible_gpus and not is_spread(array) else DEVICE
+
+
 def _nbytes(self: EagerTensor) -> int:
     """Bytes the elements take."""
     return _aval(self).nbytes
@@ -94,4 +108,5 @@ def _let_devices_keep() -> None:
     """Let eager tensors be without an array."""
     for name, read in (("dims", _dims), ("ndim", _ndim), ("dtype", _dtype), ("nbytes", _nbytes)):
         setattr(EagerTensor, name, property(read))
+    EagerTensor.device = EagerTensor.backing_device = property(_device)  # type: ignore
     EagerTensor.__getattr__ = _fetch_attribute  # type: ignore[method-assign]

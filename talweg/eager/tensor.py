@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 state = dispatch.state
 context = dispatch.context
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"  # of what was put nowhere else
+FIRST_GPU = DEVICE.replace("CPU", "GPU")  # of what a GPU has computed
 
 
 class EagerTensor(Tensor):

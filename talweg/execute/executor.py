@@ -31,6 +31,7 @@ from talweg.core.errors import (
     lacks_memory,
 )
 from talweg.core.lazy import LazyModule
+from talweg.core.machine import machine
 from talweg.execute import interpret, stage_dump
 from talweg.execute.background import background
 from talweg.execute.donation import OwnedValues
@@ -60,6 +61,26 @@ REFUSED: Any = "interpret"
 chosen = settings.executor
 with contextlib.suppress(ValueError):  # of a wrong value the first run tells
     chosen.get()  # from here on `chosen.value` is the one in force, without a call
+_by_devices = False  # whether xla was chosen because there is a GPU
+
+
+def follow_devices() -> None:
+    """Choose XLA where there is a GPU that the program uses, if it chose no executor itself."""
+    global _by_devices
+    if chosen.value == "auto" and machine.visible_gpus:
+        chosen.set("xla")
+        _by_devices = True
+    elif _by_devices and chosen.value == "xla" and not machine.visible_gpus:
+        chosen.set("auto")
+        _by_devices = False
+
+
+def is_on_cpu() -> bool:
+    """Whether `tf.device` asks for the CPU, where XLA was chosen because of a GPU."""
+    return _by_devices and "CPU" in (dispatch.context.device or "")
+
+
+follow_devices()
 AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
 
@@ -73,7 +94,7 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     if tier is None:
         tier = program.tier = Tier(len(program.steps), inlined_steps(program))
     mode = chosen.value
-    if mode == "xla":
+    if mode == "xla" and not is_on_cpu():
         outputs = run_on_device(program, arguments, state, watch)
         return outputs if type(outputs) is list else outputs.fetched()
     if watch is not None or onlooker.step_by_step or mode == "interpret":

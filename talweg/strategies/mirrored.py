@@ -305,7 +305,8 @@ def devices_for(devices: Any) -> list[str]:
     if isinstance(devices, str):
         raise value_error("TW104", f"devices: {devices!r} is a text", "a list of device names")
     named = [full_device(device) for device in devices or []]
-    there = [full_device(device.name) for device in list_logical_devices()]
+    devices_there = list_logical_devices("GPU") or list_logical_devices("CPU")
+    there = [full_device(device.name) for device in devices_there]
     if not named:
         return there
     if len(set(named)) < len(named):

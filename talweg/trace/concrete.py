@@ -23,7 +23,7 @@ from talweg.eager.convert import convert_to_tensor, is_tensor_like
 from talweg.eager.long_runs import LongRun, PendingUpdate
 from talweg.eager.resident import is_spread, nearest, resident
 from talweg.eager.structured import STATE, Exchanged, as_tensor, content
-from talweg.eager.tensor import EagerTensor, wrap
+from talweg.eager.tensor import FIRST_GPU, EagerTensor, wrap
 from talweg.execute import executor
 from talweg.graph import structure
 from talweg.graph.contents import element
@@ -336,7 +336,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if dispatch.state.observer is not None:
             dispatch.state.observer.function_called(self)
         recorders = context.recorders
-        if executor.chosen.value == "xla" and context.device is None and not self._has_lists:
+        at_default = context.device is None or context.device == FIRST_GPU
+        if executor.chosen.value == "xla" and at_default and not self._has_lists:
             if not recorders:
                 del operands
                 return self._call_on_device(tensors, state)

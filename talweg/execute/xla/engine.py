@@ -149,12 +149,18 @@ REPLICAS = "replica"  # the axis of devices on which replicas are
 
 
 def devices(kind: str) -> list:
-    """JAX's devices of a kind ("CPU", "GPU", "TPU") in this process; none where there are none."""
+    """JAX's devices of a kind ("CPU", "GPU", "TPU") in this process; none where there are none.
+
+    GPUs are those that the program uses, in order.
+    """
     ask_for_devices()
     try:
-        return jax.local_devices(backend=kind.lower())
+        found = jax.local_devices(backend=machine.platforms.get(kind, kind).lower())
     except RuntimeError:
         return []
+    if kind == "GPU" and len(found) >= machine.gpus:
+        return [found[number] for number in machine.visible_gpus]
+    return found
 
 
 class ReplicaMesh:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.machine import machine
 from talweg.execute.xla import engine
 from talweg.execute.xla.engine import jax
 
@@ -43,7 +44,7 @@ def is_cpu() -> bool:
 def devices_of_all(kind: str, count: int) -> list[list]:
     """So many devices of a kind of each process, by process."""
     found: dict[int, list] = {}
-    for device in jax.devices(kind.lower()):
+    for device in jax.devices(machine.platforms.get(kind, kind).lower()):
         found.setdefault(device.process_index, []).append(device)
     return [found[number][:count] for number in sorted(found)]
 

@@ -1,0 +1,132 @@
+"""What a program sees on a machine with three GPUs; run by `test_placement.py` in its own process.
+
+There is no GPU: three of four virtual CPU devices are called GPUs, where platforms are read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import talweg as tf
+from talweg.core.machine import machine
+from talweg.execute import executor
+
+
+def kind(error, call):
+    """The text of the error that a call raises."""
+    try:
+        call()
+    except error as raised:
+        return str(raised).splitlines()[0]
+    return "nothing"
+
+
+def before_anything_runs():
+    gpus = tf.config.list_physical_devices("GPU")
+    found = {
+        "physical": [device.name for device in tf.config.list_physical_devices()],
+        "logical": [device.name for device in tf.config.list_logical_devices()],
+        "growth": [tf.config.experimental.get_memory_growth(gpu) for gpu in gpus],
+    }
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    found["grown"] = [tf.config.experimental.get_memory_growth(gpu) for gpu in gpus]
+    tf.config.set_visible_devices([], "GPU")
+    found["hidden"] = [tf.config.list_logical_devices("GPU"), executor.chosen.value]
+    tf.config.set_visible_devices(gpus[1:], "GPU")
+    found["visible"] = [device.name for device in tf.config.get_visible_devices()]
+    found["chosen"] = executor.chosen.value
+    two = [tf.config.LogicalDeviceConfiguration()] * 2
+    found["divided"] = kind(
+        ValueError, lambda: tf.config.set_logical_device_configuration(gpus[0], two)
+    )
+    found["jax"] = "jax" in sys.modules
+    return found
+
+
+def functions():
+    compiled, interpreted = [], executor.xla_program.XlaProgram
+    before = interpreted.__init__
+
+    def counted(self, *args, **kwargs):
+        compiled.append(1)
+        before(self, *args, **kwargs)
+
+    interpreted.__init__ = counted
+    v = tf.Variable([1.0, 2.0])
+
+    def double():
+        @tf.function
+        def doubled(x):
+            v.assign_add(x)
+            return v * 2.0
+
+        return doubled
+
+    def ran(call):
+        before = len(compiled)
+        result = call(tf.constant([1.0, 1.0]))
+        return [len(compiled) - before, result.device.rpartition("device:")[2]]
+
+    found = {"nowhere": ran(double())}
+    with tf.device("/GPU:0"):
+        found["gpu"] = ran(double())
+        found["eager"] = (tf.constant(1.0) + 1.0).device.rpartition("device:")[2]
+    with tf.device("/CPU:0"):
+        found["cpu"] = ran(double())
+    with tf.device("/GPU:7"):
+        found["soft"] = ran(double())
+    tf.config.set_soft_device_placement(False)
+    found["hard"] = kind(tf.errors.InvalidArgumentError, lambda: tf.device("/GPU:7").__enter__())
+    tf.config.set_soft_device_placement(True)
+    found["value"] = v.numpy().tolist()
+    return found
+
+
+def replicas():
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        w = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def step(x):
+        def own(x):
+            w.assign_add(x)
+            return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+        return strategy.run(own, args=(x,))
+
+    value = step(tf.constant(3.0))  # the same in both
+    known = strategy.extended.on_devices.values()
+    return {
+        "devices": [name.rpartition("device:")[2] for name in strategy.extended.worker_devices],
+        "value": float(value),
+        "w": float(w),
+        "programs": sum(len(each._programs) for each in known),
+        "jax": [device.id for device in strategy.extended.mesh.devices],
+    }
+
+
+def afterwards():
+    gpus = tf.config.list_physical_devices("GPU")
+    growth = tf.config.experimental.set_memory_growth
+    info = tf.config.experimental.get_memory_info
+    return {
+        "growth": kind(RuntimeError, lambda: growth(gpus[0], False)),
+        "visible": kind(RuntimeError, lambda: tf.config.set_visible_devices(gpus, "GPU")),
+        "memory": kind(ValueError, lambda: info("GPU:0")),
+        "no memory": kind(ValueError, lambda: info("GPU:5")),
+        "details": tf.config.experimental.get_device_details(gpus[1]),
+    }
+
+
+def main():
+    machine._gpus, machine.platforms, machine.cpus = 3, {"GPU": "cpu"}, 4
+    executor.follow_devices()
+    parts = (before_anything_runs, functions, replicas, afterwards)
+    print(json.dumps({part.__name__: part() for part in parts}))
+
+
+if __name__ == "__main__":
+    main()
