@@ -202,8 +202,8 @@ TAIL = """
 Probability and GPflow want it.
 
 Samplers for which TensorFlow Probability has one algorithm for CPUs and one for all else (gamma,
-Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here, as
-under XLA: other numbers of the same distribution.
+Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here: other
+numbers of the same distribution (and others than TensorFlow's under jit_compile=True).
 
 jax2tf needs the package jax.  tf2onnx, and with it Keras' export to ONNX, does not work: it reads
 TensorFlow's graphs operation by operation; Keras exports without it with KERAS_BACKEND=torch or

@@ -38,13 +38,6 @@ def job_samples_by_rejection():
     return [d.sample(3, seed=SEED).numpy() for d in known]
 
 
-def job_samples_by_rejection_under_xla():
-    """The same, where TensorFlow chooses the algorithm that is not for CPUs alone."""
-    known = [tfd.Gamma(2.0, 1.0), tfd.Poisson(2.0), tfd.StudentT(3.0, 0.0, 1.0)]
-    draw = tf.function(lambda d: d.sample(3, seed=SEED), jit_compile=True, autograph=False)
-    return [draw(d).numpy() for d in known]
-
-
 def job_bijectors_and_joints():
     """Bijectors, transformed, mixed and joint distributions."""
     chain = tfb.Chain([tfb.Exp(), tfb.Shift(1.0), tfb.Scale(2.0)])

@@ -200,10 +200,10 @@ for _name in ("__iter__", "__len__", "__getitem__", "__contains__", "__eq__", "_
 class _DictWrapper(TrackableDataStructure, dict):
     """A dictionary whose values are children; the one that it was made of changes with it."""
 
-    def __init__(self, wrapped_dict: Any = ()):
+    def __init__(self, wrapped_dict: Any = (), **items: object):
         dict.__init__(self)
-        self._source = wrapped_dict if type(wrapped_dict) is dict else None
-        for key, value in dict(wrapped_dict).items():
+        self._source = wrapped_dict if type(wrapped_dict) is dict and not items else None
+        for key, value in dict(wrapped_dict, **items).items():
             dict.__setitem__(self, key, wrap_or_unwrap(value))
 
     __hash__ = object.__hash__  # type: ignore[assignment]
