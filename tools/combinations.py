@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import faulthandler
 import importlib
 import itertools
 import json
@@ -60,13 +61,14 @@ def calls() -> dict[str, list[str]]:
         elif line.strip() and not line.startswith("#"):
             head, _, rest = line.partition("=")
             names, _, first = head.rpartition(" ")
+            form = "list({})" if names.removeprefix("loose ").startswith("listed ") else "{}"
             arguments = []
             for text in f"{first}={rest}".split(" ; "):
                 argument, _, values = text.partition("=")
                 arguments.append((argument.strip(), choices(values, pools)))
             loose = "[loose] " if names.startswith("loose ") else ""
-            for key in names.removeprefix("loose ").split(", "):
-                texts = [loose + text for text in written(key, arguments)]
+            for key in names.removeprefix("loose ").removeprefix("listed ").split(", "):
+                texts = [loose + form.format(text) for text in written(key, arguments)]
                 known = found.setdefault(key, [])
                 known += [text for text in dict.fromkeys(texts) if text not in set(known)]
     return found
@@ -162,8 +164,10 @@ def answer(module: str, path: Path, parts: list[str]) -> None:
             continue
         case = case_files._case("combinations", 0, text)
         signal.alarm(SECONDS)
+        faulthandler.dump_traceback_later(2 * SECONDS, exit=True)  # what no signal interrupts
         found = description.run(case, tf, names)
         signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
         shown = description.encode(found, "loose" not in case.flags)
         if isinstance(found, dict) and "raises" in found:
             shown["classes"] = found["classes"]
@@ -182,7 +186,7 @@ def compare(theirs: Path, ours: Path, parts: list[str], cases: bool, everything:
         kind, found = judged(wanted[text], got[text], case.flags)
         count[kind] += 1
         if found and (everything or kind not in MINOR):
-            shown[text.partition("(")[0]].append((kind, text, found))
+            shown[text.removeprefix("list(").partition("(")[0]].append((kind, text, found))
     for name, rows in sorted(shown.items(), key=lambda item: -len(item[1])):
         if not cases:
             print(f"\n== {name}: {len(rows)}")

@@ -35,6 +35,7 @@ TOTALS: dict[str, str] = {
     "float_ops": "total_float_ops",
     "run_count": "total_run_count",
 }
+METRICS = tuple(TOTALS)
 TRAINABLE = "_trainable_variables"
 ROOT = "_TFProfRoot"
 _TIMES = {

@@ -183,7 +183,8 @@ def _gather_ignoring(x: Tensor, i: Any) -> Any:
     safe = arithmetic.select(kept, i, constant(i.dtype.numpy_dtype.type(0)))
     found = indexing.gather_nd(x, safe, sparse=False)
     shape = (*fits.dims, *(1,) * (len(found.dims) - len(fits.dims)))
-    return arithmetic.select(layout.reshape(fits, shape=shape), found, arithmetic.zeros_of(found))
+    nothing = constant(b"") if found.dtype.name == "string" else arithmetic.zeros_of(found)
+    return arithmetic.select(layout.reshape(fits, shape=shape), found, nothing)
 
 
 @implement_hook("boolean_mask")

@@ -56,8 +56,8 @@ profiler.experimental.(client|server).* | is for profiling other processes | tal
 quantization.experimental.* | quantises for TFLite, which is a program of its own |
     tf.quantization
 train.do_quantize_training_on_graphdef | quantises for TFLite | tf.quantization
-io.decode_jxl | reads JPEG XL, for which there is no library in Python's wheels | tf.io.decode_png
-image.decode_jxl | reads JPEG XL, for which there is no library in Python's wheels |
+io.decode_jxl | reads JPEG XL, for which talweg would need another library | tf.io.decode_png
+image.decode_jxl | reads JPEG XL, for which talweg would need another library |
     tf.io.decode_png
 data.experimental.distributed_save | hands a dataset to tf.data's servers | dataset.save
 data.experimental.get_model_proto | describes TensorFlow's own tuning of pipelines | talweg profile
@@ -81,7 +81,7 @@ test.create_local_cluster | starts servers for other processes |
 train.sdca_.* | belongs to estimators, which TensorFlow 2 dropped | tf.keras.optimizers
 raw_ops.(SdcaFprint|SdcaShrinkL1) | belongs to estimators, which TensorFlow 2 dropped |
     tf.keras.optimizers
-raw_ops.DecodeJxl | reads JPEG XL, for which there is no library in Python's wheels |
+raw_ops.DecodeJxl | reads JPEG XL, for which talweg would need another library |
     tf.io.decode_png
 """
 

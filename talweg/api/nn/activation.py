@@ -61,6 +61,7 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
     x = tensor(features)
     if x.dtype.is_integer:
         x = cast(x, dtype=float32)
+    alpha = 0.2 if alpha is None else alpha
     if isinstance(alpha, (int, float, np.number)):
         alpha = float(np.float32(alpha))
     else:

@@ -10,7 +10,7 @@ from talweg.api.export import export
 from talweg.core.declare import check_dtype
 from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, float32, float64
-from talweg.core.errors import value_error
+from talweg.core.errors import type_error, value_error
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
 from talweg.prims import arithmetic, layout
@@ -224,11 +224,21 @@ def compute_average_loss(
     """
     x = tensor(per_example_loss)
     dtype = x.dtype
+    if not x.ndim:
+        raise value_error(
+            "TW203",
+            "compute_average_loss: per_example_loss is one number",
+            "a loss for each example: reduction='none' where it is made",
+        )
+    if global_batch_size is not None and tensor(global_batch_size).dtype.is_floating:
+        raise type_error(
+            "TW102", f"compute_average_loss: global_batch_size={global_batch_size}", "an integer"
+        )
     x = precise(x if dtype.is_floating else cast(x, dtype=float64))
     if sample_weight is not None:
         x = x * cast(tensor(sample_weight), dtype=x.dtype)
     if global_batch_size is None:
-        global_batch_size = as_factor(x.dims[0], x.dtype) if x.ndim else 1
+        global_batch_size = as_factor(x.dims[0], x.dtype)
     size = cast(tensor(global_batch_size), dtype=x.dtype)
     total = reduce_sum(x, axes=tuple(range(x.ndim)), keepdims=False)
     return _back(div_no_nan(total, size), dtype if dtype.is_floating else x.dtype)

@@ -28,6 +28,8 @@ REDUCTIONS = (
     "math.reduce_std",
 )
 
+OF_ALL_VALUES = ("math.is_non_decreasing", "math.is_strictly_increasing")
+
 Maker = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -36,9 +38,19 @@ def _makers() -> dict[str, Maker]:
     found: dict[str, Maker] = dict.fromkeys(elementwise.UNARY, elementwise.of_values)
     found.update(dict.fromkeys(elementwise.BINARY, elementwise.of_pairs))
     found.update({name: reducer(name) for name in REDUCTIONS})
+    found.update(dict.fromkeys(OF_ALL_VALUES, _of_all_values))
     for name, function in ARRANGING.items():
         found[name] = functools.partial(_always, function)
     return found
+
+
+def _of_all_values(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A question about a ragged tensor's values, whatever their rows."""
+
+    def ask(x: RaggedTensor, name: str | None = None) -> Any:
+        return original(x.flat_values, name=name)
+
+    return ask
 
 
 def _always(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from talweg.api.arguments import axis_argument, integer, integers, resolve_shape, tensor
 from talweg.api.array.operands import integer_vector, sizes_tensor
 from talweg.api.export import export
+from talweg.api.tensors import cast
 from talweg.core.dims import below, differ, dims_differ, largest, smallest
 from talweg.core.dtypes import as_dtype, bool_, float32, int64, string
 from talweg.core.errors import invalid, type_error, value_error
@@ -246,7 +247,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     array([6], dtype=int32)
     """
     x = sparse(sp_input, "sparse.retain")
-    kept = tensor(to_retain, dtype=bool_)
+    kept = cast(tensor(to_retain), bool_)
     if dims_differ(kept.dims, x.values.dims):
         raise value_error(
             "TW204", f"sparse.retain: to_retain has shape {kept.dims}, values {x.values.dims}"
