@@ -228,9 +228,9 @@ def get_device_details(device: object) -> dict[Any, Any]:
     _check_device(device)
     if device == CPU:
         return {}
-    found = _of_jax(f"GPU:{_physical_devices().index(device) - 1}")
-    details: dict[Any, Any] = {"device_name": found.device_kind}
-    capability = getattr(found, "compute_capability", None)
+    device_of_jax = _of_jax(f"GPU:{_physical_devices().index(device) - 1}")
+    details: dict[Any, Any] = {"device_name": device_of_jax.device_kind}
+    capability = getattr(device_of_jax, "compute_capability", None)
     if capability is not None:
         details["compute_capability"] = tuple([int(part) for part in str(capability).split(".")])
     return details
@@ -260,10 +260,10 @@ def get_memory_info(device: str) -> dict[Any, Any]:
     ...     print("not there")
     not there
     """
-    found = _of_jax(device).memory_stats()
-    if found is None:
+    statistics = _of_jax(device).memory_stats()
+    if statistics is None:
         raise value_error("TW207", f"Allocator stats not available for device {device!r}")
-    return {"current": found["bytes_in_use"], "peak": found["peak_bytes_in_use"]}
+    return {"current": statistics["bytes_in_use"], "peak": statistics["peak_bytes_in_use"]}
 
 
 @export("config.experimental.get_memory_usage")

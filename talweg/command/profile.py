@@ -66,20 +66,20 @@ class Recording:
 @contextmanager
 def recording() -> Iterator[Recording]:
     """Measure what is done inside the block; the kernels of compiled programs at its end."""
-    found = Recording()
-    labels = found.clock.labels
+    record = Recording()
+    labels = record.clock.labels
     with settings.profile(True):
         try:
-            with StackSampler(found.clock) as sampler, timed(found.clock):
-                found.clock.began = _now()
+            with StackSampler(record.clock) as sampler, timed(record.clock):
+                record.clock.began = _now()
                 try:
-                    yield found
+                    yield record
                 finally:
-                    found.clock.stop()
+                    record.clock.stop()
             kernels = report.kernels(labels)
         finally:
             report.end_profiles(labels)
-    found.profile = LineProfile(found.clock, sampler.lines, kernels)
+    record.profile = LineProfile(record.clock, sampler.lines, kernels)
 
 
 def _now() -> int:

@@ -51,18 +51,18 @@ def translate_arguments(
     function: str, given: dict, new_names: dict, required: Collection[str] = ()
 ) -> dict:
     """Arguments under the names of v2; those that are None are left out, unless `required`."""
-    found: dict[str, Any] = {}
+    translated: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, value in given.items():
         new = new_names.get(name, name)
         if (value is None and name not in required) or new == DROPPED:
             continue
-        if new in found:
+        if new in translated:
             raise value_error(
                 "TW104", f"{function}: cannot specify both {name!r} and {sources[new]!r}"
             )
-        found[new], sources[new] = value, name
-    return found
+        translated[new], sources[new] = value, name
+    return translated
 
 
 def _documentation(target: str, new_names: dict) -> str:

@@ -353,14 +353,12 @@ def advise(graph: Any = None, run_meta: Any = None, options: Mapping | int = 0) 
     root = profile(graph, run_meta, None, "op", times)
     asked = list(options) if isinstance(options, Mapping) else ["ExpensiveOperationChecker"]
     advice = AdviceProto(checkers={name: Checker() for name in asked})
-    lines, node, place = [], root, 1
-    while node.children and place <= 3:
+    lines, node, rank = [], root, 1
+    while node.children and rank <= 3:
         node = node.children[0]
         share = 100 * node.exec_micros / max(root.total_exec_micros, 1)
-        lines.append(
-            f"top {place} operation type: {node.name}, {node.exec_micros}us ({share:.2f}%)"
-        )
-        place += 1
+        lines.append(f"top {rank} operation type: {node.name}, {node.exec_micros}us ({share:.2f}%)")
+        rank += 1
     if lines and "ExpensiveOperationChecker" in advice.checkers:
         advice.checkers["ExpensiveOperationChecker"].reports.append("\n".join(lines))
     return advice

@@ -163,19 +163,19 @@ def without_own(error: BaseException | None) -> BaseException | None:
 
 def name_argument(error: TypeError, frame: FrameType) -> None:
     """Say which argument was meant by one that a function does not have."""
-    found = _UNEXPECTED.match(str(error))
+    unexpected = _UNEXPECTED.match(str(error))
     function: Any = frame.f_locals.get("function") or getattr(
         frame.f_locals.get("cls"), "__init__", None
     )
     name = getattr(function, "__name__", "")
-    if found is None or not name or not str(error).split("(")[0].endswith(name):
+    if unexpected is None or not name or not str(error).split("(")[0].endswith(name):
         return
     parameters = list(inspect.signature(function).parameters)
-    meant = [name for name in SYNONYMS.get(found[1], ()) if name in parameters]
-    meant = meant or import_module("difflib").get_close_matches(found[1], parameters, 1)
+    meant = [name for name in SYNONYMS.get(unexpected[1], ()) if name in parameters]
+    meant = meant or import_module("difflib").get_close_matches(unexpected[1], parameters, 1)
     text = str(error).split(". Did you mean")[0]
     cure = f"{meant[0]}=" if meant else f"one of {', '.join(parameters)}"
-    cure = WRITTEN.get(found[1], cure) if meant else cure
+    cure = WRITTEN.get(unexpected[1], cure) if meant else cure
     error.args = (f"{text}\n  try: {cure}  [TW104]",)
 
 

@@ -164,11 +164,11 @@ def _plain_slice(key: slice) -> slice:
 
 def map_flat(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """`function` of the flat values of ragged arguments, which must have equal splits."""
-    found = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
-    if not found:
+    ragged = [x for x in (*arguments, *options.values()) if isinstance(x, RaggedTensor)]
+    if not ragged:
         return function(*arguments, **options)
-    first = found[0]
-    compared = [pair for other in found[1:] for pair in _unlike_splits(first, other)]
+    first = ragged[0]
+    compared = [pair for other in ragged[1:] for pair in _unlike_splits(first, other)]
 
     def flat(x: RaggedTensor) -> Any:
         if not isinstance(x, RaggedTensor):
@@ -190,15 +190,15 @@ def _unlike_splits(x: RaggedTensor, y: RaggedTensor) -> list[tuple[Tensor, Tenso
     pairs = list(zip(x.nested_row_splits, y.nested_row_splits))
     if x.ragged_rank != y.ragged_rank:
         refuse_rows(x, y)
-    found = []
+    deferred = []
     for a, b in pairs:
         if a is b or (type(a) is type(b) is Symbol and a.node is b.node):
             continue
         if any(type(part) is Symbol and constant_of(part.node) is None for part in (a, b)):
-            found.append((a, arithmetic.cast(b, dtype=a.dtype)))
+            deferred.append((a, arithmetic.cast(b, dtype=a.dtype)))
         elif not np.array_equal(array_of(a), array_of(b)):
             refuse_rows(x, y)
-    return found
+    return deferred
 
 
 def refuse_rows(x: RaggedTensor, y: RaggedTensor) -> None:

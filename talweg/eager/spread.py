@@ -100,10 +100,10 @@ def _evaluate_there(prim: Primitive, operands: tuple, params: dict) -> Any:
             _programs[key] = executable
     if executable is REFUSED:
         return NotImplemented
-    holds, found, _ = executable(arrays, [])
+    holds, results, _ = executable(arrays, [])
     if not holds:  # the kernel says why
         return NotImplemented
-    return tuple(map(resident, found)) if prim.multiple else resident(found[0])
+    return tuple(map(resident, results)) if prim.multiple else resident(results[0])
 
 
 def _arrays(operands: tuple) -> list:

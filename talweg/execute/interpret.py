@@ -160,15 +160,15 @@ def carried_slots(program: Program) -> frozenset:
             if step.kind != "body" or step.prim.name != "call":
                 used.update(step.inputs)
                 used.update([before for _, before, _ in step.states])
-        found = set(program.inputs) - used
+        carried = set(program.inputs) - used
         chains = {variable: [slot] for variable, slot in program.starts.items()}
         for step in program.steps:
             for variable, before, after in step.states:
                 chains.setdefault(variable, []).extend((before, after))
         for variable, slot in program.starts.items():
             if used.isdisjoint(chains[variable]):
-                found.add(slot)
-        program.carried = frozenset(found)
+                carried.add(slot)
+        program.carried = frozenset(carried)
     return program.carried
 
 

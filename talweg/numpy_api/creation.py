@@ -321,8 +321,8 @@ def linspace(
     if dtype not in (None, float):
         kind = to_dtype(dtype)
         if kind.is_integer:
-            found = linspace(first, last, num, endpoint, retstep, axis=axis)
-            numbers, *step = found if retstep else [found]
+            result = linspace(first, last, num, endpoint, retstep, axis=axis)
+            numbers, *step = result if retstep else [result]
             numbers = cast(floor(numbers), kind)
             return (numbers, *step) if retstep else numbers
         first, last = cast(first, kind), cast(last, kind)

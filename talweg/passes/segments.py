@@ -65,23 +65,27 @@ def _stretches(program: Program, opaque: set[int]) -> list[tuple[bool, list[Step
 
     What only takes such a result apart follows it at once.
     """
-    found: list[tuple[bool, list[Step]]] = []
-    place = dict.fromkeys(opaque, 0)  # slot -> the first stretch that may use it
+    stretches: list[tuple[bool, list[Step]]] = []
+    earliest_of = dict.fromkeys(opaque, 0)  # slot -> the first stretch that may use it
     for step in program.steps:
         used = slots_used(program, step)
         is_opaque = not opaque.isdisjoint(used) or _makes_opaque(step)
-        earliest = max([place.get(slot, 0) for slot in used], default=0)
-        if is_opaque and step.kind == "plain" and step.prim.effect in PURE and found[earliest:]:
-            number = earliest if found[earliest][0] else len(found)
+        earliest = max([earliest_of.get(slot, 0) for slot in used], default=0)
+        if is_opaque and step.kind == "plain" and step.prim.effect in PURE and stretches[earliest:]:
+            number = earliest if stretches[earliest][0] else len(stretches)
         else:
-            number = len(found) - 1 if found and found[-1][0] is is_opaque else len(found)
-        if number == len(found):
-            found.append((is_opaque, []))
-        found[number][1].append(step)
-        place.update(dict.fromkeys(slots_made(step), number))
+            number = (
+                len(stretches) - 1
+                if stretches and stretches[-1][0] is is_opaque
+                else len(stretches)
+            )
+        if number == len(stretches):
+            stretches.append((is_opaque, []))
+        stretches[number][1].append(step)
+        earliest_of.update(dict.fromkeys(slots_made(step), number))
         if is_opaque and _is_opaque(step):
             opaque.add(step.out)
-    return _join_stretches(found)
+    return _join_stretches(stretches)
 
 
 def _join_stretches(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool, list[Step]]]:

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import bool_, variant
-from talweg.core.errors import (
-    InvalidArgumentError,
-    OutOfRangeError,
-    compose,
-    value_error,
-)
+from talweg.core.errors import InvalidArgumentError, OutOfRangeError, compose, value_error
 from talweg.core.forks import ancestry
 from talweg.core.spec import TypeSpec
 from talweg.core.tracebacks import pass_out
@@ -434,7 +429,10 @@ class Optional:
         """Whether there is an element, a bool tensor."""
         if self._variant is None:
             return wrap(element.np.bool_(self._flat is not None))
-        call = lambda found: (element.np.bool_(unwrap_variant(found)._flat is not None),)  # noqa: E731
+
+        def call(variant: Any) -> tuple:
+            return (element.np.bool_(unwrap_variant(variant)._flat is not None),)
+
         return run_effect("OptionalHasValue", [Aval((), bool_)], call, self._variant)[0]
 
     def get_value(self, name: str | None = None) -> Any:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import tensor
 from talweg.core.errors import UnimplementedError, compose
 from talweg.core.lazy import LazyModule
 from talweg.interop.graph_def import rules_xla
+
+if TYPE_CHECKING:
+    from jaxlib import xla_client
+else:
+    xla_client = LazyModule("jaxlib.xla_client")
 
 
 def call_module(
@@ -67,9 +72,6 @@ class Sharding:
 def replicate(tensor: Any, use_sharding_op: bool = False, **options: Any) -> Any:
     """The tensor: all of it is on every device."""
     return tensor
-
-
-xla_client = LazyModule("jax._src.lib.xla_client")
 
 
 def __getattr__(name: str) -> Any:

@@ -64,15 +64,15 @@ class Cluster:
 
     def begin(self, kind: str, count: int) -> list[list]:
         """Connect the devices that replicas will be on; gives them by worker."""
-        found = workers.devices_of_all(kind, count)
-        sizes = self.meeting.agree(f"{len(found)} {[len(own) for own in found]}", self.patience)
-        if len(set(sizes)) > 1 or any([len(own) < count for own in found]):
+        devices = workers.devices_of_all(kind, count)
+        sizes = self.meeting.agree(f"{len(devices)} {[len(own) for own in devices]}", self.patience)
+        if len(set(sizes)) > 1 or any([len(own) < count for own in devices]):
             text = f"workers have different numbers of devices: {sizes}"
             raise precondition(text, f"{count} of kind {kind} on each")
-        self._mesh = workers.WorkerMesh([own[0] for own in found])
+        self._mesh = workers.WorkerMesh([own[0] for own in devices])
         self._exchanged("sum", np.zeros(1, np.int32))
         if count > 1:
-            everything = [device for own in found for device in own]
+            everything = [device for own in devices for device in own]
             whole = workers.WorkerMesh(everything, count)
             self.watch(lambda: whole.sum(np.zeros(1, np.int32)))
         if workers.is_cpu():
@@ -80,7 +80,7 @@ class Cluster:
                 if mine == self.own:
                     workers.part()
                 self.meeting.agree("parted", self.patience)
-        return found
+        return devices
 
     # -- agreeing
 
@@ -157,7 +157,7 @@ class Cluster:
         arrays = [np.asarray(array) for array in arrays]
         with self._one:
             self.need_same(f"sum {name}{_kinds(arrays)}")
-            found: list = [None] * len(arrays)
+            sums: list = [None] * len(arrays)
             for dtype in sorted({array.dtype.str + array.dtype.name for array in arrays}):
                 same = [k for k, a in enumerate(arrays) if a.dtype.str + a.dtype.name == dtype]
                 flat = np.concatenate([np.ravel(arrays[k]) for k in same])
@@ -167,9 +167,9 @@ class Cluster:
                 start = 0
                 for k in same:
                     size = arrays[k].size
-                    found[k] = np.array(flat[start : start + size]).reshape(arrays[k].shape)
+                    sums[k] = np.array(flat[start : start + size]).reshape(arrays[k].shape)
                     start += size
-            return found
+            return sums
 
     def gather(self, array: np.ndarray, name: str = "") -> list[np.ndarray]:
         """The arrays of all workers, which may have different sizes."""

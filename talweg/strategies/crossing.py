@@ -72,19 +72,19 @@ def summed(cluster: Cluster | None, values: Sequence[Any]) -> list:
     """The sums of tensors over all workers; of slices, the slices of all."""
     if cluster is None:
         return list(values)
-    found = list(values)
-    slices = [k for k, value in enumerate(found) if isinstance(value, IndexedSlices)]
+    totals = list(values)
+    slices = [k for k, value in enumerate(totals) if isinstance(value, IndexedSlices)]
     for k in slices:
-        one = found[k]
+        one = totals[k]
         rows, places = joined(cluster, one.values, 0), joined(cluster, one.indices, 0)
-        found[k] = IndexedSlices(rows, places, one.dense_shape)
-    plain = [k for k in range(len(found)) if k not in slices]
-    tensors = [convert_to_tensor(found[k]) for k in plain]
+        totals[k] = IndexedSlices(rows, places, one.dense_shape)
+    plain = [k for k in range(len(totals)) if k not in slices]
+    tensors = [convert_to_tensor(totals[k]) for k in plain]
     if tensors:
         call = SumExchange(cluster, [_aval(x) for x in tensors])
         for k, total in zip(plain, host_call(*tensors, call=call)):
-            found[k] = total
-    return found
+            totals[k] = total
+    return totals
 
 
 def joined(cluster: Cluster | None, value: Any, axis: int) -> Any:

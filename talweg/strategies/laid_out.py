@@ -35,11 +35,11 @@ MESHES: list[Mesh] = []  # of `default_mesh` and `run_on`, inner last
 
 def _note_layout(x: Any, layout: Layout, what: str) -> Tensor:
     """A tensor with a layout; InvalidArgumentError if its shape cannot be shared out so."""
-    found = convert_to_tensor(x)
+    tensor = convert_to_tensor(x)
     if on_meshes.sharding_of(layout) is None:
-        found = look_up("identity")(found)
-    dims = found.shape.as_list() if found.shape.rank is not None else []
-    if found.shape.rank is not None and len(dims) != layout.rank:
+        tensor = look_up("identity")(tensor)
+    dims = tensor.shape.as_list() if tensor.shape.rank is not None else []
+    if tensor.shape.rank is not None and len(dims) != layout.rank:
         raise invalid("TW203", f"{what}: a tensor of rank {len(dims)}, a layout of {layout.rank}")
     for axis, size in enumerate(dims):
         if size is not None and size % layout.num_shards(axis):
@@ -48,11 +48,11 @@ def _note_layout(x: Any, layout: Layout, what: str) -> Tensor:
                 f"{what}: axis {axis} has size {size}",
                 f"a multiple of {layout.num_shards(axis)}, the devices that share it",
             )
-    there = on_meshes.lay_out(found, layout)
+    there = on_meshes.lay_out(tensor, layout)
     if there is not NotImplemented:
         return there
-    found.__dict__[NOTE] = layout
-    return found
+    tensor.__dict__[NOTE] = layout
+    return tensor
 
 
 def _layout_of(x: Any) -> Layout | None:
@@ -137,10 +137,10 @@ def call_with_layout(
     """
     if layout is None:
         return fn(*args, **kwargs)
-    found = on_meshes.make_on_device(fn, layout, args, kwargs)
-    if found is NotImplemented:
-        found = fn(*args, **kwargs)
-    return _note_layout(found, layout, "call_with_layout")
+    result = on_meshes.make_on_device(fn, layout, args, kwargs)
+    if result is NotImplemented:
+        result = fn(*args, **kwargs)
+    return _note_layout(result, layout, "call_with_layout")
 
 
 def _place(offsets: tuple, layout: Layout, dims: Sequence[int]) -> tuple:
@@ -254,19 +254,19 @@ class DVariable(Variable):
 
     def __init__(self, initial_value: Any, *args: Any, dtype: Any = None, **kwargs: Any):
         layout = kwargs.pop("layout", None)
-        found = initial_value
+        initial = initial_value
         if callable(initial_value):
             with dispatch.eagerly():
-                found = initial_value()
-        layout = layout or _layout_of(found)
+                initial = initial_value()
+        layout = layout or _layout_of(initial)
         if layout is None:
             raise invalid("TW104", "Neither layout nor DTensor initial value are provided.")
         self._own_layout, self.save_as_bf16 = layout, False
-        found = convert_to_tensor(found, dtype=dtype)
-        if _layout_of(found) != layout:
+        initial = convert_to_tensor(initial, dtype=dtype)
+        if _layout_of(initial) != layout:
             with dispatch.eagerly():
-                found = _note_layout(found, layout, "DVariable")
-        super().__init__(found, *args, dtype=dtype, **kwargs)
+                initial = _note_layout(initial, layout, "DVariable")
+        super().__init__(initial, *args, dtype=dtype, **kwargs)
         if on_meshes.layout_of(self._tensor) is None:  # it was computed for a graph
             self._tensor = on_meshes.lay_out_at_once(self._tensor, layout)
 

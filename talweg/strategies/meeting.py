@@ -54,10 +54,10 @@ class Line:
         while b"\n" not in self._received:
             if len(self._received) > LONGEST:
                 raise ValueError("a message without end")
-            found = self._connection.recv(1 << 16)
-            if not found:
+            received = self._connection.recv(1 << 16)
+            if not received:
                 raise ConnectionError("closed")
-            self._received += found
+            self._received += received
             self.heard = time.monotonic()
         line, _, self._received = self._received.partition(b"\n")
         message = json.loads(line)

@@ -66,15 +66,15 @@ def mesh_for(strategy: Any) -> Any:
     extended = strategy.extended
     if extended.mesh is None:
         names = [device.rpartition("device:")[2].split(":") for device in extended.worker_devices]
-        found = []
+        devices = []
         if extended.cluster is not None:
-            found = [device for own in extended.everywhere for device in own]
+            devices = [device for own in extended.everywhere for device in own]
         for kind, number in names if extended.cluster is None else ():
             there = engine.devices(kind)
             if int(number) >= len(there):
                 return None
-            found.append(there[int(number)])
-        extended.mesh = engine.ReplicaMesh(found)
+            devices.append(there[int(number)])
+        extended.mesh = engine.ReplicaMesh(devices)
         if extended.cluster is not None:
             extended.mesh.watch = extended.cluster.watch
     return extended.mesh

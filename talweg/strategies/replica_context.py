@@ -145,11 +145,11 @@ class TeamContext(ReplicaContext):
         def sizes(strategy: Any, *leaves: object) -> list:
             shape, stack = look_up("shape"), look_up("stack")
             count, cluster = strategy.replicas_here, strategy.extended.cluster
-            found = []
+            gathered = []
             for leaf in leaves:
                 own = stack([shape(part)[axis] for part in _of_replicas(leaf, count)])
-                found.append(Mirrored([joined(cluster, own, 0)] * count))
-            return found
+                gathered.append(Mirrored([joined(cluster, own, 0)] * count))
+            return gathered
 
         strategy = self.strategy
 

@@ -377,10 +377,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
                 [nearest(x) for x in operands],
                 program_of(self.body, kept, everything),
             )
-            found = executor.run_on_device(program, arrays, state)
+            ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
-        values, count = found if type(found) is list else found.arrays, len(self.body.outputs)
+        values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
         later = dict(zip(kept, executor.fetch_arguments(list(values[count:]))))
         results = tuple(map(resident, values[:count]))
         for recorder in recorders:

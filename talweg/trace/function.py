@@ -1,9 +1,8 @@
 """tf.function: a Python function traced once for each kind of arguments.
 
-Traces are kept in a bounded cache, least recently used first out, and go with the function.  A
-second shape of the same arguments gives a second trace; the third one (the second, with
-`reduce_retracing`) makes the dimensions that differ unknown, and then one trace serves all sizes.
-Each trace after the first has a reason, in words.
+Traces are kept in a bounded cache, least recently used first out.  A second shape of the same
+arguments gives a second trace; the third one (the second, with `reduce_retracing`) makes the
+dimensions that differ unknown.  Each trace after the first has a reason, in words.
 """
 
 from __future__ import annotations

@@ -182,8 +182,6 @@ def test_habits_are_not_there_for_who_looks():
 
 
 def test_a_package_that_is_not_there_is_told_shortly(monkeypatch):
-    for name in ("events", "operations"):
-        monkeypatch.delitem(sys.modules, f"talweg.summaries.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
     messages = import_module("talweg.summaries.events").messages
     messages.cache_clear()

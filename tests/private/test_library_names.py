@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import weakref
 
 import pytest
 
 import talweg as tf
+from talweg.core import tracking
 from talweg.private import contents, modules
 
 
@@ -328,8 +330,11 @@ def test_the_version_of_the_first_generation():
     assert v1.__version__ == tf.__version__ and tf.__git_version__ == tf.version.GIT_VERSION
 
 
-def test_containers_with_state_become_trackable():
+def test_containers_with_state_become_trackable(monkeypatch):
     """As attributes of modules, once a library has imported the bridge to XLA."""
+    monkeypatch.setattr(tracking, "WRAPPED", wrapped := set())
+    monkeypatch.setattr(modules, "WRAPPED", wrapped)
+    monkeypatch.delitem(sys.modules, "tensorflow.compiler.tf2xla.python.xla", raising=False)
     importlib.import_module("tensorflow.compiler.tf2xla.python.xla")
     from talweg.interop.checkpoint import data_structures
 
@@ -349,3 +354,6 @@ def test_containers_with_state_become_trackable():
     assert len(layers) == 3 and module.layers == layers and layers[2] in module.layers
     assert len(module.variables) == 5
     assert type(module.named)(a=1) == {"a": 1}
+    module.numbered = {1: tf.Variable(7.0)}
+    with pytest.raises(ValueError, match="key 1 is no text"):
+        tf.train.Checkpoint(module=module).write("never")

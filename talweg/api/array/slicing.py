@@ -1,10 +1,8 @@
 """tensor[key], tf.slice and tf.strided_slice.
 
-A key is resolved against a shape into `Plan`: bounds for the primitive `strided_slice`, the shape
-that is left, and the same key for NumPy.  Plain eager indexing takes NumPy's view at once; NumPy
-and TensorFlow mean the same by ints, slices, `...` and None, except for errors, which the general
-path finds and reports.  Where a graph does not know a size or a bound, the key itself goes to the
-primitive `slice_by`, which resolves it when the graph runs.
+A key is resolved against a shape into a `SlicePlan`: bounds for `strided_slice`, the shape left,
+and the same key for NumPy.  Plain eager indexing takes NumPy's view at once, except for errors.
+Where a graph lacks a size or a bound, `slice_by` resolves the key itself when the graph runs.
 """
 
 from __future__ import annotations

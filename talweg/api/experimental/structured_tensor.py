@@ -314,20 +314,20 @@ def _lengths(x: Field, rank: int) -> list[Tensor]:
     """The number of rows, and how long the rows of each further axis are."""
     if isinstance(x, StructuredTensor):
         x = x._rows
-    found = []
-    while isinstance(x, RaggedTensor) and len(found) < rank:
-        found += [x.nrows()] if not found else []
-        if len(found) < rank:
-            found.append(x.row_lengths())
+    lengths = []
+    while isinstance(x, RaggedTensor) and len(lengths) < rank:
+        lengths += [x.nrows()] if not lengths else []
+        if len(lengths) < rank:
+            lengths.append(x.row_lengths())
             x = x.values
-    if len(found) < rank:
+    if len(lengths) < rank:
         sizes = look_up("shape")(x, int64)
-        done = max(len(found) - 1, 0)  # axes that stand in the first one of x
-        found += [sizes[0]] if not found else []
+        done = max(len(lengths) - 1, 0)  # axes that stand in the first one of x
+        lengths += [sizes[0]] if not lengths else []
         for axis in range(1, rank - done):
             before = look_up("math.reduce_prod")(sizes[:axis], keepdims=True)
-            found.append(look_up("fill")(before, sizes[axis]))
-    return found
+            lengths.append(look_up("fill")(before, sizes[axis]))
+    return lengths
 
 
 def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:

@@ -176,7 +176,7 @@ def _neighbours(layers: Layers) -> dict[Any, tuple[list, list]]:
 def pool_adjacent_violators(wanted: list[float], weights: list[float]) -> list[float]:
     """The numbers nearest to `wanted` that do not fall.
 
-    >>> pooled([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])
+    >>> pool_adjacent_violators([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])
     [1.0, 2.5, 2.5]
     """
     blocks: list[list[float]] = []  # [mean, weight, how many]

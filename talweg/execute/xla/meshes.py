@@ -59,9 +59,9 @@ def placement(arrays: Sequence[Any]) -> tuple | None:
     mesh, axes = None, []
     for array in arrays:
         own: tuple = ()
-        found = getattr(array, "sharding", None)
-        if found is not None and found.num_devices > 1:
-            its, own = _read(found)
+        sharding = getattr(array, "sharding", None)
+        if sharding is not None and sharding.num_devices > 1:
+            its, own = _read(sharding)
             if mesh is not None and mesh is not its and mesh != its:
                 raise invalid(
                     "TW402",

@@ -98,17 +98,17 @@ def _write_main(called: Any, platform: int | None, kinds: tuple) -> str:
         given.append("%p")
     own = types[len(given) :]
     heads = []
-    for place, (kind, (dims, _)) in enumerate(zip(own, kinds)):
+    for number, (kind, (dims, _)) in enumerate(zip(own, kinds)):
         known = f"tensor<{''.join(f'{size}x' for size in dims)}{kind.element_type}>"
-        heads.append(f"%a{place}: {known}")
-        lines.append(f"%c{place} = stablehlo.convert %a{place} : ({known}) -> {kind}")
-        given.append(f"%c{place}")
+        heads.append(f"%a{number}: {known}")
+        lines.append(f"%c{number} = stablehlo.convert %a{number} : ({known}) -> {kind}")
+        given.append(f"%c{number}")
     results = ", ".join(map(str, called.results))
     count = len(called.results)
     takes = ", ".join(map(str, types))
     head = f"%r:{count} = " if count else ""
     lines.append(f"{head}func.call @{CALLED}({', '.join(given)}) : ({takes}) -> ({results})")
-    outputs = ", ".join([f"%r#{place}" for place in range(count)])
+    outputs = ", ".join([f"%r#{number}" for number in range(count)])
     lines.append(f"func.return {outputs} : {results}" if count else "func.return")
     body = "\n    ".join(lines)
     return f"  func.func public @main({', '.join(heads)}) -> ({results}) {{\n    {body}\n  }}\n"

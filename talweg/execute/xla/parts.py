@@ -259,14 +259,14 @@ class PartsExecutable:
         known = [*self.inputs, *self.states]
 
         def function(*arrays: Any) -> tuple:
-            found = dict(zip([known[place] for place in order], arrays))
-            given = tuple([found[value] for value in self.rest])
+            by_value = dict(zip([known[slot] for slot in order], arrays))
+            given = tuple([by_value[value] for value in self.rest])
             return self._last((), given)[1][1]
 
         with engine.wide():
             kinds = [
-                jax.ShapeDtypeStruct(known[place].dims, known[place].dtype.numpy_dtype)
-                for place in order
+                jax.ShapeDtypeStruct(known[slot].dims, known[slot].dtype.numpy_dtype)
+                for slot in order
             ]
             lowered = jax.jit(function, keep_unused=True).lower(*kinds)
             return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()

@@ -90,14 +90,14 @@ class XlaProgram(Compiled):
         super().__init__(program, arguments, self._near, stages)
         del self._near, self._first
         self._variables = [variable for variable, _, _ in self.lowered.states]
-        number = {variable: place for place, variable in enumerate(self._variables)}
+        number = {variable: position for position, variable in enumerate(self._variables)}
         self._aliases = [
-            (place, number[variable])
-            for place, variable in self._same.items()
+            (position, number[variable])
+            for position, variable in self._same.items()
             if variable in number
         ]
-        self._others = {place: v for place, v in self._same.items() if v not in number}
-        self._given = [place for place in range(len(arguments)) if place not in self._same]
+        self._others = {position: v for position, v in self._same.items() if v not in number}
+        self._given = [position for position in range(len(arguments)) if position not in self._same]
         self._dims = [before.dims for before in self.executable.states]
         self._changed = [number[variable] for variable in self._written]
         self._count = len(arguments)

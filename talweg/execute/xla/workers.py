@@ -120,8 +120,8 @@ class Watched:
                 if who is not None and not self._done.acquire(timeout=2.0):
                     self._stuck = True
                     raise TimeoutError(who)
-            found, error = self._found
+            result, error = self._found
             self._found = None, None
         if error is not None:
             raise error
-        return found
+        return result

@@ -77,15 +77,15 @@ class Bundle:
         """A tensor that was stored in slices; DataLossError where one lacks."""
         whole = np.empty(entry.dims, self._kind(name, entry))
         covered = np.zeros(entry.dims, bool)
-        for extents, place in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
+        for extents, part_slice in zip(entry.slices, places_of(name, entry.dims, entry.slices)):
             part = self._slices.get(slice_key(name, extents))
             if part is None:
                 raise damaged_error(f"the checkpoint lacks a slice of {name}")
             array = self._read(name, read_entry(part))
-            if array.dtype != whole.dtype or array.shape != whole[place].shape:
+            if array.dtype != whole.dtype or array.shape != whole[part_slice].shape:
                 raise damaged_error(f"a slice of {name} has the shape {array.shape}")
-            whole[place] = array
-            covered[place] = True
+            whole[part_slice] = array
+            covered[part_slice] = True
         if not covered.all():
             raise damaged_error(f"the slices of {name} do not make up the shape {entry.dims}")
         return whole

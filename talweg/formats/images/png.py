@@ -35,7 +35,7 @@ def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
 
     InvalidArgumentError for other numbers of channels, and for images without pixels.
 
-    >>> len(encoded(np.zeros([1, 1, 3], np.uint8)))
+    >>> len(encode(np.zeros([1, 1, 3], np.uint8)))
     69
     """
     height, width, channels = pixels.shape

@@ -114,7 +114,7 @@ class TrackableDataStructure(Trackable):
 
 def _parts(container: Any) -> dict:
     if isinstance(container, dict):
-        named = {str(key): value for key, value in container.items() if isinstance(key, (str, int))}
+        named = {key: value for key, value in container.items() if isinstance(key, str)}
     else:
         named = {name: getattr(container, name) for name in getattr(container, "_fields", ())}
         named = named or {str(place): part for place, part in enumerate(container)}

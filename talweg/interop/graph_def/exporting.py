@@ -127,8 +127,8 @@ class Exporter(Writer):
 
     def handle(self, variable: Any) -> Output:
         """The resource of a variable."""
-        found = self.handles.get(variable)
-        if found is None:
+        handle = self.handles.get(variable)
+        if handle is None:
             if self.inside:
                 raise cannot_write(f"the variable {variable.name!r} in a function")
             if isinstance(variable, Table):
@@ -138,9 +138,9 @@ class Exporter(Writer):
                 name = self.unique(name)  # two variables outside may have one name
             given = {"dtype": variable.dtype, "shape": variable.shape, "shared_name": name}
             self.taken[name.lower()] = None
-            found = self.node("VarHandleOp", name, [], given)[0]
-            self.handles[variable] = found
-        return found
+            handle = self.node("VarHandleOp", name, [], given)[0]
+            self.handles[variable] = handle
+        return handle
 
     def _table(self, table: Table) -> Output:
         op, given = creation(table)

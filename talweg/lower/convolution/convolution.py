@@ -148,8 +148,8 @@ def _products(
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)
     panels, copying = panels_of(builder, windows, len(value.dims) - 2, dtype, weight, name)
-    found = DirectConvolution(builder, windows, source, value).kernels(panels, name)
-    return [copying, *found] if windows.reduced else found  # without taps it is zero
+    kernels = DirectConvolution(builder, windows, source, value).kernels(panels, name)
+    return [copying, *kernels] if windows.reduced else kernels  # without taps it is zero
 
 
 def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:

@@ -363,10 +363,10 @@ def total_of(
     """
     axes = [Axis(f"k{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
-    place = flat(index, value.dims) if place_of is None else place_of(index)
+    offset = flat(index, value.dims) if place_of is None else place_of(index)
     total: Expr | None = None
     for chunk in range(sums.shape[0]):
-        one = load(sums, place + chunk * (size or value.size))
+        one = load(sums, offset + chunk * (size or value.size))
         total = one if total is None else total + one
     assert total is not None
     body = wrap_in_loops(axes[-1:], builder.results(value, index, total), "vector")

@@ -60,7 +60,7 @@ class TileConvolution(PaddedInput):
         direct: the filters, if they lie in memory as rows of results.
         """
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
-        found = self._filters(weight, rank, direct, name)
+        kernels = self._filters(weight, rank, direct, name)
         loops: list[Any] = []
         for columns in self.columns:
             group = Axis("g", columns.count)
@@ -72,24 +72,24 @@ class TileConvolution(PaddedInput):
         if not self.whole:
             body = [*self.copying(), *loops]
             return [
-                *found,
+                *kernels,
                 Kernel(name, wrap_in_loops([self.image, self.block], body, "parallel"), names),
             ]
         if self.copy is not None:
             copying = wrap_in_loops([self.image], self.copying(), "parallel")
-            found.append(Kernel(f"{name}padded", copying, names))
-        return [*found, Kernel(name, all_shared(loops), names)]
+            kernels.append(Kernel(f"{name}padded", copying, names))
+        return [*kernels, Kernel(name, all_shared(loops), names)]
 
     # -- filters
 
     def _filters(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
         """The kernels that put the filters into the order of the registers."""
-        windows, found = self.windows, []
+        windows, kernels = self.windows, []
         matrix = direct
         if matrix is None:
             shape = (windows.reduced, windows.width)
             made: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
-            found.append(Kernel(f"{name}filters", self._matrix(made, weight, rank), ("copy",)))
+            kernels.append(Kernel(f"{name}filters", self._matrix(made, weight, rank), ("copy",)))
             matrix = made
         loops: list[Any] = []
         for run in spans(windows.width, SIDE):
@@ -103,7 +103,7 @@ class TileConvolution(PaddedInput):
             ]
             call = Call("tile_columns", arguments, (matrix,), (self.filters,))
             loops += wrap_in_loops([panel], [call], "parallel")
-        return [*found, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
+        return [*kernels, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
 
     def _matrix(self, target: Buffer, weight: Callable, rank: int) -> list:
         """The filters as a matrix: a row for each tap and channel."""

@@ -67,13 +67,13 @@ class TileFilterGradient(PaddedInput):
         first = (Index.of(chunk) * own.extent + own) * self.images
         self.image, self.block = first + inside, Index.of(step)
         body = wrap_in_loops([inside], [*self.copying(), *self._gathering(inside)], "serial")
-        place = (first * self.blocks + step) * self.own * self.windows.width
+        offset = (first * self.blocks + step) * self.own * self.windows.width
         number = flat(tuple(map(Index.of, split)), tuple([axis.extent for axis in split]))
         target = Index.of(chunk) * self.size + number * (self.size // self._count)
-        body += self._products(place, target, Index.of(own) * self.blocks + step)
+        body += self._products(offset, target, Index.of(own) * self.blocks + step)
         loops = wrap_in_loops([own, step], body, "serial")
-        found = Kernel(name, wrap_in_loops([chunk, *split], loops, "parallel"), names)
-        return [found, *self._totals(name)]
+        kernel = Kernel(name, wrap_in_loops([chunk, *split], loops, "parallel"), names)
+        return [kernel, *self._totals(name)]
 
     @property
     def _count(self) -> int:
@@ -96,7 +96,7 @@ class TileFilterGradient(PaddedInput):
         body = wrap_in_loops([lane], [Store(self.gathered, row, value)], "vector")
         return wrap_in_loops([m, *([] if self.split else self.taps)], body, "serial")
 
-    def _products(self, place: Index, target: Index, step: Index) -> list:
+    def _products(self, offset: Index, target: Index, step: Index) -> list:
         """One block's part of the sums from `target` on; the first sets them."""
         width, k, places = self.windows.width, self.k, self.places
         left = [
@@ -107,7 +107,7 @@ class TileFilterGradient(PaddedInput):
         ]
         right = [
             *map(Index, (0, places, width)),
-            Pointer(self.g, place),
+            Pointer(self.g, offset),
             Index(width),
             Pointer(self.right),
         ]

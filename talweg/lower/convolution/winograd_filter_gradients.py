@@ -98,7 +98,7 @@ class WinogradFilters:
 
     def _products(self, op: str | None) -> list:
         """The products of channels and results for each point, summed over the tiles of a block."""
-        found: list[Any] = []
+        statements: list[Any] = []
         point = Axis("w", self.form.products)
         (layers,) = self.inputs.panels
         for one in self.cotangents.panels:
@@ -109,10 +109,10 @@ class WinogradFilters:
                 first = Index.of(part) * run.size + run.first
                 inner = self._product(one, panel, layer, point, first, run.size, op)
                 body += wrap_in_loops([part], inner, "serial")
-            found += wrap_in_loops(
+            statements += wrap_in_loops(
                 [point, panel], wrap_in_loops([layer], body, "serial"), "parallel"
             )
-        return found
+        return statements
 
     def _product(
         self,

@@ -84,13 +84,13 @@ class MatrixTileProduct:
         product = self.product
         names = [v.maker.prim.name for v in self.builder.current.members]
         right, number, ready = self._ahead(name)
-        found: list[Any] = []
+        kernels: list[Any] = []
         before: list[Any] = []
         if not ready:
             copies = self._copies(right, number)
             if self.shared:
                 axes = product.y.own(product.batch)
-                found = [
+                kernels = [
                     Kernel(f"{name}panels", wrap_in_loops(axes, copies, "parallel"), names[:1])
                 ]
             else:
@@ -108,7 +108,7 @@ class MatrixTileProduct:
             loops = wrap_in_loops(product.batch, [*before, *loops], "parallel")
         kernel = Kernel(name, loops, names)
         kernel.node = product.node
-        return [*found, kernel]
+        return [*kernels, kernel]
 
     # -- the copy of y
 
@@ -207,7 +207,7 @@ class MatrixTileProduct:
             ]
             body.append(Call("tile_product", arguments, (self.left, right), (self.sums,)))
         m, n = Axis("m", rows.size), Axis("n", columns.size)
-        place = product.number() * (product.rows * product.n) + (row + m) * product.n + column + n
-        found = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
-        stores = self.builder.results(product.value, unflatten(place, product.value.dims), found)
+        offset = product.number() * (product.rows * product.n) + (row + m) * product.n + column + n
+        total = load(self.sums, Index.of(m) * (columns.pieces * SIDE) + n)
+        stores = self.builder.results(product.value, unflatten(offset, product.value.dims), total)
         return [*body, For(m, [For(n, stores, "vector")])]

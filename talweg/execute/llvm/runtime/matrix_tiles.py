@@ -129,7 +129,7 @@ def _transpose_words(lines: list[str]) -> int:
                     (lane & ~distance | high) + (COUNT if lane & distance else 0)
                     for lane in range(COUNT)
                 ]
-                order = ", ".join([f"i32 {place}" for place in mask])
+                order = ", ".join([f"i32 {source}" for source in mask])
                 lines.append(
                     f"  %v{stage + 1}.{target} = shufflevector <16 x i32> {first}, "
                     f"<16 x i32> {second}, <16 x i32> <{order}>"
