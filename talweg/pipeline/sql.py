@@ -39,8 +39,12 @@ class SqlRows(Stage):
             try:
                 if rows is None:
                     connection = sqlite3.connect(self.path, check_same_thread=False)
+                    connection.text_factory = bytes  # whatever they are, as TensorFlow gives them
                     rows = connection.execute(self.query)
                 row = rows.fetchone()
+            except UnicodeDecodeError as error:  # of what SQLite says of it
+                text = compose("TW209", f"{self.path!r} is malformed: {error}")
+                raise DataLossError(None, None, text) from None
             except sqlite3.Error as error:
                 text = compose("TW209", f"the query {self.query!r} failed: {error}")
                 kind = ERRORS.get(getattr(error, "sqlite_errorcode", 0), UnknownError)

@@ -254,7 +254,8 @@ def meta_graph(folder: Path) -> bytes:
 def import_meta_graph(path: str) -> Any:
     with tf.Graph().as_default(), v1.Session() as session:
         v1.train.import_meta_graph(path)
-        session.run(v1.global_variables_initializer())
+        variables = [v for v in v1.global_variables() if isinstance(v, v1.Variable)]
+        session.run(v1.variables_initializer(variables))
 
 
 def compile_cache(folder: Path) -> bytes:

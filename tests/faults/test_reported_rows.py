@@ -119,5 +119,10 @@ def test_databases_that_are_damaged(tmp_path):
     read = FORMATS["SQLite"].read
     with pytest.raises(tf.errors.InvalidArgumentError, match="not a database"):
         read(b"x" * 5000, tmp_path)
+    broken = whole.replace(b"row 4", b"r\xff\xfe 4")
+    assert [row[1].numpy() for row in read(broken, tmp_path)][4] == b"r\xff\xfe 4"
+    for name in (b"\xed\xff (a", b"\xff"):  # SQLite tells of them
+        with pytest.raises((tf.errors.DataLossError, tf.errors.UnknownError)):
+            read(whole.replace(b"t (a", name), tmp_path)
     with pytest.raises(tf.errors.DataLossError, match="malformed"):
         read(whole[:4096] + b"\xff" * (len(whole) - 4096), tmp_path)
