@@ -53,6 +53,12 @@ class Elements:
         return structure.pack(self.structure, [parts[position] for parts in self._parts])
 
 
+def _stack_ragged(values: list, kind: Any) -> Any:
+    """Rows as one ragged tensor, with row splits of the dtype that `kind` has."""
+    dtype = kind.row_splits.dtype if hasattr(kind, "row_splits") else kind.row_splits_dtype
+    return look_up("ragged.stack")(values).with_row_splits_dtype(dtype)
+
+
 def _is_ragged(leaf: object) -> bool:
     return hasattr(leaf, "ragged_rank")
 
@@ -161,7 +167,7 @@ def map_fn(
         values = [row[position] for row in rows]
         if _is_ragged(kind):
             nothing = signature is None and not values
-            gathered.append(kind if nothing else look_up("ragged.stack")(values))
+            gathered.append(kind if nothing else _stack_ragged(values, kind))
             continue
         if values and is_composite(values[0]):
             gathered.append(stack_sparse(values))
