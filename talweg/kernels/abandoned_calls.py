@@ -28,7 +28,7 @@ PATIENCE = 0.1  # seconds after which a wait that no signal interrupts looks for
 NAME = "talweg calls a library"
 
 
-class Call:
+class LibraryCall:
     """One call of a kernel by a thread of its own."""
 
     def __init__(self, kernel: Callable[..., Any], arrays: tuple, params: dict):
@@ -68,7 +68,7 @@ class Call:
             pass
 
 
-running: set[Call] = set()
+running: set[LibraryCall] = set()
 
 
 def _lasting(x: Any) -> Any:
@@ -97,7 +97,7 @@ def make_interruptible(
     def run(*arrays: Any, **params: object) -> Any:
         if work(*arrays, **params) < LONG or not _is_main():
             return kernel(*arrays, **params)
-        call = _begun(kernel, arrays, params)
+        call = _begin_call(kernel, arrays, params)
         if call is None:  # there is no room for a thread
             return kernel(*arrays, **params)
         call.wait()
@@ -115,11 +115,11 @@ def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _begun(kernel: Callable[..., Any], arrays: tuple, params: dict) -> Call | None:
+def _begin_call(kernel: Callable[..., Any], arrays: tuple, params: dict) -> LibraryCall | None:
     """A call that has begun; None where there can be no thread for it."""
     try:
         check_room()
-        call = Call(kernel, arrays, params)
+        call = LibraryCall(kernel, arrays, params)
         call.begin()
     except (RuntimeError, MemoryError):
         return None

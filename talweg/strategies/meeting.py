@@ -33,7 +33,7 @@ def precondition(happened: str, expected: str = "", hint: str = "") -> FailedPre
     return FailedPreconditionError(None, None, compose("TW406", happened, expected, hint))
 
 
-class Line:
+class WorkerConnection:
     """A connection to another worker: messages, one a line."""
 
     def __init__(self, connection: socket.socket):
@@ -86,7 +86,7 @@ class Meeting:
         self._answers: dict[int, list[str]] = {}
         self._lost: str | None = None  # who is, and why
         self._ended = False
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, WorkerConnection] = {}
         host, _, port = address.rpartition(":")
         if own == 0:
             self._gather(int(port), about)
@@ -112,14 +112,14 @@ class Meeting:
                     self._refuse(unavailable(f"{_listed(missing)} did not come{self._within()}"))
                 server.settimeout(left)
                 with contextlib.suppress(TimeoutError):
-                    self._admit(Line(server.accept()[0]), about)
+                    self._admit(WorkerConnection(server.accept()[0]), about)
         for line in self._lines.values():
             line.send({"welcome": about})
 
     def _within(self) -> str:
         return f" within {self.seconds:g} s (TALWEG_CLUSTER_TIMEOUT)"
 
-    def _admit(self, line: Line, about: dict) -> None:
+    def _admit(self, line: WorkerConnection, about: dict) -> None:
         """Take in a worker that knocks; others are sent away."""
         try:
             message = line.receive(min(self.seconds, 10.0))
@@ -155,7 +155,7 @@ class Meeting:
                 text = f"{self.names[0]} did not come{self._within()}"
                 raise unavailable(text)
             try:
-                line = Line(socket.create_connection((host, port), min(left, 5.0)))
+                line = WorkerConnection(socket.create_connection((host, port), min(left, 5.0)))
                 line.send({"worker": self.own, "about": about})
                 answer = line.receive(max(left, 0.1) + 2.0)
                 break
@@ -172,7 +172,7 @@ class Meeting:
 
     # -- what goes on beside the program
 
-    def _listen(self, number: int, line: Line) -> None:
+    def _listen(self, number: int, line: WorkerConnection) -> None:
         """Hear what one worker says, in a thread of its own."""
         try:
             while True:

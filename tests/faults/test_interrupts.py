@@ -321,7 +321,7 @@ def test_long_calls_of_libraries_give_what_short_ones_do(name, monkeypatch):
     monkeypatch.setattr(abandoned_calls, "LONG", 1)
     called = []
     monkeypatch.setattr(
-        abandoned_calls.Call, "wait", lambda self: (called.append(self), self.over.acquire())
+        abandoned_calls.LibraryCall, "wait", lambda self: (called.append(self), self.over.acquire())
     )
     found = tf.nest.map_structure(np.asarray, LIBRARIES[name](x))
     tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
