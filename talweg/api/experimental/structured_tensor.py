@@ -7,6 +7,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from talweg.api.array.passing import get_static_value
 from talweg.api.experimental.ragged_shape import DynamicRaggedShape
 from talweg.api.experimental.row_partition import RowPartition
 from talweg.api.export import export, look_up
@@ -16,7 +17,6 @@ from talweg.core.shapes import TensorShape
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
-from talweg.eager.tensor import EagerTensor
 from talweg.pipeline.encoders import BatchableExtensionType
 
 Field = Any  # a tensor, a ragged one or a StructuredTensor
@@ -334,11 +334,14 @@ def _compare(name: str, lengths: list[Tensor], others: list[Tensor]) -> None:
     """Whether a field has the sizes of the others; ValueError, or an assertion where it is new."""
     for own, other in zip(lengths, others):
         text = f"Error in shape of {name}"
-        if not (isinstance(own, EagerTensor) and isinstance(other, EagerTensor)):
-            look_up("debugging.assert_equal")(own, other, message=text)
-        elif not np.array_equal(own._array, other._array):
-            rows, expected = np.asarray(own._array).tolist(), np.asarray(other._array).tolist()
-            raise value_error("TW204", f"{text}: rows {rows}", f"rows {expected}, as others")
+        rows, expected = get_static_value(own), get_static_value(other)
+        if rows is None or expected is None:
+            sizes = [look_up("cast")(x, int64) for x in (own, other)]
+            look_up("debugging.assert_equal")(*sizes, message=text)
+        elif not np.array_equal(rows, expected):
+            raise value_error(
+                "TW204", f"{text}: rows {rows.tolist()}", f"rows {expected.tolist()}, as others"
+            )
 
 
 def _rows_of(fields: Mapping[str, Field], rank: int, shape: TensorShape) -> Field | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import integer, tensor
-from talweg.api.array.passing import get_static_value
+from talweg.api.array.passing import get_static_value, identity
 from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import ensure_shape
+from talweg.api.debugging.assertions import assert_
 from talweg.api.export import export
 from talweg.api.image.operands import image_tensor, sizes
 from talweg.api.linalg.products import tensordot
-from talweg.api.math.comparison import minimum
+from talweg.api.math.comparison import greater, less_equal, logical_and, minimum
+from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
 from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import value_error
@@ -108,25 +110,39 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     """The middle of images: this fraction of their height and of their width.
 
-    ValueError for a fraction outside (0, 1] or a rank other than 3 or 4.
+    ValueError for a fraction outside (0, 1] or a rank other than 3 or 4; InvalidArgumentError for
+    a fraction outside (0, 1] that only the run knows.
 
     >>> import talweg as tf
     >>> tf.image.central_crop(tf.zeros([8, 6, 1]), 0.5).shape
     TensorShape([4, 4, 1])
     """
-    if not 0 < central_fraction <= 1:
-        raise value_error("TW207", f"central_fraction {central_fraction} is not within (0, 1]")
-    if central_fraction == 1:
-        return tensor(image)
+    known = get_static_value(central_fraction)
+    if known is None:
+        fraction = _checked_fraction(cast(central_fraction, float64))
+    else:
+        fraction = float(known)
+        if not 0 < fraction <= 1:
+            raise value_error("TW207", f"central_fraction {fraction} is not within (0, 1]")
+        if fraction == 1:
+            return tensor(image)
     x = image_tensor(image, "central_crop")
     height, width = sizes(x)[-3:-1]
-    top, left = [_margin(size, central_fraction) for size in (height, width)]
+    top, left = [_margin(size, fraction) for size in (height, width)]
     return x[..., top : height - top, left : width - left, :]
 
 
-def _margin(size: Tensor, fraction: float) -> Any:
-    """How much goes at each side; a tensor where the size is one."""
-    if type(size) is int:
+def _checked_fraction(fraction: Tensor) -> Tensor:
+    """The fraction, which only the run knows, after an assertion that it is within (0, 1]."""
+    inside = logical_and(greater(fraction, 0), less_equal(fraction, 1))
+    check = assert_(inside, ["central_fraction is not within (0, 1]:", fraction])
+    with control_dependencies([check]):
+        return identity(fraction)
+
+
+def _margin(size: Any, fraction: Any) -> Any:
+    """How much goes at each side; a tensor where the size or the fraction is one."""
+    if type(size) is int and type(fraction) is float:
         return int((size - size * fraction) / 2)
     size = cast(size, float64)
     return cast((size - size * fraction) / 2, int32)

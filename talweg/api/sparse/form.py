@@ -13,9 +13,13 @@ import numpy as np
 
 from talweg.api.arguments import axis_argument, integer, integers, resolve_shape, tensor
 from talweg.api.array.operands import integer_vector, sizes_tensor
+from talweg.api.array.passing import identity
+from talweg.api.array.shapes import shape
+from talweg.api.debugging.assertions import assert_equal
 from talweg.api.export import export
+from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
-from talweg.core.dims import below, differ, dims_differ, largest, smallest
+from talweg.core.dims import below, differ, dims_differ, largest, same, smallest
 from talweg.core.dtypes import as_dtype, bool_, float32, int64, string
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
@@ -242,6 +246,9 @@ def eye(
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """The values, with their places, where `to_retain`, a vector of truth values, is true.
 
+    ValueError for another number of truth values than of values; InvalidArgumentError where only
+    the run knows these numbers (TensorFlow leaves values out, then).
+
     >>> import talweg as tf
     >>> tf.sparse.retain(tf.SparseTensor([[0], [1]], [5, 6], [2]), [False, True]).values.numpy()
     array([6], dtype=int32)
@@ -252,6 +259,11 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
         raise value_error(
             "TW204", f"sparse.retain: to_retain has shape {kept.dims}, values {x.values.dims}"
         )
+    if not same(kept.dims[0], x.values.dims[0]):  # the run knows whether they are equal
+        text = "sparse.retain: to_retain needs one truth value for each value"
+        check = assert_equal(shape(kept), shape(x.values), text)
+        with control_dependencies([check]):
+            kept = identity(kept)
     return select_where(x, kept)
 
 
