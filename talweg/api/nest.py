@@ -124,9 +124,9 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
             "check_types or expand_composites",
         )
     for other in structure[1:]:
-        nests.assert_same(structure[0], other, check_types, composites)
-    columns = zip(*(nests.flatten(one, composites) for one in structure))
-    return nests.pack(structure[0], [func(*leaves) for leaves in columns], composites)
+        _assert_same(structure[0], other, check_types, composites)
+    columns = zip(*(flatten(one, composites) for one in structure))
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in columns], composites)
 
 
 @export("nest.assert_same_structure")
@@ -141,4 +141,24 @@ def assert_same_structure(
     >>> import talweg as tf
     >>> tf.nest.assert_same_structure([1, (2, 3)], ["a", ("b", "c")])
     """
-    nests.assert_same(nest1, nest2, bool(check_types), expand_composites)
+    _assert_same(nest1, nest2, bool(check_types), expand_composites)
+
+
+def _assert_same(first: object, second: object, check_types: bool, composites: bool) -> None:
+    """Raise where two structures differ; a spec and what it describes are the same."""
+    pairs = (nests.flatten(first), nests.flatten(second)) if composites else ()
+    if not any(_has_parts(leaf) for leaves in pairs for leaf in leaves):
+        return nests.assert_same(first, second, check_types, composites)
+    nests.assert_same(first, second, check_types)
+    for one, other in zip(*pairs):
+        one, other = [_parts_of(leaf) for leaf in (one, other)]
+        nests.assert_same(one, other, check_types)
+
+
+def _parts_of(leaf: Any) -> Any:
+    """The tensors, or their specs, that a leaf consists of, by the kind of its spec."""
+    if _has_parts(leaf):
+        return {type(leaf).__name__: list(leaf.part_specs())}
+    if nests.is_nested(leaf, composites=True):
+        return {type(leaf._type_spec).__name__: list(nests.children(leaf))}
+    return leaf
