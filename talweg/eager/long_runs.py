@@ -71,6 +71,7 @@ class LongRun:
         "_program",
         "_state",
         "_taken",
+        "_written",
         "reserve",
         "settle",
         "since",
@@ -84,6 +85,7 @@ class LongRun:
             for owner in owners.values()
         }
         self._taken: dict[int, Any] = {}  # what it writes in place
+        self._written: dict[int, tuple] = {}  # what it was given last, and what it wrote then
         self.since = 0.0  # when it went into Python
         self.reserve, self.settle = state.reserve, state.settle
 
@@ -169,29 +171,55 @@ class LongRun:
         variable = self._owners.get(handle)
         if variable is None:
             variable = self._state.owner(handle)
-        key = id(variable)
+        key, given = id(variable), array
+        if self._is_written(variable, given):
+            return
+        if type(array) is np.ndarray and not array.flags.owndata:
+            array = np.array(array)
         bases = self._bases
         if not self._taken and key in self._held and variable._tensor is bases.get(key, MISSING):
+            self._written[key] = given, array
             self._state[handle] = array  # nobody else may change it: the usual case
             bases[key] = variable._tensor
             return
-        taken = self._taken.pop(key, None)
+        taken = self._taken.get(key)
         if taken is not None and variable._taken is taken:
             self._state[handle] = array
+            bases[key] = variable._tensor
         else:
-            held = []
-            if key not in self._held:
-                self._give_way()
-                held = hold([variable])
-            try:
-                base, present = self._bases[key], variable.present()
-                if present is not base:
-                    rules = rules_of(self._program, handle)
-                    array = replay_change(rules, base._array, array, present._array)
-                self._state[handle] = array
-            finally:
-                let_go(held)
-        self._bases[key] = variable._tensor
+            self._write_anew(variable, handle, given, array)
+        self._taken.pop(key, None)
+
+    def _write_anew(self, variable: Any, handle: Any, given: Any, array: Any) -> None:
+        """Change a variable that somebody else may have changed."""
+        held, key = [], id(variable)
+        if key not in self._held:
+            self._give_way()
+            held = hold([variable])
+        try:
+            base, present = self._bases.get(key), variable.present()
+            if base is not None and present is not base:
+                rules = rules_of(self._program, handle)
+                array = replay_change(rules, base._array, array, present._array)
+            self._written[key] = given, array
+            self._state[handle] = array
+            self._bases[key] = variable._tensor
+        finally:
+            let_go(held)
+
+    def _is_written(self, variable: Any, given: Any) -> bool:
+        """Whether a write has been made that a signal came into: its program makes it again."""
+        key = id(variable)
+        before = self._written.get(key)
+        if before is None or before[0] is not given:
+            return False
+        present, base = variable._tensor, self._bases.get(key)
+        if present is not None and present._array is before[1]:
+            self._bases[key] = present
+        elif base is None or base._array is not before[1]:
+            return False
+        self._taken.pop(key, None)
+        return True
 
     def variable(self, handle: Any) -> Any:
         """The variable of a handle."""

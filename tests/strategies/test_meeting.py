@@ -9,13 +9,36 @@ import contextlib
 import socket
 import threading
 import time
+from typing import ClassVar
 
 import pytest
 
 import talweg as tf
-from talweg.strategies.meeting import Meeting
+from talweg.strategies import meeting
 
 NAMES = ["worker:0 (here)", "worker:1 (there)", "worker:2 (far)"]
+
+
+class Meeting(meeting.Meeting):
+    """A meeting that the test leaves when it is over."""
+
+    made: ClassVar[list[Meeting]] = []
+
+    def __init__(self, *arguments):
+        self.made.append(self)
+        super().__init__(*arguments)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays():
+    """What gives signs of life and listens ends with the meeting: nobody else pays for it."""
+    yield
+    while Meeting.made:
+        Meeting.made.pop().leave()
+    for thread in threading.enumerate():
+        if thread.name == "talweg cluster":
+            thread.join(10.0)
+            assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -54,10 +77,7 @@ def met(address, count=2, seconds=30.0, about=("x",) * 3):
 
 @pytest.fixture
 def three(address):
-    found = met(address, 3)
-    yield found
-    for one in found:
-        one.leave()
+    return met(address, 3)
 
 
 def test_all_hear_what_all_say(three):
