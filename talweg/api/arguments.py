@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.core.dims import Dim, Size, differ, is_symbolic, resolve_size
+from talweg.core.dims import Dim, Size, differ, is_symbolic, resolve_size, same_dims
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.shapes import TensorShape, normalize_axis
 from talweg.core.value import Tensor
@@ -25,6 +25,7 @@ from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import Variable
 from talweg.graph.contents import elements
 from talweg.graph.symbol import Symbol, constant_of
+from talweg.prims import checking
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -42,6 +43,16 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         if kind is Variable:
             return value.value()
     return convert_to_tensor(value, dtype, hint)
+
+
+def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
+    """`x`; where only a run knows some of the sizes, it compares `given` with `wanted`.
+
+    InvalidArgumentError then with `message`.  What is known now the caller compares.
+    """
+    if same_dims(given, wanted) or type(x) is not Symbol:
+        return x
+    return checking.check_sizes(x, given=tuple(given), wanted=tuple(wanted), message=message)
 
 
 def tensors(values: Tensor, function: str, argument: str) -> list:

@@ -7,6 +7,7 @@ way out; it ends in a code (``TW204``) that stands in `CATALOGUE`.
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
 
 from talweg.core.provenance import describe, user_origin
@@ -77,6 +78,8 @@ CATALOGUE = {
     "TW510": "a strategy was used in a way it does not allow",
     "TW511": "a value of several replicas was used outside of them",
 }
+
+_CODED = re.compile(r"\[TW\d{3}\]\Z")  # how `compose` ends
 
 
 class OpError(Exception):
@@ -299,6 +302,12 @@ def value_error(code: str, happened: str, expected: str = "", hint: str = "") ->
 def type_error(code: str, happened: str, expected: str = "", hint: str = "") -> TypeError:
     """A TypeError with a composed message; the caller raises it."""
     return TypeError(compose(code, happened, expected, hint))
+
+
+def is_coded(error: BaseException) -> bool:
+    """Whether an error is a refusal of ours: no OpError, but with a code of the catalogue."""
+    refusals = ValueError, TypeError, IndexError, NotImplementedError
+    return isinstance(error, refusals) and _CODED.search(str(error)) is not None
 
 
 def lacks_memory(error: BaseException | None) -> bool:

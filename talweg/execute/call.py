@@ -16,11 +16,13 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy, variant
 from talweg.core.errors import (
     InternalError,
+    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
     compose,
     free_frames,
     invalid,
+    is_coded,
     lacks_memory,
 )
 from talweg.kernels.progression import refused_size
@@ -126,6 +128,8 @@ def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> A
             return run_anywhere(prim.numpy, *arrays, **params)
         if isinstance(error, OpError):
             raise error
+        if is_coded(error):  # a function of the API, called now, refused what it was given
+            raise InvalidArgumentError(None, None, str(error)) from None
         if lacks_memory(error):
             text = compose("TW209", f"{prim.name}: not enough memory: {error}")
             raise ResourceExhaustedError(None, None, text) from None

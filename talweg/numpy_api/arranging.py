@@ -82,6 +82,8 @@ def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     """
     x = as_array(a)
     order = np.arange(x.ndim)
+    if not all(-x.ndim <= axis < x.ndim for axis in (axis1, axis2)):
+        raise IndexError(f"swapaxes: axes {axis1} and {axis2} of shape {x.dims}  [TW202]")
     order[[axis1, axis2]] = order[[axis2, axis1]]
     return transpose(x, order.tolist())
 

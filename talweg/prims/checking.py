@@ -103,6 +103,35 @@ class check_same_splits:
     )
 
 
+@primitive
+class check_sizes:
+    """y = x; InvalidArgumentError with `message` unless the sizes `given` are those in `wanted`.
+
+    For sizes that only a run knows: `infer`, which is asked again then, compares them.
+    """
+
+    operands = "x"
+
+    def infer(x, *, given, wanted, message):
+        if dims_differ(given, wanted):
+            raise invalid("TW204", f"{message}: sizes {given}", f"{wanted}")
+        return Aval(x.dims, x.dtype)
+
+    def numpy(x, *, given, wanted, message):
+        return x
+
+    def expand(t, x, *, given, wanted, message):
+        return NotImplemented if dims_differ(given, wanted) else x
+
+    def transpose_x(g, x, *, given, wanted, message):
+        return g
+
+    batch = ELEMENTWISE
+    memory = "view"
+    samples = (Sample([3], given=(2, 3), wanted=(2, 3), message="m"),)
+    rejects = (Reject([3], given=(2, 3), wanted=(2, 4), message="m", code="TW204"),)
+
+
 def _refuse_rows(first: object, second: object) -> None:
     what = "lengths" if isinstance(first, list) else "numbers"
     raise invalid(

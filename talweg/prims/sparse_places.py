@@ -130,7 +130,10 @@ class grouped_places:
         if not len(d):
             return np.zeros((min(len(i), 1), 0), np.int64), np.zeros(len(i), np.int64)
         sizes = tuple(np.maximum(d, 1).tolist())
-        rows = np.ravel_multi_index(tuple(i.T), sizes)
+        try:
+            rows = np.ravel_multi_index(tuple(i.T), sizes)
+        except ValueError:
+            raise invalid("TW206", f"sparse indices are out of bounds of shape {sizes}") from None
         distinct, groups = np.unique(rows, return_inverse=True)
         places = np.stack(np.unravel_index(distinct, sizes), axis=-1).astype(np.int64)
         return places, groups.reshape(-1).astype(np.int64)

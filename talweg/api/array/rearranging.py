@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.array.operands import (
     constant,
     dims_or_none,
@@ -21,7 +21,7 @@ from talweg.api.array.operands import (
     unsized_vector,
 )
 from talweg.api.export import export
-from talweg.core.dims import below, differ, same
+from talweg.core.dims import below, differ, largest, same
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import (
     NotFoundError,
@@ -400,6 +400,8 @@ def batch_to_space(
             raise invalid(
                 "TW207", f"batch_to_space: crops {low}, {high} exceed dimension {axis} of {size}"
             )
+    enough = tuple([largest(size, sum(pair)) for size, pair in zip(full, pairs)])
+    joined = require_sizes(joined, full, enough, "batch_to_space: crops exceed a dimension")
     begin = (0, *(low for low, _ in pairs), *(0,) * len(rest))
     end = (whole[0], *(n - high for n, (_, high) in zip(full, pairs)), *rest)
     return layout.strided_slice(joined, begin=begin, end=end, strides=(1,) * len(end))

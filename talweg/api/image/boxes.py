@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.clipping import clip_by_value
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.operands import integer_vector
@@ -28,7 +28,7 @@ from talweg.api.math.rounding import floor
 from talweg.api.random.stateful import normal, uniform
 from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
-from talweg.core.dims import below, differ
+from talweg.core.dims import below, differ, largest
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -72,6 +72,7 @@ def crop_and_resize(
     boxes = ensure_shape(boxes, [None, 4])
     if owners.ndim != 1 or differ(owners.dims[0], boxes.dims[0]):
         raise invalid("TW204", f"{function}: box_index has incompatible shape {owners.dims}")
+    owners = require_sizes(owners, owners.dims, boxes.dims[:1], f"{function}: box_indices")
     wanted = integer_vector(crop_size, function, "crop_size")
     if len(wanted) != 2:
         raise invalid("TW205", f"{function}: crop_size must have two elements, got {wanted}")
@@ -189,6 +190,8 @@ def _colour_table(colors: object, x: Tensor) -> Any:
         raise invalid(
             "TW204", f"draw_bounding_boxes: colors have {given.dims[1]} channels, images {channels}"
         )
+    enough = largest(given.dims[1], channels)
+    given = require_sizes(given, given.dims[1:], (enough,), "draw_bounding_boxes: colors")
     return cast(given[:, :channels], x.dtype)
 
 
@@ -240,6 +243,7 @@ def extract_glimpse(
         raise invalid("TW205", f"{function}: size is {window}", "two numbers")
     if offsets.ndim != 2 or differ(offsets.dims[0], x.dims[0]) or differ(offsets.dims[1], 2):
         raise invalid("TW204", f"{function}: offsets have shape {offsets.dims}", "[batch, 2]")
+    offsets = require_sizes(offsets, offsets.dims, (x.dims[0], 2), f"{function}: offsets")
     count, height, width, channels = sizes(x)
     places = []
     for axis, (own, wanted) in enumerate(zip((height, width), window)):

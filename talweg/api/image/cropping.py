@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.array.passing import get_static_value, identity
 from talweg.api.array.rearranging import pad
 from talweg.api.array.shapes import ensure_shape
@@ -15,6 +15,7 @@ from talweg.api.linalg.products import tensordot
 from talweg.api.math.comparison import greater, less_equal, logical_and, minimum
 from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
+from talweg.core.dims import below, largest
 from talweg.core.dtypes import float32, float64, int32
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
@@ -34,7 +35,7 @@ def crop_to_bounding_box(
     >>> tf.image.crop_to_bounding_box(x, 1, 0, 1, 2)[0, :, 0].numpy()
     array([2, 3], dtype=int32)
     """
-    x = tensor(image)
+    x = image_tensor(image, "crop_to_bounding_box")
     height, width = x.dims[-3:-1]
     offset_height, offset_width, target_height, target_width = _numbers(
         offset_height, offset_width, target_height, target_width
@@ -42,10 +43,11 @@ def crop_to_bounding_box(
     low, right = offset_height + target_height, offset_width + target_width
     if min(offset_height, offset_width) < 0 or target_height <= 0 or target_width <= 0:
         raise value_error("TW207", "offsets must be >= 0 and target sizes > 0")
-    if low > height or right > width:
-        raise value_error(
-            "TW206", f"a box that ends at {low}, {right} in an image of {height} by {width}"
-        )
+    text = f"a box that ends at {low}, {right}"
+    if below(height, low) or below(width, right):
+        raise value_error("TW206", f"{text} in an image of {height} by {width}")
+    enough = largest(height, low), largest(width, right)
+    x = require_sizes(x, (height, width), enough, f"{text} in a smaller image")
     return x[..., offset_height:low, offset_width:right, :]
 
 

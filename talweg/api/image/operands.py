@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.shapes import shape
-from talweg.core.dims import same
+from talweg.core.dims import same, smallest
 from talweg.core.errors import value_error
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def image_tensor(image: object, function: str, most: int | None = 4) -> Any:
         )
     if any(same(n, 0) for n in x.dims[-3:]):
         raise value_error("TW205", f"inner 3 dims of 'image.shape' must be > 0: {x.dims}")
-    return x
+    some = tuple([smallest(n, 1) for n in x.dims[-3:]])
+    return require_sizes(x, some, (1, 1, 1), "inner 3 dims of 'image.shape' must be > 0")
 
 
 def sizes(x: Tensor) -> list:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integer, integers, tensor
+from talweg.api.arguments import integer, integers, require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching
 from talweg.core.dims import below, differ, dims_differ, largest, same, smallest
@@ -188,6 +188,7 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
         )
     if not half:
         return x
+    x = require_sizes(x, x.dims, half + half, "tensor_diag_part: no shape that repeats its half")
     size = math.prod(half)
     y = prims.matrix_diag_part(reshape(x, shape=(size, size)), low=0, high=0, align="RIGHT_LEFT")
     return reshape(y, shape=half)

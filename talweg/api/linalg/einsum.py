@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.linalg.contraction import MOST_PROGRAMS, ContractionProgram, program_of
 from talweg.core.dims import Dim, differ, same
@@ -58,7 +58,12 @@ def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
     values = _tensors(inputs)
     if any(ELLIPSIS in label for label in labels) or ELLIPSIS in output:
         labels, output = _expand(equation, labels, output, values)
-    program = program_of(labels, _checked_sizes(equation, labels, values), output, optimize)
+    sizes = _checked_sizes(equation, labels, values)
+    values = [
+        require_sizes(value, value.dims, dims, f"einsum: operand {place} of {equation!r}")
+        for place, (value, dims) in enumerate(zip(values, sizes))
+    ]
+    program = program_of(labels, sizes, output, optimize)
     if key is not None and len(_PROGRAMS) < MOST_PROGRAMS:
         _PROGRAMS[key] = program
     return program.run(values)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import integers, tensor
+from talweg.api.arguments import integers, require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.linalg.contraction import MOST_PROGRAMS, ContractionProgram, program_of
 from talweg.api.linalg.operands import pair
@@ -196,6 +196,7 @@ def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None)
             f"{second} of b with shape {b.dims}",
             "axes of equal sizes",
         )
+    a = require_sizes(a, *map(tuple, sizes), "tensordot: Matrix size-incompatible")
     left = [f"a{i}" for i in range(a.ndim)]
     right = [f"b{i}" for i in range(b.ndim)]
     for i, j in zip(first, second):

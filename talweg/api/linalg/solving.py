@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching, pair
 from talweg.core.dims import differ, dims_differ, largest
@@ -284,6 +284,9 @@ def _lu_operands(lower_upper: object, perm: object) -> tuple[Tensor, Tensor]:
         raise value_error(
             "TW204", f"`perm` has shape {order.dims} and `lower_upper` has shape {packed.dims}."
         )
+    size = packed.dims[-1]
+    packed = require_sizes(packed, packed.dims[-2:], (size, size), "`lower_upper` must be square")
+    order = require_sizes(order, order.dims[-1:], (size,), "`perm` and `lower_upper`")
     return packed, broadcast_to(order, shape=packed.dims[:-1])
 
 

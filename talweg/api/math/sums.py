@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.export import export
 from talweg.core.dims import dims_differ
 from talweg.core.dtypes import as_dtype, bool_
@@ -98,6 +98,9 @@ def accumulate_n(
             f"accumulate_n: tensor_dtype is {as_dtype(tensor_dtype).name} but inputs have dtype "
             f"{terms[0].dtype.name}",
         )
+    if shape is not None:
+        sizes = [b if a is None else a for a, b in zip(wanted.as_tuple(), terms[0].dims)]
+        terms[0] = require_sizes(terms[0], terms[0].dims, tuple(sizes), "accumulate_n: inputs")
     return add_n(terms)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integers, tensor
+from talweg.api.arguments import integers, require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.nn.windows import (
     channels_back,
@@ -366,5 +366,8 @@ def separable_conv2d(
             f"separable_conv2d: pointwise_filter has shape {pointwise.dims}",
             "[1, 1, in * multiplier, out]",
         )
+    pointwise = require_sizes(
+        pointwise, pointwise.dims[:2], (1, 1), "separable_conv2d: pointwise_filter"
+    )
     x = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(x, pointwise, 1, "VALID", data_format)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integers
+from talweg.api.arguments import integers, require_sizes
 from talweg.api.export import export
 from talweg.api.nn.windows import (
     channels_back,
@@ -18,7 +18,7 @@ from talweg.api.nn.windows import (
     padding_argument,
     per_axis,
 )
-from talweg.core.dims import differ, same
+from talweg.core.dims import differ, same, smallest
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims.nn import convolution as prims
@@ -44,6 +44,13 @@ def _transposed_convolution(
     check_input_rank(w, ndim, function, "filters")
     g = channels_last(g, first)
     sizes, channels = _output_shape(function, output_shape, g, w, ndim, first)
+    depth = w.dims[-2]
+    w = require_sizes(
+        w,
+        (channels % depth, smallest(channels, 1)),
+        (0, 1),
+        f"{function}: output_shape",
+    )
     x = prims.convolution_input_gradient(
         g,
         w,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.clipping import clip_by_value
 from talweg.api.array.creating import ones_like, zeros_like
 from talweg.api.array.gathering import where
@@ -94,6 +94,8 @@ def fake_quant_with_min_max_vars_per_channel(
             f"min of shape {low.dims} and max of shape {high.dims}",
             f"shape {x.dims[-1:]}, one for each channel",
         )
+    found, channels = (*low.dims, *high.dims), x.dims[-1:] * 2
+    low = require_sizes(low, found, channels, "min and max: one for each channel")
     return _quantize(x, low, high, num_bits, narrow_range)
 
 

@@ -47,7 +47,8 @@ def frame(
         raise value_error("TW203", "Shape () must have rank at least 1")
     axis = integer(axis, "frame", "axis")
     if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"frame: axis={axis} is out of range for a signal of shape {x.dims}")
+        text = f"frame: axis={axis} is out of range for a signal of shape {x.dims}  [TW202]"
+        raise IndexError(text)
     axis %= x.ndim
     length = _size(frame_length, 0, "frame_length")
     step = _size(frame_step, 1, "frame_step")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.export import export
-from talweg.core.dims import same
+from talweg.core.dims import same, smallest
 from talweg.core.dtypes import DType, as_dtype, float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -205,5 +205,6 @@ def mfccs_from_log_mel_spectrograms(
     x = tensor(log_mel_spectrograms)
     if not x.ndim or same(x.dims[-1], 0):
         raise value_error("TW207", f"num_mel_bins must be positive. Got shape {x.dims}")
+    x = require_sizes(x, (smallest(x.dims[-1], 1),), (1,), "num_mel_bins must be positive")
     z = fourier.dct(x, kind=2, ortho=False, turned=False)
     return z * (2 * as_factor(x.dims[-1], z.dtype)) ** -0.5

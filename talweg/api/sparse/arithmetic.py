@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import axes_argument, tensor
+from talweg.api.arguments import axes_argument, require_sizes, tensor
 from talweg.api.array.operands import sizes_tensor
 from talweg.api.export import export
 from talweg.api.sparse.form import dims_of, make_sparse, reorder, select_where, sparse, to_dense
@@ -262,6 +262,7 @@ def sparse_dense_matmul(
             "sparse_dense_matmul: cannot multiply, the inner dimensions do not match: "
             f"{inner} and {dense.dims[0]}",
         )
+    dense = require_sizes(dense, dense.dims[:1], (inner,), "sparse_dense_matmul: inner dimensions")
     at_row, at_column = joining.unstack(x.indices, axis=1)
     chosen = gather(dense, at_column, axis=0, batch_dims=0)
     terms = chosen * layout.reshape(x.values, shape=(x.values.dims[0], 1))

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import axis_argument, integer, integers, resolve_shape, tensor
+from talweg.api.arguments import (
+    axis_argument,
+    integer,
+    integers,
+    require_sizes,
+    resolve_shape,
+    tensor,
+)
 from talweg.api.array.operands import integer_vector, sizes_tensor
-from talweg.api.array.passing import identity
-from talweg.api.array.shapes import shape
-from talweg.api.debugging.assertions import assert_equal
 from talweg.api.export import export
-from talweg.api.scopes import control_dependencies
 from talweg.api.tensors import cast
-from talweg.core.dims import below, differ, dims_differ, largest, same, smallest
+from talweg.core.dims import below, differ, dims_differ, largest, smallest
 from talweg.core.dtypes import as_dtype, bool_, float32, int64, string
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
@@ -172,7 +175,8 @@ def reshape(sp_input: TensorLike, shape: ShapeLike, name: str | None = None) -> 
         raise invalid(
             "TW205", f"sparse.reshape: {size} dense values cannot be given the shape {dims}"
         )
-    numbers = sparse_places.place_numbers(x.indices, x.dense_shape)
+    indices = require_sizes(x.indices, (size,), (math.prod(dims),), "sparse.reshape: elements")
+    numbers = sparse_places.place_numbers(indices, x.dense_shape)
     whole = sizes_tensor(dims, int64)
     some = arithmetic.maximum(whole, 1)  # where a size is 0 there are no places
     places = layout.transpose(counts.unravel(numbers, some), perm=(1, 0))
@@ -259,11 +263,8 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
         raise value_error(
             "TW204", f"sparse.retain: to_retain has shape {kept.dims}, values {x.values.dims}"
         )
-    if not same(kept.dims[0], x.values.dims[0]):  # the run knows whether they are equal
-        text = "sparse.retain: to_retain needs one truth value for each value"
-        check = assert_equal(shape(kept), shape(x.values), text)
-        with control_dependencies([check]):
-            kept = identity(kept)
+    text = "sparse.retain: to_retain needs one truth value for each value"
+    kept = require_sizes(kept, kept.dims, x.values.dims, text)
     return select_where(x, kept)
 
 
@@ -318,6 +319,9 @@ def split(
     count = integer(num_split, "sparse.split", "num_split")
     if count < 1 or below(dims[axis], count):
         raise invalid("TW207", f"sparse.split: num_split={count} for {dims[axis]} elements")
+    enough = largest(dims[axis], count)
+    indices = require_sizes(x.indices, (dims[axis],), (enough,), "sparse.split: too few elements")
+    x = SparseTensor(indices, x.values, x.dense_shape)
     parts, begin = [], 0
     for position in range(count):
         size = (dims[axis] + count - 1 - position) // count
@@ -347,7 +351,9 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
         raise value_error(
             "TW204", f"sparse.reset_shape: new_shape={dims} is smaller than {dims_of(x)}"
         )
-    return make_sparse(x.indices, x.values, dims)
+    enough = tuple(map(largest, dims, dims_of(x)))
+    indices = require_sizes(x.indices, dims, enough, "sparse.reset_shape: too small")
+    return make_sparse(indices, x.values, dims)
 
 
 @export("sparse.concat")

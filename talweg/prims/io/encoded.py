@@ -336,6 +336,8 @@ class encode_wav:
         check_dtype("EncodeWav", "audio", audio.dtype, {float32})
         if audio.dims is not None and audio.ndim != 2:
             raise invalid("TW203", f"audio must be 2-dimensional{list(audio.dims)}")
+        if sample_rate.dims:
+            raise invalid("TW203", f"sample_rate must be a scalar, got {list(sample_rate.dims)}")
         return Aval((), string)
 
     def numpy(audio, sample_rate):
