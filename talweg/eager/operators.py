@@ -20,7 +20,7 @@ from talweg.core.dtypes import (
     float64,
     string,
 )
-from talweg.core.errors import invalid, type_error
+from talweg.core.errors import InvalidArgumentError, NeedsStaticError, invalid, type_error
 from talweg.core.hooks import hooks
 from talweg.core.primitive import Primitive
 from talweg.core.shapes import broadcast_dims
@@ -194,9 +194,12 @@ def invert(x: Tensor) -> Any:
 
 
 def _broadcasts(x: Tensor, y: Tensor) -> bool:
+    """Whether the shapes fit; what a graph does not know of them the run looks at."""
     try:
         broadcast_dims("equal", x.dims, y.dims)
-    except Exception:  # noqa: BLE001 -- shapes that do not fit are simply unequal
+    except NeedsStaticError:
+        return True
+    except InvalidArgumentError:
         return False
     return True
 

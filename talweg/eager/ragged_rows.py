@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from talweg.core import dispatch
 from talweg.core.dtypes import int32, int64
-from talweg.core.errors import InvalidArgumentError, invalid, type_error, value_error
+from talweg.core.errors import (
+    InvalidArgumentError,
+    NeedsStaticError,
+    invalid,
+    type_error,
+    value_error,
+)
 from talweg.core.hooks import hooks
 from talweg.core.tracebacks import boundary
 from talweg.core.value import BINARY, COMPARISON, UNARY
 from talweg.eager import partition
 from talweg.eager.convert import convert_to_tensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.eager.ragged_broadcasting import broadcast_rows
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import Symbol, constant_of
 from talweg.prims import arithmetic, checking, indexing, layout, scan, sequences
@@ -210,59 +218,89 @@ def refuse_rows(x: RaggedTensor, y: RaggedTensor) -> None:
     )
 
 
-def pair_operands(x: TensorLike, y: Any) -> tuple:
-    """Two operands, of which a dense one is repeated along the rows of the ragged one."""
-    if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
-        return x, y
-    if isinstance(x, RaggedTensor):
-        return x, repeat_rows(y, x)
-    return repeat_rows(x, y), y
+def pair_operands(x: Any, y: Any) -> tuple:
+    """Two operands, at least one ragged, such that functions of their flat values fit.
 
-
-def repeat_rows(dense: object, like: RaggedTensor) -> Any:
-    """A tensor such that it fits the flat values of a ragged one; it must not have its own rows.
-
-    InvalidArgumentError where a size is neither 1 nor that of all rows.
+    InvalidArgumentError where they do not broadcast.
     """
-    x = convert_to_tensor(dense, dtype_hint=like.dtype)
+    if not isinstance(x, RaggedTensor):
+        x = convert_to_tensor(x, dtype_hint=y.dtype)
+    elif not isinstance(y, RaggedTensor):
+        y = convert_to_tensor(y, dtype_hint=x.dtype)
+    ragged = [v for v in (x, y) if isinstance(v, RaggedTensor)]
+    if not any(map(_rows_unknown, ragged)):
+        return broadcast_rows(x, y) if not _fit(x, y) else (x, y)
+    if len(ragged) == 2:
+        if x.ragged_rank != y.ragged_rank:
+            raise NeedsStaticError("the rows are only known when the graph runs")
+        return x, y
+    return (x, _repeat_rows(y, x)) if ragged[0] is x else (_repeat_rows(x, y), y)
+
+
+def _rows_unknown(x: RaggedTensor) -> bool:
+    """Whether only a run knows where rows begin."""
+    return any(
+        type(splits) is Symbol and constant_of(splits.node) is None
+        for splits in x.nested_row_splits
+    )
+
+
+def _fit(x: Any, y: Any) -> bool:
+    """Whether operands need no repetition: equal rows, or a dense one of inner dimensions."""
+    if isinstance(x, RaggedTensor) and isinstance(y, RaggedTensor):
+        pairs = zip(x.nested_row_splits, y.nested_row_splits)
+        return x.ragged_rank == y.ragged_rank and all(
+            a is b or np.array_equal(array_of(a), array_of(b)) for a, b in pairs
+        )
+    dense, flat = (y, x.flat_values) if isinstance(x, RaggedTensor) else (x, y.flat_values)
+    return dense.ndim < flat.ndim
+
+
+def _repeat_rows(x: Any, like: RaggedTensor) -> Any:
+    """A dense operand beside a ragged one whose rows a run knows: each row's own value repeated.
+
+    NeedsStaticError where it has rows of its own, or may have them.
+    """
     flat = like.flat_values
     rank = like.ragged_rank + flat.ndim
     if x.ndim < flat.ndim:  # uniform inner dimensions only
         return x
     dims = (*(1,) * (rank - x.ndim), *x.dims)
-    within = dims[1 : like.ragged_rank + 1]
-    if any(size != 1 for size in within) or len(dims) > rank:
-        raise invalid(
-            "TW204",
-            f"a tensor of shape {x.dims} does not broadcast to a ragged one of shape {like.shape}",
-            "size 1 along ragged dimensions",
-        )
+    if any(size != 1 for size in dims[1 : like.ragged_rank + 1]) or len(dims) > rank:
+        raise NeedsStaticError("the rows are only known when the graph runs")
     rows = layout.reshape(x, shape=(dims[0], *dims[like.ragged_rank + 1 :]))
     if dims[0] == 1:
         return rows
-    count = len(array_of(like.row_splits)) - 1
-    if dims[0] != count:
-        raise invalid(
-            "TW204", f"a tensor of shape {x.dims} beside a ragged one of {count} rows", "as many"
-        )
-    return indexing.gather(rows, wrap(outer_rows(like)), axis=0, batch_dims=0)
+    count = (like.row_splits.dims[0] - 1,)
+    rows = checking.check_sizes(rows, given=dims[:1], wanted=count, message="rows of a tensor")
+    return indexing.gather(rows, outer_rows(like), axis=0, batch_dims=0)
 
 
-def outer_rows(x: RaggedTensor) -> np.ndarray:
+def outer_rows(x: RaggedTensor) -> Tensor:
     """The outermost row that each flat value is in."""
-    rows = partition.row_of_each(array_of(x.row_splits))
-    inner = x.values
+    rows, inner = x.value_rowids(), x.values
     while isinstance(inner, RaggedTensor):
-        rows = rows[partition.row_of_each(array_of(inner.row_splits))]
+        rows = indexing.gather(rows, inner.value_rowids(), axis=0, batch_dims=0)
         inner = inner.values
     return rows
 
 
+def in_graph(function: Callable[..., Any], *args: object) -> Any:
+    """`function` of operands; in a graph it may be left to the run as a whole."""
+    if dispatch.context.base is None:
+        return function(*args)
+    return dispatch.state.in_graph(function, args, {})
+
+
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    def compute(self: RaggedTensor, *others: object) -> Any:
+        operands = [self, *others][:: -1 if reflected else 1]
+        operands = pair_operands(*operands) if others else operands
+        return map_flat(getattr(hooks, name), *operands)
+
     @boundary
     def operate(self: RaggedTensor, *others: object) -> Any:
-        operands = [self, *(pair_operands(self, other)[1] for other in others)]
-        return map_flat(getattr(hooks, name), *(operands[::-1] if reflected else operands))
+        return in_graph(compute, self, *others)
 
     return operate
 

@@ -104,6 +104,55 @@ class check_same_splits:
 
 
 @primitive
+class check_within:
+    """y = i, numbers of elements in rows of n; InvalidArgumentError unless 0 <= i < n everywhere.
+
+    i and n: integers of one shape and dtype.
+    """
+
+    operands = "i n"
+    accepts = frozenset({int32, int64})
+
+    def infer(i, n):
+        for part, argument in ((i, "indices"), (n, "row lengths")):
+            check_dtype("gather", argument, part.dtype, {int32, int64})
+        if None not in (i.dims, n.dims) and dims_differ(i.dims, n.dims):
+            raise invalid("TW204", f"gather: indices of {i.dims} in rows of {n.dims}", "as many")
+        return Aval(i.dims, i.dtype)
+
+    def numpy(i: np.ndarray, n: np.ndarray):
+        outside = (i < 0) | (i >= n)
+        if outside.any():
+            raise invalid(
+                "TW206",
+                f"gather: index {i[outside][0]} is not in [0, {n[outside][0]}), "
+                "the length of its row",
+            )
+        return i
+
+    def expand(t, i, n):
+        t.require(t.logical_and(t.greater_equal(i, 0), t.less(i, n)))
+        return i
+
+    no_gradient = {"i": SPLITS, "n": SPLITS}
+
+    def batch(size, batched, i, n):
+        return check_within(i, n) if all(batched) else NotImplemented
+
+    memory = "view"
+    samples = (
+        Sample(np.array([0, 1]), np.array([1, 2])),
+        Sample(np.array([], np.int32), np.array([], np.int32)),
+    )
+    rejects = (
+        Reject(np.array([0, 2]), np.array([1, 2]), code="TW206"),
+        Reject(np.array([-1]), np.array([1]), code="TW206"),
+        Reject(np.array([0]), np.array([1, 2]), code="TW204"),
+        Reject(np.array([0.0]), np.array([1]), code="TW102"),
+    )
+
+
+@primitive
 class check_sizes:
     """y = x; InvalidArgumentError with `message` unless the sizes `given` are those in `wanted`.
 

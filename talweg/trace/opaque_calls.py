@@ -77,8 +77,8 @@ class Parts:
             return self.kind._with_components(None, parts)
         return self.spec.with_parts(parts)
 
-    def make_fit(self, tensors: list) -> None:
-        """Give made-up parts values with which they can be a composite."""
+    def make_fit(self, tensors: list, operands: list) -> None:
+        """Give made-up parts of `operands` values with which they can be a composite."""
         numbers = [hole.number for hole in self.holes]
         parts = [tensors[number]._array for number in numbers]
         if issubclass(self.kind, SparseTensor):
@@ -96,6 +96,9 @@ class Parts:
             count = len(parts[0])
             for level in range(len(parts) - 1, 0, -1):
                 rows = np.size(parts[level]) - 1  # of equal length: padded, they stay small
+                dims = known_dims(operands[numbers[level]])
+                if dims is None or type(dims[0]) is not int:  # as many as other made-up sizes
+                    rows += 1
                 splits = np.arange(rows + 1) * count // max(rows, 1)
                 parts[level], count = splits.astype(parts[level].dtype), rows
         for number, array in zip(numbers, parts):

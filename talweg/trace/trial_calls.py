@@ -120,7 +120,7 @@ def _try_ranks(
         kinds = zip(operands, trial_ranks, filled)
         trial = [_make_up(x, rank, fill, size[x.dtype.is_integer]) for x, rank, fill in kinds]
         for parts in composites:
-            parts.make_fit(trial)
+            parts.make_fit(trial, operands)
         try:
             results = call.eager(trial)
         except NeedsStaticError:
@@ -133,7 +133,9 @@ def _try_ranks(
         fit.add(tuple(trial_ranks))
         if common is None:
             common, fitting = avals, size
-        elif len(common) == len(avals):
+        elif len(common) != len(avals):
+            raise NeedsStaticError("how many results there are follows from a rank")
+        else:
             common = [a if a == b else Aval(None, a.dtype) for a, b in zip(common, avals)]
     return common, len(fit)
 

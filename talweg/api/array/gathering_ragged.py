@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.api.arguments import tensor
-from talweg.core.errors import invalid, value_error
+from talweg.core.errors import value_error
 from talweg.core.hooks import hooks
 from talweg.eager import ragged_rows
 from talweg.eager.ragged import RaggedTensor
-from talweg.eager.tensor import array_of, wrap
-from talweg.graph.symbol import Symbol
-from talweg.prims import indexing, layout
+from talweg.eager.tensor import wrap
+from talweg.prims import checking, indexing, layout
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -109,15 +108,6 @@ def _places(x: RaggedTensor, i: Any) -> Any:
     return i.with_flat_values(_within(hooks.cast(inner, starts.dtype), lengths) + starts)
 
 
-def _within(i: object, lengths: np.ndarray) -> Any:
-    """Indices, which must lie within their rows; InvalidArgumentError if they are known not to."""
-    if type(i) is not Symbol and type(lengths) is not Symbol:
-        array, limits = np.broadcast_arrays(array_of(i), array_of(lengths))
-        outside = (array < 0) | (array >= limits)
-        if outside.any():
-            raise invalid(
-                "TW206",
-                f"gather: index {array[outside][0]} is not in [0, {limits[outside][0]}), "
-                "the length of its row",
-            )
-    return i
+def _within(i: Any, lengths: Any) -> Any:
+    """Indices, after InvalidArgumentError unless they lie within their rows."""
+    return checking.check_within(i, layout.broadcast_to(lengths, shape=i.dims))

@@ -10,6 +10,7 @@ from talweg.api.asked import WAITING, ask_first
 from talweg.api.export import EXPORTS, implement_hook
 from talweg.api.ragged import elementwise
 from talweg.api.ragged.arranging import ARRANGING
+from talweg.api.ragged.combining import COMBINING, SEGMENTS, make_segment_reduction
 from talweg.api.ragged.reducing import reducer
 from talweg.core.hooks import hooks
 from talweg.core.value import BINARY as BINARY_OPERATORS
@@ -39,7 +40,8 @@ def _makers() -> dict[str, Maker]:
     found.update(dict.fromkeys(elementwise.BINARY, elementwise.of_pairs))
     found.update({name: reducer(name) for name in REDUCTIONS})
     found.update(dict.fromkeys(OF_ALL_VALUES, _of_all_values))
-    for name, function in ARRANGING.items():
+    found.update(dict.fromkeys(SEGMENTS, make_segment_reduction))
+    for name, function in {**ARRANGING, **COMBINING}.items():
         found[name] = functools.partial(_always, function)
     return found
 
@@ -74,9 +76,12 @@ def ragged_appears() -> None:
 def _beside_ragged(usual: Callable[..., Any]) -> Callable[..., Any]:
     """What an operator of tensors does, but for a ragged tensor on its right."""
 
+    def compute(x: Any, y: Any) -> Any:
+        return ragged_rows.map_flat(usual, *ragged_rows.pair_operands(x, y))
+
     def operate(x: Any, y: Any) -> Any:
         if type(y) is RaggedTensor and type(x) is not RaggedTensor:
-            return ragged_rows.map_flat(usual, *ragged_rows.pair_operands(x, y))
+            return ragged_rows.in_graph(compute, x, y)
         return usual(x, y)
 
     return operate
