@@ -198,6 +198,16 @@ def only(recorders: tuple) -> Iterator[None]:
 
 
 @contextmanager
+def keep_all_inside() -> Iterator[None]:
+    """Let operations with bodies keep everything inside them: their history is a tangent."""
+    before, context.keep_inside = context.keep_inside, True
+    try:
+        yield
+    finally:
+        context.keep_inside = before
+
+
+@contextmanager
 def eagerly() -> Iterator[None]:
     """Build nothing inside the block: operations run at once, whatever graph is in force."""
     before = context.base

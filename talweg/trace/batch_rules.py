@@ -247,7 +247,7 @@ class Batched:
         self.bodies = tuple([trace.close(captures) for trace in traces])
         self.captures = captures
         self.kinds = traces[0].kinds
-        rows = tuple([row for trace in traces for row in trace.rows])
+        rows = tuple(dict.fromkeys([row for trace in traces for row in trace.rows]))
         self.kind = max([kind for _, _, kind in rows], default=EVEN) or EVEN
         self.nodes = BatchedNodes(bodies, rows)
 

@@ -283,12 +283,8 @@ def call_jvp(t: object, z: tuple, operands: tuple, body: Body) -> tuple:
     key = ("forward", given)
     forward = _derive_once(body, key, lambda: Forward(body, given))
     values = {("t", i): tangents[i] for i in given}
-    context = dispatch.context
-    before, context.keep_inside = context.keep_inside, True  # the tangent of the history
-    try:
+    with dispatch.keep_all_inside():
         *result_tangents, history = forward.apply(values, operands, z[-1], body)
-    finally:
-        context.keep_inside = before
     pairs = tuple(forward.pairs)
     if not pairs:
         return (*result_tangents, None)

@@ -192,7 +192,8 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
 
         graph.run(trace)
         graphs.append(graph)
-    *body_tangents, history = _filled_branch(index, graphs, list(z[:-1]))
+    with dispatch.keep_all_inside():
+        *body_tangents, history = _filled_branch(index, graphs, list(z[:-1]))
     return (*body_tangents, _tangent_history(history, list(bodies), graphs, pairs))
 
 
@@ -204,17 +205,18 @@ def _inner_tangents(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
     return pairs
 
 
-def _tangent_history(history: Symbol, bodies: list, graphs: list, pairs: list) -> Any:
+def _tangent_history(history: Symbol, bodies: list, graphs: list, own_pairs: list) -> Any:
     """The tangent of a history: the history of the forward derivative, by the nodes of `bodies`."""
     if history is None:
         return None
     found: list = []
-    for graph, own in zip(graphs, pairs):
+    for graph, own in zip(graphs, own_pairs):
         if graph.used_body is not graph.made:
             place = {node: i for i, node in enumerate(graph.made.nodes)}
             own = [(node, graph.used_body.nodes[place[part]]) for node, part in own]
         found.extend(own)
-    return control.history_map(history, tangents=Tangents(bodies, tuple(found)))
+    pairs = tuple(dict.fromkeys(found))  # bodies that are equal are one, and so are their nodes
+    return control.history_map(history, tangents=Tangents(bodies, pairs))
 
 
 # -- running once more
@@ -393,12 +395,13 @@ def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tup
     number = control.trips(z[-1])
     zero = zeros_of(number)
     initial = [zero, *start]
-    tangents = apply_loop(
-        lambda variables: greater(number, variables[0]),
-        forward.body,
-        initial,
-        forward.avals(initial, places),
-    )
+    with dispatch.keep_all_inside():
+        tangents = apply_loop(
+            lambda variables: greater(number, variables[0]),
+            forward.body,
+            initial,
+            forward.avals(initial, places),
+        )
     results: list = [None] * len(z)
     for operand, value in zip(places, tangents[1:-1]):
         results[operand] = value

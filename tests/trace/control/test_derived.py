@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import talweg as tf
 from talweg.core import settings
 
 from .derived import (
@@ -105,6 +106,76 @@ def test_found_before(name):
     rng = np.random.default_rng([seed, 7])
     program = draw_program(seed, int(rng.integers(1, 3)))
     check(program, way, modes, rng.normal(size=REGISTERS))
+
+
+def cube(a):
+    return a * a * a
+
+
+def select_cube(a):
+    """Branches that are equal are one body: what it remembers must count once."""
+    return tf.cond(a[0] > 0.3, lambda: cube(a), lambda: cube(a))
+
+
+def cube_beside_uneven(a):
+    """Slices of this are gone through in a loop."""
+    return (tf.where(a > 0.0), cube(a))[1]
+
+
+def cube_slices(f):
+    """A function of a vector with one element, by slices."""
+    return lambda x: tf.vectorized_map(f, tf.stack([x, x * 0.5]))[0]
+
+
+CUBES = {
+    "equal branches": tf.function(select_cube),
+    "branches by slices": cube_slices(
+        lambda a: tf.cond(a[0] > 0.3, lambda: cube(a), lambda: a + a)
+    ),
+    "a loop over slices": cube_slices(tf.function(cube_beside_uneven)),
+    "loops by slices": cube_slices(
+        lambda a: tf.while_loop(
+            lambda i, s: i < tf.cast(a[0] * 0.0 + 2.0, tf.int32),
+            lambda i, s: (i + 1, s * a),
+            (0, a),
+        )[1]
+    ),
+}
+
+
+def push(f):
+    """The derivative of a function of one element, forwards."""
+
+    def slope(x):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y, tf.UnconnectedGradients.ZERO)
+
+    return slope
+
+
+def pull(f):
+    """The derivative of a function of one element, in reverse."""
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    return slope
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_third_derivatives_of_a_cube(name):
+    """Equal branches gave 8, loops over slices 0 and 2, in these orders."""
+    x = tf.constant([0.5], tf.float64)
+    orders = (push, push, push), (push, push, pull), (pull, push, push), (pull, push, pull)
+    for ways in orders:
+        slope = CUBES[name]
+        for way in ways:
+            slope = way(slope)
+        assert slope(x).numpy() == pytest.approx(6.0), ways
 
 
 PARTITION = [("partition", 0, 2)]
