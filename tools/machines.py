@@ -1,11 +1,15 @@
-"""The tests on other machines: `./run test --machines [NAMES] [-n WORKERS] [PATHS]`.
+"""The tests on other machines: `./run test --machines [NAMES] [-n WORKERS] [--whole] [PATHS]`.
 
 A machine is made of what a processor decides: NumPy's loops (`NPY_DISABLE_CPU_FEATURES`), kernels
 of OpenBLAS (`OPENBLAS_CORETYPE`), our own code (`TALWEG_CPU`) and the number of threads
-(`TALWEG_THREADS`).  Each runs the parts of the suite whose numbers could depend on it, one process
-a part; what has passed is remembered for this state of the tree (in `.machines`), so that an
-interrupted matrix goes on where it was.  A table is printed at the end; the exit status is 1 where
-something failed, 2 for names that are none.
+(`TALWEG_THREADS`).  Each runs the parts of the suite whose numbers come from these: docstring
+examples, recorded values, kernels, primitives, linear algebra, machine code.  `--whole` adds those
+that compute with the same kernels and compare with one another (graphs, traces, Keras, pipelines).
+No machine runs what has no numbers: files, threads, commands, messages, the house.
+
+One process runs a part; what has passed is remembered for this state of the tree (in `.machines`),
+so that an interrupted matrix goes on where it was.  A table is printed at the end; the exit status
+is 1 where something failed, 2 for names that are none.
 
 NAMES: machines, with commas between; all without.  PATHS: parts other than the usual ones.
 """
@@ -31,11 +35,16 @@ NUMBERS = (
     "tests/test_recorded.py",
     "tests/kernels",
     "tests/prims",
+    "tests/linear_operators",
+    "tests/lower",
+    "tests/execute/llvm",
+    "tests/programs",
+    "tests/seeds",
+)
+BESIDES = (  # these compute with the same kernels: `--whole`
     "tests/eager",
     "tests/execute",
-    "tests/lower",
     "tests/trace",
-    "tests/programs",
     "tests/graph",
     "tests/api",
     "tests/interop",
@@ -43,14 +52,12 @@ NUMBERS = (
     "tests/core",
     "tests/transform",
     "tests/passes",
-    "tests/linear_operators",
     "tests/numpy_api",
     "tests/raw",
     "tests/private",
     "tests/keras_models",
     "tests/strategies",
     "tests/pipeline",
-    "tests/seeds",
     "tests/doctor",
 )
 COMPILED = (
@@ -125,7 +132,7 @@ class Result(NamedTuple):
 
 def main(given: list[str]) -> int:
     """Run what is asked for; the exit status."""
-    names, workers, paths = arguments(given)
+    names, workers, whole, paths = arguments(given)
     unknown = [name for name in names if name not in MACHINES]
     if unknown:
         print(f"no machine is called {', '.join(unknown)}; there are {', '.join(MACHINES)}")
@@ -138,7 +145,9 @@ def main(given: list[str]) -> int:
         if lacking:
             rows.append((name, f"not here: {', '.join(lacking)}", []))
             continue
-        results = [part_of(folder, name, part, workers) for part in paths or MACHINES[name].parts]
+        usual = MACHINES[name].parts
+        parts = paths or (*usual, *[part for part in BESIDES if whole and part not in usual])
+        results = [part_of(folder, name, part, workers) for part in parts]
         rows.append((name, MACHINES[name].about, results))
     print(table(rows))
     failures = [(name, test) for name, _, results in rows for r in results for test in r.failures]
@@ -147,19 +156,20 @@ def main(given: list[str]) -> int:
     return 1 if failures else 0
 
 
-def arguments(given: list[str]) -> tuple[list[str], int, list[str]]:
-    """(machines, workers, parts) of the command line."""
+def arguments(given: list[str]) -> tuple[list[str], int, bool, list[str]]:
+    """(machines, workers, whether what calls the kernels runs too, parts) of the command line."""
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("./run test --machines", None, __doc__, formatter_class=plain)
     parser.add_argument("names", nargs="?", default="")
     parser.add_argument("-n", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--whole", action="store_true", help="also what calls the kernels")
     parser.add_argument("paths", nargs="*")
     found = parser.parse_args(given)
     names = found.names
     if "/" in names:  # a path, and no machines
         found.paths.insert(0, names)
         names = ""
-    return names.split(",") if names else list(MACHINES), found.n, found.paths
+    return names.split(",") if names else list(MACHINES), found.n, found.whole, found.paths
 
 
 def state_of_tree() -> str:
@@ -169,7 +179,11 @@ def state_of_tree() -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True).stdout
 
     new = git("ls-files", "--others", "--exclude-standard")
-    texts = [(ROOT / path).read_bytes() for path in new.decode().split("\n") if path]
+    texts = [
+        (ROOT / path).read_bytes()
+        for path in new.decode().split("\n")
+        if path and (ROOT / path).is_file()
+    ]
     known = [git("rev-parse", "HEAD"), git("diff", "HEAD"), new, *texts, sys.version.encode()]
     return hashlib.sha256(b"\0".join(known)).hexdigest()[:16]
 
