@@ -179,11 +179,8 @@ def state_of_tree() -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True).stdout
 
     new = git("ls-files", "--others", "--exclude-standard")
-    texts = [
-        (ROOT / path).read_bytes()
-        for path in new.decode().split("\n")
-        if path and (ROOT / path).is_file()
-    ]
+    paths = [ROOT / path for path in new.decode().split("\n") if path]
+    texts = [path.read_bytes() for path in paths if path.is_file()]  # a link to a folder is none
     known = [git("rev-parse", "HEAD"), git("diff", "HEAD"), new, *texts, sys.version.encode()]
     return hashlib.sha256(b"\0".join(known)).hexdigest()[:16]
 

@@ -26,6 +26,7 @@ def test_every_machine_is_in_the_document_and_every_part_is_there():
         assert f"`{name}`" in text
         assert all((ROOT / part).exists() for part in machine.parts)
         assert machine.variables.get("TALWEG_CPU") in (None, *CPUS)
+    assert all((ROOT / part).exists() for part in machines.BESIDES)
 
 
 def test_what_numpy_may_use_can_be_taken_away():
@@ -48,10 +49,21 @@ def test_machines_that_cannot_be_here():
 
 def test_the_command_line():
     everything = list(machines.MACHINES)
-    assert machines.arguments([]) == (everything, 1, [])
-    assert machines.arguments(["haswell,threads4", "-n", "2"]) == (["haswell", "threads4"], 2, [])
-    assert machines.arguments(["native", "tests/a", "tests/b"])[2] == ["tests/a", "tests/b"]
-    assert machines.arguments(["tests/a", "tests/b"]) == (everything, 1, ["tests/a", "tests/b"])
+    assert machines.arguments([]) == (everything, 1, False, [])
+    assert machines.arguments(["haswell,threads4", "-n", "2"]) == (
+        ["haswell", "threads4"],
+        2,
+        False,
+        [],
+    )
+    assert machines.arguments(["native", "tests/a", "tests/b"])[3] == ["tests/a", "tests/b"]
+    assert machines.arguments(["tests/a", "tests/b"]) == (
+        everything,
+        1,
+        False,
+        ["tests/a", "tests/b"],
+    )
+    assert machines.arguments(["native", "--whole"]) == (["native"], 1, True, [])
     assert machines.main(["nonsense"]) == 2
 
 
