@@ -4,4 +4,5 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.tpu import XLAOptions as XLAOptions
 from talweg.tpu import experimental as experimental

@@ -7,11 +7,15 @@ import os
 
 def count_cores() -> int:
     """How many cores this process may use at a time: its own, as far as its group may use them."""
+    return max(1, min(usable_cores(), granted_cores()))
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on, however much time it has on them."""
     try:
-        cores = len(os.sched_getaffinity(0))
+        return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
-        cores = os.cpu_count() or 1
-    return max(1, min(cores, granted_cores()))
+        return os.cpu_count() or 1
 
 
 def granted_cores() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.cores import usable_cores
 from talweg.core.dtypes import int64
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.hooks import hooks
@@ -25,7 +26,16 @@ if TYPE_CHECKING:
     from talweg.pipeline.dataset import Dataset
 
 
-CYCLE = 16  # datasets interleaved where the number is left to us
+AUTOTUNE = -1
+
+
+def default_cycle(num_parallel_calls: Any) -> int:
+    """How many datasets TensorFlow interleaves on this machine if nobody says."""
+    cpus = usable_cores()
+    if num_parallel_calls is None:
+        return cpus
+    calls = integer(num_parallel_calls, "num_parallel_calls")
+    return -(-cpus // 3) if type(calls) is not int or calls == AUTOTUNE else min(calls, cpus)
 
 
 class Combining:
@@ -97,16 +107,18 @@ class Combining:
     ) -> Dataset:
         """The elements of the datasets map_func(element), `block_length` of each in turn.
 
-        cycle_length: how many datasets are open at a time.  The order does not depend on
-        num_parallel_calls.
+        cycle_length: how many datasets are open at a time.  Without it the number is TensorFlow's,
+        which depends on the machine: all CPUs that the process may use; with num_parallel_calls no
+        more than that, and a third of them where it is AUTOTUNE.  Give it where the order matters.
+        With it, the order does not depend on num_parallel_calls.
         """
-        cycle = CYCLE if cycle_length is None else integer(cycle_length, "cycle_length")
+        cycle = AUTOTUNE if cycle_length is None else integer(cycle_length, "cycle_length")
         if (type(cycle) is int and cycle < 1 and cycle != -1) or block_length == 0:
             raise invalid("TW207", "cycle_length and block_length must be greater than zero.")
         block = 1 if block_length is None else integer(block_length, "block_length")
-        return self.of(
-            Interleave(self.stage, map_func, CYCLE if cycle == -1 else cycle, block), self
-        )
+        if type(cycle) is int and cycle == AUTOTUNE:
+            cycle = default_cycle(num_parallel_calls)
+        return self.of(Interleave(self.stage, map_func, cycle, block), self)
 
     @classmethod
     def choose_from_datasets(

@@ -12,6 +12,7 @@ from talweg.pipeline.element import OfElement
 from talweg.pipeline.making import integer, seeds_of
 from talweg.pipeline.mapping import Enumerate, Filter, IgnoreErrors, Map, Scan, TakeWhile, Unique
 from talweg.pipeline.order import Repeat, Shard, Shuffle, Skip, Take
+from talweg.pipeline.parallel import AUTOTUNE
 from talweg.pipeline.stage import Stage
 from talweg.pipeline.storage import Cache, Prefetch
 
@@ -162,9 +163,12 @@ class Transforming:
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._then(Shuffle(self.stage, size, seeds_of(seed), again))
 
-    def prefetch(self, buffer_size: TensorLike, name: str | None = None) -> Dataset:
-        """The elements, up to `buffer_size` of them computed ahead by a thread."""
-        size = integer(buffer_size, "buffer_size")
+    def prefetch(self, buffer_size: TensorLike | None, name: str | None = None) -> Dataset:
+        """The elements, up to `buffer_size` of them computed ahead by a thread.
+
+        None, as tf.data.AUTOTUNE, leaves the number to talweg.
+        """
+        size = AUTOTUNE if buffer_size is None else integer(buffer_size, "buffer_size")
         if type(size) is int and size < -1:
             raise invalid(
                 "TW207", "buffer_size must be >= 0 or set buffer_size to be -1 (tf.data.AUTOTUNE)"

@@ -4,5 +4,7 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.tpu import DeviceOrderMode as DeviceOrderMode
 from talweg.api.tpu.tables import HardwareFeature as HardwareFeature
+from talweg.compat_v1.tpu import TPUSystemMetadata as TPUSystemMetadata
 from talweg.tpu.experimental import embedding as embedding

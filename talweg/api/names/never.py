@@ -20,7 +20,9 @@ class NeverName(NamedTuple):
 
 
 TABLE = """
-tpu.(?!experimental.(HardwareF.*|embedding.[AFQSTs].*)).* |
+tpu.(CrossShard.*|batch_p.*|cross_rep.*|(initialize|shutdown)_system|replicate|rewrite|shard) |
+    drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
+tpu.experimental.(DeviceAssignment|Topology|(initialize|shutdown)_tpu_system) |
     drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
 raw_ops.*TPU* | drives TPUs, and talweg computes on the CPU | the same operation without a TPU
 raw_ops.(Infeed|Outfeed|Prelinearize).* | feeds TPUs, and talweg computes on the CPU | tf.data
@@ -36,7 +38,8 @@ raw_ops.Nccl.* | is for GPUs, and talweg computes on the CPU |
 raw_ops.CudnnRNN(|V2|Back.*|Canon.*|Params.*) | is for GPUs, and talweg computes on the CPU |
     tf.keras.layers.LSTM
 raw_ops.(Send|Recv) | is between the processes of a cluster | a queue between threads
-raw_ops.DataService.* | is for tf.data's servers | tf.data.Dataset in this process
+raw_ops.DataService.* | reads from tf.data's servers in other processes |
+    tf.data.experimental.service, which is for this process
 raw_ops.BoostedTrees.* | belongs to estimators, which TensorFlow 2 dropped |
     another package for trees
 raw_ops.IsBoostedTrees.* | belongs to estimators, which TensorFlow 2 dropped | another package
@@ -50,7 +53,6 @@ load_op_library | loads operations written in C++ for TensorFlow |
 load_file_system_library | loads code written in C++ for TensorFlow | tf.io.gfile
 experimental.register_filesystem_plugin | loads code written in C++ for TensorFlow | tf.io.gfile
 sysconfig.get_include | says where TensorFlow's C++ headers are | tf.numpy_function
-data.experimental.service.* | is for tf.data's servers | tf.data.Dataset in this process
 distribute.experimental.rpc.* | is for servers | another package for remote calls
 profiler.experimental.(client|server).* | is for profiling other processes | talweg profile
 quantization.experimental.* | quantises for TFLite, which is a program of its own |
@@ -59,7 +61,6 @@ train.do_quantize_training_on_graphdef | quantises for TFLite | tf.quantization
 io.decode_jxl | reads JPEG XL, for which talweg would need another library | tf.io.decode_png
 image.decode_jxl | reads JPEG XL, for which talweg would need another library |
     tf.io.decode_png
-data.experimental.distributed_save | hands a dataset to tf.data's servers | dataset.save
 data.experimental.get_model_proto | describes TensorFlow's own tuning of pipelines | talweg profile
 data.experimental.make_saveable_from_iterator | makes an object for TensorFlow's own savers |
     tf.train.Checkpoint(iterator=iterator)

@@ -155,8 +155,8 @@ FTRL = table_optimizer(
 class TableConfig:
     """A table [vocabulary_size, dim] of embeddings, and how several of a row become one.
 
-    combiner: "mean", "sum" or "sqrtn".  ValueError for sizes below 1, another combiner, and an
-    initializer that cannot be called.
+    combiner: "mean", "sum", "sqrtn" or a `CustomCombiner`.  ValueError for sizes below 1, another
+    combiner, and an initializer that cannot be called.
 
     >>> import talweg as tf
     >>> tf.tpu.experimental.embedding.TableConfig(5, 3, combiner="sum").dim
@@ -169,7 +169,7 @@ class TableConfig:
         dim: int,
         initializer: Callable | None = None,
         optimizer: Any = None,
-        combiner: str = "mean",
+        combiner: Any = "mean",
         name: str | None = None,
         quantization_config: QuantizationConfig | None = None,
         layout: Any = None,
@@ -180,7 +180,7 @@ class TableConfig:
                 raise value_error("TW104", f"`{label}` must be an int and >= 1, but got {size!r}")
         if initializer is not None and not callable(initializer):
             raise value_error("TW104", f"`initializer` must be callable, but got {initializer!r}")
-        if combiner not in COMBINERS:
+        if not isinstance(combiner, CustomCombiner) and combiner not in COMBINERS:
             raise value_error("TW104", f"`combiner` must be in {COMBINERS}, but got {combiner!r}")
         self.vocabulary_size, self.dim, self.combiner, self.name = (
             vocabulary_size,
@@ -261,3 +261,92 @@ class SparseCoreEmbeddingConfig:
     allow_id_dropping: bool = False
     initialize_tables_on_host: bool = True
     enable_fast_table_initialization: bool = False
+
+
+@export_description("RowIdInitializer")
+class RowIdInitializer:
+    """An initializer of tables: row i has i + offset everywhere.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.RowIdInitializer(3)([2, 2], tf.float32).numpy()
+    array([[3., 3.],
+           [4., 4.]], dtype=float32)
+    """
+
+    def __init__(self, offset: int = 0):
+        self.offset = offset
+
+    def __call__(self, shape: Any, dtype: Any) -> Tensor:
+        rows = look_up("range")(self.offset, self.offset + shape[0], dtype=dtype)
+        return look_up("broadcast_to")(rows[:, None], shape)
+
+
+@export_description("CustomOptimizer")
+class CustomOptimizer:
+    """A table trained by a function of gradient, table, slots, learning rate and settings.
+
+    custom_computation: gives the new table, and the new slots behind it.  slot_names,
+    slot_initializers: what is kept beside the table, and how it begins; slot_dims: 1 or 2 for each.
+    ValueError for lists of different lengths.  The function is kept; tables are trained on TPUs.
+
+    >>> import talweg as tf
+    >>> trained = tf.tpu.experimental.embedding.CustomOptimizer(
+    ...     lambda gradient, table, slots, rate, settings: table - gradient * rate
+    ... )
+    >>> trained.learning_rate
+    0.01
+    """
+
+    def __init__(
+        self,
+        custom_computation: Callable,
+        learning_rate: Any = 0.01,
+        slot_names: Any = None,
+        slot_initializers: Any = None,
+        hyperparameters: Any = None,
+        slot_dims: Any = None,
+    ):
+        names, initializers = tuple(slot_names or ()), tuple(slot_initializers or ())
+        dims = tuple(slot_dims or ())
+        if len(names) != len(initializers):
+            text = f"{len(names)} slot_names and {len(initializers)} slot_initializers"
+            raise value_error("TW104", text, "an initializer for each slot")
+        if dims and (len(dims) != len(names) or set(dims) - {1, 2}):
+            raise value_error("TW104", f"slot_dims {list(dims)}", "1 or 2 for each slot")
+        self.custom_computation, self.learning_rate = custom_computation, learning_rate
+        self.hyperparameters = tuple(hyperparameters or ())
+        self.slot_names, self.slot_initializers, self.slot_dims = names, initializers, dims
+
+
+@export_description("CustomCombiner")
+class CustomCombiner:
+    """How a row of embeddings becomes one: a function of their number, of them, and of weights.
+
+    max_valency: embeddings in a row, at most.  num_weights, initializer: weights that are trained
+    with the learning rate `combiner_weights_learning_rate`; ValueError for weights without an
+    initializer.  The function is kept; rows are combined by it on TPUs.
+
+    >>> import talweg as tf
+    >>> tf.tpu.experimental.embedding.CustomCombiner(
+    ...     lambda valency, vectors: tf.reduce_sum(vectors, 0), max_valency=16
+    ... ).max_valency
+    16
+    """
+
+    def __init__(
+        self,
+        combiner_computation: Callable,
+        max_valency: int,
+        num_weights: int = 0,
+        initializer: Callable | None = None,
+        combiner_weights_learning_rate: Any = 0.01,
+    ):
+        if num_weights > 0 and initializer is None:
+            raise value_error("TW104", f"num_weights={num_weights} without an `initializer`")
+        self.combiner = f"custom_combiner_{hash(combiner_computation)}"
+        self.combiner_computation, self.max_valency = combiner_computation, max_valency
+        self.num_weights, self.initializer = num_weights, initializer
+        self.combiner_weights_learning_rate = combiner_weights_learning_rate
+
+    def __str__(self) -> str:
+        return self.combiner

@@ -4,4 +4,9 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.tpu import PaddingSpec as PaddingSpec
+from talweg.compat_v1.tpu import XLAOptions as XLAOptions
+from talweg.compat_v1.tpu import bfloat16_scope as bfloat16_scope
+from talweg.compat_v1.tpu import core as core
+from talweg.compat_v1.tpu import outside_compilation as outside_compilation
 from talweg.compat.v1.tpu import experimental as experimental

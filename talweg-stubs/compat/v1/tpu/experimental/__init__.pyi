@@ -4,5 +4,11 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
+from talweg.compat_v1.tpu import DeviceOrderMode as DeviceOrderMode
 from talweg.api.tpu.tables import HardwareFeature as HardwareFeature
+from talweg.compat_v1.tpu import TPUSystemMetadata as TPUSystemMetadata
+from talweg.compat_v1.tpu import embed_column as _embed_column_as_embedding_column
+embedding_column = _embed_column_as_embedding_column
+from talweg.compat_v1.tpu import share_embedding as _share_embedding_as_shared_embedding_columns
+shared_embedding_columns = _share_embedding_as_shared_embedding_columns
 from talweg.compat.v1.tpu.experimental import embedding as embedding

@@ -7,9 +7,12 @@ from talweg.core.dtypes import DType
 from talweg.api.tpu.tables import Adagrad as Adagrad
 from talweg.api.tpu.tables import AdagradMomentum as AdagradMomentum
 from talweg.api.tpu.tables import Adam as Adam
+from talweg.api.tpu.tables import CustomCombiner as CustomCombiner
+from talweg.api.tpu.tables import CustomOptimizer as CustomOptimizer
 from talweg.api.tpu.tables import FTRL as FTRL
 from talweg.api.tpu.tables import FeatureConfig as FeatureConfig
 from talweg.api.tpu.tables import QuantizationConfig as QuantizationConfig
+from talweg.api.tpu.tables import RowIdInitializer as RowIdInitializer
 from talweg.api.tpu.tables import SGD as SGD
 from talweg.api.tpu.tables import SparseCoreEmbeddingConfig as SparseCoreEmbeddingConfig
 from talweg.api.tpu.serving import TPUEmbedding as TPUEmbedding

@@ -8,33 +8,41 @@ AUTOTUNE: int
 from talweg.pipeline.options import AutoShardPolicy as AutoShardPolicy
 from talweg.pipeline.options import AutotuneAlgorithm as AutotuneAlgorithm
 from talweg.pipeline.options import AutotuneOptions as AutotuneOptions
-from talweg.api.data.experimental import counter as _counter_as_Counter
-Counter = _counter_as_Counter
-from talweg.api.data.csv import CsvDataset as CsvDataset
+Counter: Any
+CsvDataset: Any
 from talweg.api.lookup.from_datasets import DatasetInitializer as DatasetInitializer
+from talweg.pipeline.dataset import DatasetSpec as _DatasetSpec_as_DatasetStructure
+DatasetStructure = _DatasetSpec_as_DatasetStructure
 from talweg.pipeline.options import DistributeOptions as DistributeOptions
 from talweg.pipeline.options import ExternalStatePolicy as ExternalStatePolicy
 INFINITE_CARDINALITY: int
 from talweg.pipeline.options import OptimizationOptions as OptimizationOptions
 from talweg.pipeline.iterators import Optional as Optional
-from talweg.api.data.experimental import random_dataset as _random_dataset_as_RandomDataset
-RandomDataset = _random_dataset_as_RandomDataset
+from talweg.pipeline.iterators import OptionalSpec as _OptionalSpec_as_OptionalStructure
+OptionalStructure = _OptionalSpec_as_OptionalStructure
+from talweg.compat_v1.resource_paths import RaggedTensorStructure as RaggedTensorStructure
+RandomDataset: Any
 from talweg.pipeline.reducing import Reducer as Reducer
 SHARD_HINT: int
 from talweg.pipeline.options import ServiceOptions as ServiceOptions
-from talweg.api.data.experimental import SqlDataset as SqlDataset
+from talweg.compat_v1.resource_paths import SparseTensorStructure as SparseTensorStructure
+SqlDataset: Any
+from talweg.core.spec import TypeSpec as _TypeSpec_as_Structure
+Structure = _TypeSpec_as_Structure
 from talweg.api.data.records import DatasetWriter as _DatasetWriter_as_TFRecordWriter
 TFRecordWriter = _DatasetWriter_as_TFRecordWriter
+from talweg.compat_v1.resource_paths import TensorArrayStructure as TensorArrayStructure
+from talweg.compat_v1.resource_paths import TensorStructure as TensorStructure
 from talweg.pipeline.options import ThreadingOptions as ThreadingOptions
 UNKNOWN_CARDINALITY: int
 from talweg.api.data.experimental import assert_cardinality as assert_cardinality
-from talweg.api.data.experimental import at as at
 from talweg.api.data.experimental import bucket_by_sequence_length as bucket_by_sequence_length
 from talweg.api.data.experimental import cardinality as cardinality
-from talweg.api.data.experimental import choose_from_datasets as choose_from_datasets
+choose_from_datasets: Any
 from talweg.api.data.experimental import copy_to_device as copy_to_device
 from talweg.api.data.experimental import dense_to_ragged_batch as dense_to_ragged_batch
 from talweg.api.data.experimental import dense_to_sparse_batch as dense_to_sparse_batch
+from talweg.api.data.service import distributed_save as distributed_save
 from talweg.api.data.experimental import enable_debug_mode as enable_debug_mode
 from talweg.api.data.experimental import enumerate_dataset as enumerate_dataset
 from talweg.api.data.experimental import from_list as from_list
@@ -46,17 +54,17 @@ from talweg.api.data.experimental import group_by_reducer as group_by_reducer
 from talweg.api.data.experimental import group_by_window as group_by_window
 from talweg.api.data.experimental import ignore_errors as ignore_errors
 from talweg.api.lookup.from_datasets import index_table_from_dataset as index_table_from_dataset
-from talweg.api.data.experimental import load as load
 from talweg.api.data.examples import make_batched_features_dataset as make_batched_features_dataset
-from talweg.api.data.csv import make_csv_dataset as make_csv_dataset
+make_csv_dataset: Any
 from talweg.api.data.experimental import map_and_batch as map_and_batch
+from talweg.api.data.experimental import map_and_batch as _map_and_batch_as_map_and_batch_with_legacy_function
+map_and_batch_with_legacy_function = _map_and_batch_as_map_and_batch_with_legacy_function
 from talweg.api.data.experimental import pad_to_cardinality as pad_to_cardinality
 from talweg.api.data.experimental import parallel_interleave as parallel_interleave
 from talweg.api.data.examples import parse_example_dataset as parse_example_dataset
 from talweg.api.data.experimental import prefetch_to_device as prefetch_to_device
 from talweg.api.data.experimental import rejection_resample as rejection_resample
-from talweg.api.data.experimental import sample_from_datasets as sample_from_datasets
-from talweg.api.data.experimental import save as save
+sample_from_datasets: Any
 from talweg.api.data.experimental import scan as scan
 from talweg.api.data.experimental import shuffle_and_repeat as shuffle_and_repeat
 from talweg.api.data.experimental import snapshot as snapshot
@@ -65,3 +73,4 @@ from talweg.api.data.experimental import take_while as take_while
 from talweg.api.data.experimental import to_variant as to_variant
 from talweg.api.data.experimental import unbatch as unbatch
 from talweg.api.data.experimental import unique as unique
+from talweg.compat.v1.data.experimental import service as service
