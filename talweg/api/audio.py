@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32, int32, string
+from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims.io import encoded
 
@@ -47,4 +48,7 @@ def decode_wav(
 @export("audio.encode_wav")
 def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
     """A WAV file of audio [length, channels], float32 from -1 to 1: a scalar string."""
-    return encoded.encode_wav(tensor(audio, float32), tensor(sample_rate, int32))
+    rate = tensor(sample_rate, int32)
+    if rate.shape.rank not in (None, 0):
+        raise invalid("TW203", f"sample_rate should be a scalar, got shape {rate.shape}")
+    return encoded.encode_wav(tensor(audio, float32), rate)

@@ -10,7 +10,7 @@ import numpy as np
 from talweg.api.export import export, look_up
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import as_array, promote
+from talweg.numpy_api.promotion import as_array, axis_within, promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, ShapeLike, TensorLike
@@ -99,7 +99,7 @@ def moveaxis(a: object, source: Any, destination: Any) -> Tensor:
     x = as_array(a)
     rank = x.ndim
     sources, targets = (
-        [int(n) % rank for n in ([axes] if isinstance(axes, (int, np.integer)) else axes)]
+        [axis_within(n, rank, "moveaxis") for n in (axes if np.iterable(axes) else [axes])]
         for axes in (source, destination)
     )
     if len(sources) != len(targets) or len({*sources}) < len(sources):
@@ -437,7 +437,7 @@ def rot90(m: object, k: int = 1, axes: Sequence[Any] = (0, 1)) -> Tensor:
     [[2, 4], [1, 3]]
     """
     x = as_array(m)
-    first, second = (n % x.ndim for n in axes)
+    first, second = (axis_within(n, x.ndim, "rot90") for n in axes)
     turns = k % 4
     if turns == 0:
         return x

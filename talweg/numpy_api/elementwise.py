@@ -15,7 +15,7 @@ import numpy as np
 from talweg.api.array.gathering import where
 from talweg.api.export import export, look_up
 from talweg.api.tensors import cast
-from talweg.core.dtypes import bool_, float64
+from talweg.core.dtypes import bool_, float32, float64
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import Tensor
 from talweg.numpy_api.creation import PREFIX
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
 ANY, INEXACT, REAL, BOOL = "any", "inexact", "real", "bool"
+QUOTIENT = "quotient"  # as INEXACT; integers of 8 and 16 bits as float32
 
 UNARY: dict[str, tuple[str, str]] = {  # name: (what computes it, what it takes)
     "abs": ("abs", ANY),
@@ -76,7 +77,7 @@ BINARY: dict[str, tuple[str, str]] = {
     "bitwise_and": ("bitwise.bitwise_and", ANY),
     "bitwise_or": ("bitwise.bitwise_or", ANY),
     "bitwise_xor": ("bitwise.bitwise_xor", ANY),
-    "divide": ("divide", INEXACT),
+    "divide": ("divide", QUOTIENT),
     "equal": ("equal", ANY),
     "floor_divide": ("math.floordiv", ANY),
     "greater": ("greater", ANY),
@@ -95,7 +96,7 @@ BINARY: dict[str, tuple[str, str]] = {
     "power": ("pow", ANY),
     "remainder": ("math.floormod", ANY),
     "subtract": ("subtract", ANY),
-    "true_divide": ("divide", INEXACT),
+    "true_divide": ("divide", QUOTIENT),
 }
 
 IN_BOOL = {  # what stands for arithmetic of bool
@@ -122,6 +123,10 @@ def _cast_operand(takes: str, values: tuple[Any, ...]) -> list[Any]:
         return [cast(as_array(value), bool_) for value in values]
     if takes == ANY:
         return promote(*values) if values[1:] else [as_array(x) for x in values]
+    if takes == QUOTIENT:
+        x, y = promote(*values)
+        narrow = x.dtype.is_integer and x.dtype.size < 4
+        return [cast(x, float32), cast(y, float32)] if narrow else inexact_pair(*values)
     return inexact_pair(values[0], values[1]) if values[1:] else [inexact(x) for x in values]
 
 

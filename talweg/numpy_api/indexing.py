@@ -9,7 +9,7 @@ from talweg.api.tensors import cast
 from talweg.core.dtypes import bool_, int64
 from talweg.core.errors import value_error
 from talweg.core.value import Tensor
-from talweg.numpy_api.promotion import as_array, promote
+from talweg.numpy_api.promotion import as_array, axis_within, promote
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
@@ -61,7 +61,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None) -> T
     rank = x.ndim
     if places.ndim != rank:
         raise value_error("TW203", f"indices have {places.ndim} axes, arr {rank}", "as many")
-    axis = axis % rank
+    axis = axis_within(axis, rank, "take_along_axis")
     order = [*[n for n in range(rank) if n != axis], axis]
     back = [order.index(n) for n in range(rank)]
     x, places = (look_up("transpose")(value, order) for value in (x, places))

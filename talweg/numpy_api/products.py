@@ -37,6 +37,11 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     return look_up("squeeze")(product, [-2]) if row else product
 
 
+def _times(x: Tensor, y: Tensor) -> Tensor:
+    """The product; of truth values, whether both are true."""
+    return look_up("experimental.numpy.multiply")(x, y)
+
+
 @export("experimental.numpy.dot")
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of products over the last axis of `a` and the last but one of `b` (the only one of a
@@ -48,7 +53,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """
     x, y = promote(a, b)
     if not x.ndim or not y.ndim:
-        return look_up("multiply")(x, y)
+        return _times(x, y)
     return look_up("tensordot")(x, y, axes=[[-1], [-1 if y.ndim == 1 else -2]])
 
 
@@ -87,7 +92,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
     [[3, 4], [6, 8]]
     """
     x, y = promote(a, b)
-    return look_up("reshape")(x, [-1, 1]) * look_up("reshape")(y, [-1])
+    return _times(look_up("reshape")(x, [-1, 1]), look_up("reshape")(y, [-1]))
 
 
 @export("experimental.numpy.tensordot")
@@ -135,7 +140,7 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
     first, second = look_up("shape")(x), look_up("shape")(y)
     wide = [size for pair in zip(x.dims, (1,) * rank) for size in pair]
     fine = [size for pair in zip((1,) * rank, y.dims) for size in pair]
-    found = look_up("reshape")(x, wide) * look_up("reshape")(y, fine)
+    found = _times(look_up("reshape")(x, wide), look_up("reshape")(y, fine))
     return look_up("reshape")(found, first * second)
 
 

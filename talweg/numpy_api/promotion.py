@@ -6,6 +6,7 @@ Python numbers are weak: they take the dtype of the array beside them if its kin
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,23 @@ import numpy as np
 from talweg.api.arguments import tensor
 from talweg.api.tensors import cast
 from talweg.core.dtypes import DType, as_dtype, float32, float64, int32, int64, of_numpy
+from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.eager.convert import is_tensor_like
 
 LEGACY, ALL, SAFE, OFF = "legacy", "all", "safe", "off"
+
+
+def axis_within(axis: int, rank: int, function: str) -> int:
+    """An axis of an array of `rank` axes, counted from the front; ValueError if it has none such.
+
+    >>> axis_within(-1, 3, "flip")
+    2
+    """
+    place = operator.index(axis)
+    if not -rank <= place < rank:
+        raise value_error("TW202", f"{function}: axis={axis} is out of bounds for rank {rank}")
+    return place % rank
 
 
 class Preferences:

@@ -15,6 +15,7 @@ from talweg.core.errors import value_error
 from talweg.core.value import Tensor
 from talweg.numpy_api.promotion import (
     as_array,
+    axis_within,
     default_int,
     inexact,
     promote,
@@ -431,7 +432,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
         raise value_error("TW207", f"diff: n is {n}", "not a negative number")
     if x.ndim == 0:
         raise value_error("TW203", "diff: `a` is a scalar", "at least one axis")
-    axis = axis % x.ndim
+    axis = axis_within(axis, x.ndim, "diff")
     for _ in range(n):
         later = x[(*[slice(None)] * axis, slice(1, None))]
         earlier = x[(*[slice(None)] * axis, slice(None, -1))]

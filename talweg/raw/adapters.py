@@ -435,6 +435,8 @@ def softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
 def sparse_softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple:
     """(cross entropy of each row, softmax(features) - one_hot(labels))."""
     features, labels = tensor(features), tensor(labels)
+    if features.shape.rank not in (None, 2):
+        raise invalid("TW203", f"logits must be 2-D, but got shape {features.shape}")
     values = loss.sparse_softmax_cross_entropy_with_logits(labels, features)
     one_hot = look_up("one_hot")(labels, features.dims[-1], dtype=features.dtype)
     return values, activations.softmax(features, axis=features.ndim - 1) - one_hot

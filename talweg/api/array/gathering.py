@@ -20,7 +20,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export, implement_hook
 from talweg.core.dims import dims_differ, same
-from talweg.core.dtypes import ANY, bool_, int32, int64
+from talweg.core.dtypes import ANY, bool_, int32, int64, string
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import merge_equal_shapes
 from talweg.core.value import IndexedSlices, Tensor
@@ -183,7 +183,7 @@ def _gather_ignoring(x: Tensor, i: Any) -> Any:
     safe = arithmetic.select(kept, i, constant(i.dtype.numpy_dtype.type(0)))
     found = indexing.gather_nd(x, safe, sparse=False)
     shape = (*fits.dims, *(1,) * (len(found.dims) - len(fits.dims)))
-    nothing = constant(b"") if found.dtype.name == "string" else arithmetic.zeros_of(found)
+    nothing = tensor(b"", string) if found.dtype.name == "string" else arithmetic.zeros_of(found)
     return arithmetic.select(layout.reshape(fits, shape=shape), found, nothing)
 
 

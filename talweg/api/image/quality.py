@@ -53,7 +53,10 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     np.float32(20.0)
     """
     first, second, largest = _as_floats(a, b, max_val)
-    error = reduce_mean((first - second) ** 2, [ROWS, COLUMNS, CHANNELS])
+    squares = (first - second) ** 2
+    if not first.shape[-3:].is_compatible_with(second.shape[-3:]):
+        raise value_error("TW204", f"Shapes {first.shape} and {second.shape} are incompatible")
+    error = reduce_mean(squares, [ROWS, COLUMNS, CHANNELS])
     return 20 * log(largest) / math.log(10) - 10 / math.log(10) * log(error)
 
 

@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.mapping.map import map_fn
 from talweg.core.dims import smallest
 from talweg.core.dtypes import float32, int32
+from talweg.core.errors import invalid
 from talweg.core.value import Tensor
 from talweg.prims import suppression as prims
 
@@ -182,6 +183,9 @@ def combined_non_max_suppression(
     function = "combined_non_max_suppression"
     each = integer(max_output_size_per_class, function, "max_output_size_per_class")
     limit = integer(max_total_size, function, "max_total_size")
+    for name, size in (("max_output_size_per_class", each), ("max_total_size", limit)):
+        if type(size) is int and size <= 0:
+            raise invalid("TW207", f"{function}: {name} must be positive, got {size}")
     if pad_per_class:
         limit = smallest(limit, each * values.dims[-1])
     numbers = [tensor(value, float32) for value in (iou_threshold, score_threshold)]

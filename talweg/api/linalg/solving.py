@@ -165,6 +165,8 @@ def lstsq(
     [[2.0]]
     """
     a, b = pair(matrix, rhs)
+    if isinstance(l2_regularizer, (int, float)) and l2_regularizer < 0:
+        raise invalid("TW207", f"lstsq: l2_regularizer must be >= 0, got {l2_regularizer}")
     if not fast:
         return _shortest(a, b)
     h = conjugate_transpose(a) if a.ndim > 1 else a

@@ -16,10 +16,11 @@ from talweg.api.array.creating import fill, ones_like, zeros_like
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.joining import concat, stack
 from talweg.api.array.operands import size_tensor
-from talweg.api.array.passing import get_static_value
+from talweg.api.array.passing import get_static_value, identity
 from talweg.api.array.sequences import range_ as sequence
 from talweg.api.array.sequences import sequence_mask
 from talweg.api.array.shapes import ensure_shape, reshape, transpose
+from talweg.api.debugging.assertions import assert_less_equal
 from talweg.api.export import export
 from talweg.api.host import numpy_function
 from talweg.api.mapping.map import foldl
@@ -35,6 +36,7 @@ from talweg.api.math.exponential import exp, log
 from talweg.api.math.reductions import argmax, reduce_max, reduce_sum
 from talweg.api.math.scans import cumsum
 from talweg.api.nn.activation import log_softmax
+from talweg.api.scopes import control_dependencies
 from talweg.api.sparse.form import to_dense
 from talweg.api.tensors import cast
 from talweg.core.dims import differ
@@ -110,6 +112,18 @@ def _dense(labels: SparseTensor) -> tuple:
     return to_dense(labels), reduce_sum(to_dense(marks), axis=1)
 
 
+def _time_needed(labels: Tensor, lengths: Tensor) -> Tensor:
+    """The shortest paths of labels: equal neighbours have a blank between them."""
+    inside = sequence_mask(lengths, size_tensor(labels.dims[1], int32))[:, 1:]
+    again = logical_and(equal(labels[:, 1:], labels[:, :-1]), inside)
+    return lengths + reduce_sum(cast(again, int32), axis=1)
+
+
+def _check_time(needed: Tensor, available: Tensor) -> Any:
+    text = "Not enough time for target transition sequence, which some row has no path for"
+    return assert_less_equal(needed, available, message=text)
+
+
 @export("nn.ctc_loss")
 def ctc_loss(
     labels: TensorLike,
@@ -126,7 +140,7 @@ def ctc_loss(
     labels: int32 [batch, longest], or a SparseTensor of them; logits [time, batch, classes], or
     [batch, time, classes] unless `logits_time_major`; the lengths [batch].  blank_index: the class
     that stands for no label (0, from the end if negative; must be given for sparse labels).  inf
-    where no path has the labels.
+    where no path has the labels; InvalidArgumentError there if they are sparse.
 
     >>> import talweg as tf
     >>> tf.exp(-tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1])).numpy().round(4)
@@ -139,6 +153,9 @@ def ctc_loss(
             )
         labels, found_length = _dense(labels)
         label_length = found_length if label_length is None else label_length
+        needed = _time_needed(cast(labels, int32), cast(label_length, int32))
+        with control_dependencies([_check_time(needed, cast(logit_length, int32))]):
+            labels = identity(labels)
     x, y = tensor(logits), cast(labels, int32)
     if x.ndim != 3 or y.ndim != 2:
         raise invalid(
@@ -169,12 +186,20 @@ def ctc_loss_v1(
 ) -> Any:
     """`tf.nn.ctc_loss` of sparse labels, with the last class for blanks.
 
-    InvalidArgumentError for the two ways of counting repetitions that are no longer in use.
+    ignore_longer_outputs_than_inputs: 0, with a gradient of 0, where no path has the labels, which
+    is an InvalidArgumentError otherwise; as are the two ways of counting repetitions that are no
+    longer in use.
     """
     if preprocess_collapse_repeated or not ctc_merge_repeated:
         raise invalid("TW402", "ctc_loss: repetitions are merged, and labels taken as they are")
     given = inputs if logits is None else logits
-    return ctc_loss(labels, given, None, sequence_length, time_major, None, -1)
+    if not ignore_longer_outputs_than_inputs:
+        return ctc_loss(labels, given, None, sequence_length, time_major, None, -1)
+    dense, lengths = _dense(labels)
+    losses = ctc_loss(dense, given, lengths, sequence_length, time_major, None, -1)
+    needed = _time_needed(cast(dense, int32), cast(lengths, int32))
+    short = greater(needed, cast(sequence_length, int32))
+    return where(short, zeros_like(losses), losses)
 
 
 def _as_sparse(labels: object, kept: Any, columns: Any) -> SparseTensor:

@@ -80,11 +80,15 @@ def _morphology(
 ) -> tuple[tuple, dict]:
     if data_format != "NHWC":
         raise value_error("TW207", f"{function}: data_format={data_format!r}", "'NHWC'")
-    return tensor(filters).dims[:2], {
-        "strides": full_list(strides, 2, False, function, "strides"),
-        "padding": padding_argument(padding, 2, False, function, False),
-        "dilation": full_list(dilations, 2, False, function, "dilations"),
-    }
+    steps, spread = (
+        full_list(value, 2, False, function, name)
+        for value, name in ((strides, "strides"), (dilations, "dilations"))
+    )
+    if min(*steps, *spread) < 1:
+        text = f"{function}: strides {strides!r}, dilations {dilations!r}"
+        raise invalid("TW207", text, "positive numbers")
+    padding = padding_argument(padding, 2, False, function, False)
+    return tensor(filters).dims[:2], {"strides": steps, "padding": padding, "dilation": spread}
 
 
 @export("nn.erosion2d")

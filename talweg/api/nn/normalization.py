@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.arguments import axes_argument, integer, tensor
-from talweg.api.export import export
+from talweg.api.export import export, look_up
 from talweg.api.nn.loss import precise
 from talweg.core.declare import check_dtype
 from talweg.core.dims import same_dims
@@ -56,7 +56,7 @@ def moments(
     """The mean and the variance of x over axes: (mean, variance).
 
     x: floats; 16-bit ones are summed in float32.  axes: a list of ints.  shift is not used.  The
-    variance is mean((x - mean)²).  InvalidArgumentError for an axis out of range.
+    variance is mean(|x - mean|²).  InvalidArgumentError for an axis out of range.
 
     >>> import talweg as tf
     >>> mean, variance = tf.nn.moments(tf.constant([1.0, 2.0, 6.0]), axes=[0])
@@ -68,8 +68,16 @@ def moments(
     wide = precise(given)
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)
-    variance = _mean(arithmetic.square(wide - mean), axes)
+    variance = _mean(_squared_modulus(wide - mean), axes)
     return tuple(_back(_drop(m, axes, keepdims), given.dtype) for m in (mean, variance))
+
+
+def _squared_modulus(x: Tensor) -> Tensor:
+    """|x|², in the dtype of x."""
+    if not x.dtype.is_complex:
+        return arithmetic.square(x)
+    real, imaginary = look_up("math.real")(x), look_up("math.imag")(x)
+    return cast(arithmetic.square(real) + arithmetic.square(imaginary), dtype=x.dtype)
 
 
 @export("nn.weighted_moments")
@@ -169,19 +177,22 @@ def batch_normalization(
     """scale (x - mean) / √(variance + variance_epsilon) + offset.
 
     x: floats of any shape; mean, variance, offset, scale (the last two may be None) broadcast with
-    it.  InvalidArgumentError where dtypes differ or shapes do not broadcast.
+    it, and may be wider floats than x, in whose dtype the result is.  InvalidArgumentError where
+    their dtypes differ or shapes do not broadcast.
 
     >>> import talweg as tf
     >>> tf.nn.batch_normalization([[3.0]], [1.0], [4.0], [10.0], [5.0], 0.0).numpy()
     array([[15.]], dtype=float32)
     """
     x = tensor(x)
-    mean, variance = tensor(mean, hint=x.dtype), tensor(variance, hint=x.dtype)
+    given = [value for value in (mean, variance, offset, scale) if isinstance(value, Tensor)]
+    hint = given[0].dtype if given else x.dtype
+    mean, variance = tensor(mean, hint=hint), tensor(variance, hint=hint)
     factor = arithmetic.rsqrt(variance + variance_epsilon)
     if scale is not None:
-        factor = factor * tensor(scale, hint=x.dtype)
+        factor = factor * tensor(scale, hint=hint)
     shift = mean * factor
-    shift = -shift if offset is None else tensor(offset, hint=x.dtype) - shift
+    shift = -shift if offset is None else tensor(offset, hint=hint) - shift
     return x * _back(factor, x.dtype) + _back(shift, x.dtype)
 
 

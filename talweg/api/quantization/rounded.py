@@ -69,7 +69,7 @@ def _prepare(
         return x, low, high
     if axis is not None and not -1 <= axis < x.ndim:
         raise invalid("TW202", f"Shape must be at least rank {axis + 1} but is rank {x.ndim}")
-    axes = None if axis in (None, -1) else [n for n in range(x.ndim) if n != axis % x.ndim]
+    axes = None if axis is None else [n for n in range(x.ndim) if n != axis % x.ndim]
     values = stop_gradient(x)
     return (
         x,
@@ -106,6 +106,8 @@ def quantize_and_dequantize_v2(
     ends = _integers(signed_input, num_bits, narrow_range)
     held, least, most = [stop_gradient(value) for value in (x, low, high)]
     rounded = stop_gradient(_round_to_step(held, least, most, ends, round_mode, range_given))
+    if not range_given and axis is None and tensor(input_min).ndim + tensor(input_max).ndim:
+        return x + stop_gradient(rounded - x)  # a range of no use
     given = [_beside(x, end, axis, False) for end in (input_min, input_max)]
     passes = look_up("logical_and")(x >= given[0], x <= given[1])
     nothing = look_up("zeros_like")(x)

@@ -284,6 +284,8 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         raise value_error("TW203", "ragged.boolean_mask: mask is a scalar")
     if rank == 1:
         kept = array_of(mask)
+        if data.shape.rank == 0:
+            raise value_error("TW203", "ragged.boolean_mask: data is a scalar", "as many as mask")
         if kept.shape[0] != data.shape[0]:
             raise value_error("TW204", f"mask has {kept.shape[0]} elements, data {data.shape[0]}")
         return ragged_rows.take(data, np.flatnonzero(kept))
@@ -323,6 +325,8 @@ def row_splits_to_segment_ids(
     array([0, 0, 2])
     """
     given = array_of(tensor(splits, hint=int64))
+    if given.dtype not in (np.int32, np.int64):
+        raise value_error("TW102", f"splits has dtype {given.dtype}", "int32 or int64")
     if given.ndim != 1 or not given.size:
         raise value_error("TW207", "splits must be a vector that is not empty")
     dtype = as_dtype(out_type).numpy_dtype if out_type is not None else given.dtype

@@ -14,6 +14,7 @@ from talweg.api.array.gathering import gather
 from talweg.api.array.joining import stack
 from talweg.api.export import export
 from talweg.api.random.arguments import check_dtype, parameter, scale_and_shift, shape_of
+from talweg.api.tensors import cast
 from talweg.core.dtypes import (
     DType,
     as_dtype,
@@ -265,6 +266,8 @@ def random_index_shuffle(
 
 def _shuffled_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
     index, seed = tensor(index), tensor(seed)
+    if isinstance(max_index, Tensor) and max_index.dtype.size > index.dtype.size:
+        index = cast(index, max_index.dtype)
     if seed.dims[-1:] != (words,):
         text = f"index_shuffle: seed must have shape [{words}] or [n, {words}]"
         raise invalid("TW205", f"{text}, got {list(seed.dims)}")

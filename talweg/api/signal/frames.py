@@ -14,7 +14,8 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
 from talweg.prims import fourier
-from talweg.prims.arithmetic import div, square
+from talweg.prims.arithmetic import square
+from talweg.prims.guarded import div_no_nan
 from talweg.prims.layout import broadcast_to, pad, reshape, strided_slice, transpose
 from talweg.prims.reduce import reduce_sum
 
@@ -183,7 +184,7 @@ def inverse_stft_window_fn(
 ) -> Callable[..., Any]:
     """A window for `tf.signal.inverse_stft` that undoes frames made with forward_window_fn.
 
-    It is w / Σ w², summed over all frames that overlap at a place.
+    It is w / Σ w², summed over all frames that overlap at a place; 0 where that sum is 0.
 
     >>> import talweg as tf
     >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32).numpy().tolist()
@@ -198,6 +199,6 @@ def inverse_stft_window_fn(
         squares = reshape(resize_axis(square(forward), 0, count * step), shape=(count, step))
         sums = reduce_sum(squares, axes=(0,), keepdims=True)
         whole = reshape(broadcast_to(sums, shape=(count, step)), shape=(count * step,))
-        return div(forward, resize_axis(whole, 0, length))
+        return div_no_nan(forward, resize_axis(whole, 0, length))
 
     return inverse_window

@@ -375,6 +375,8 @@ def concat(
            [2]])
     """
     inputs = [sparse(x, "sparse.concat", "sp_inputs") for x in sp_inputs]
+    if not inputs:
+        raise invalid("TW205", "sparse.concat: sp_inputs is empty", "a sparse tensor or more")
     dims = [dims_of(x) for x in inputs]
     rank = len(dims[0])
     axis = axis_argument(axis, rank, "sparse.concat")

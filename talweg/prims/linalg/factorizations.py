@@ -172,6 +172,8 @@ class permute_rows:
 
     def numpy(x: np.ndarray, p, *, inverse):
         order = np.argsort(p, -1) if inverse else p
+        if p.size and not 0 <= p.min() <= p.max() < x.shape[-2]:
+            raise invalid("TW206", f"perm {p.tolist()}", f"numbers of {x.shape[-2]} rows")
         return np.take_along_axis(x, order[..., None].astype(np.intp), -2)
 
     def transpose_x(g, x, p, *, inverse):
