@@ -96,3 +96,21 @@ def test_a_failed_insert_changes_nothing():
     with pytest.raises(tf.errors.InvalidArgumentError, match="empty_key"):
         table.insert(["new", ""], [1, 2])
     assert table.lookup(["new"]).numpy().tolist() == [-1]
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float64, tf.int32, tf.string])
+def test_many_keys_of_all_lengths_are_told_apart(dtype):
+    """Keys of up to 7 bytes are compared by a word, longer ones by their bytes."""
+    stems = ["", "a", "abcdef", "abcdefg", "abcdefgh", "abcdefgh" * 3]
+    keys = [stem + tail for stem in stems for tail in ("", "\0", "\0\0", "b", "é")]
+    keys = list(dict.fromkeys(keys))[:-1]
+    values = tf.cast(tf.range(len(keys)), dtype) if dtype != tf.string else tf.constant(keys)
+    default = tf.constant(-1, dtype) if dtype != tf.string else tf.constant("none")
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant(keys), values), default
+    )
+    asked = [*keys, "x", "abcdefghi", "\0\0\0", "abcdefg\0\0\0"] * 700
+    wanted = dict(zip(keys, values.numpy().tolist()))
+    for _ in range(2):  # few at a time, then with the compiled table
+        found = table.lookup(tf.constant(asked)).numpy().tolist()
+        assert found == [wanted.get(key, default.numpy()) for key in asked]

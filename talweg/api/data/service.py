@@ -266,7 +266,7 @@ def _check(
         raise value_error("TW104", f"job_name {job_name!r}", "a string that is not empty, or None")
     if target_workers not in TARGETS:
         raise invalid("TW207", f"target_workers {target_workers!r}", "'AUTO', 'ANY' or 'LOCAL'")
-    return MODES[processing_mode] if processing_mode in MODES else int(processing_mode)
+    return MODES[str(processing_mode)] if processing_mode in MODES else int(processing_mode)
 
 
 @export("data.experimental.service.distribute")

@@ -85,7 +85,12 @@ class Table(LookupInterface, TrackableResource):
             filled = np.concatenate([values, np.asarray(self._default)[None].astype(values.dtype)])
             numbering = self._numbering = Numbering(own), filled
         numbers = numbering[0].of(keys)
-        return None if numbers is None else numbering[1][numbers]
+        values = numbering[1]
+        if numbers is None or values.ndim > 1 or values.dtype.kind not in "iuf":
+            return None if numbers is None else values[numbers]
+        if values.itemsize != numbers.itemsize:
+            return values.take(numbers, mode="wrap")  # -1 is the last, the default
+        return values.take(numbers, mode="wrap", out=numbers.view(values.dtype))  # in place
 
     def _sized(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)

@@ -106,7 +106,7 @@ def _two_before(path: Any) -> Any:
     return concat([-ones_like(path[:, :2]), path[:, :-2]], axis=1)
 
 
-def _dense(labels: SparseTensor) -> tuple:
+def _dense(labels: Any) -> tuple:
     """Sparse labels as a matrix, and the length of each row."""
     marks = SparseTensor(labels.indices, ones_like(labels.values), labels.dense_shape)
     return to_dense(labels), reduce_sum(to_dense(marks), axis=1)

@@ -23,17 +23,30 @@ def equal(s: int, t: int) -> int:
     return 1
 
 
+def tag_of(s: int) -> int:
+    """The bytes of a string and their number, if they fit into 64 bits; else a hash of them."""
+    size = length(s)
+    if size < 8:
+        return (word(s, 0) & ((1 << (8 * size)) - 1)) | (size << 56)
+    return fingerprint(s) | (255 << 56)
+
+
 def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
-    """The address of the pair (number, hash) of a key in an open table, or of an empty one."""
-    own = fingerprint(s)
-    at = own & mask
+    """The address of the pair (number, tag) of a key in an open table, or of an empty one.
+
+    Only long keys are compared with those of the table: equal tags of short ones are enough.
+    """
+    own = tag_of(s)
+    short = length(s) < 8
+    at = mix_hash(own) & mask
     while 1:
         place = slots + 16 * at
         number = load64(place)
         if number < 0:
             return place
-        if load64(place + 8) == own and equal(s, load64(keys + 8 * number)) != 0:
-            return place
+        if load64(place + 8) == own:
+            if short or equal(s, load64(keys + 8 * number)) != 0:
+                return place
         at = (at + 1) & mask
     return 0
 
@@ -48,7 +61,7 @@ def enter_key(s: int, out: int, slots: int, mask: int, keys: int) -> int:
     """Enter a key into a table under the number that is written at `out`."""
     place = slot_of(s, slots, mask, keys)
     store64(place, load64(out))
-    store64(place + 8, fingerprint(s))
+    store64(place + 8, tag_of(s))
     return 1
 
 
