@@ -44,9 +44,8 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
         number = load64(place)
         if number < 0:
             return place
-        if load64(place + 8) == own:
-            if short or equal(s, load64(keys + 8 * number)) != 0:
-                return place
+        if load64(place + 8) == own and (short or equal(s, load64(keys + 8 * number)) != 0):
+            return place
         at = (at + 1) & mask
     return 0
 
