@@ -314,3 +314,24 @@ def test_dispatch():
         tf.experimental.dispatch_for_api(print)
     with pytest.raises(ValueError, match="at least one signature"):
         tf.experimental.dispatch_for_api(tf.add)(lambda x, y: x)
+
+
+class NamedMask(tf.experimental.ExtensionType):
+    __name__ = "tests.NamedMask"
+    values: tf.Tensor
+    mask: tf.Tensor
+
+
+def test_types_that_files_know_by_a_name_are_saved(tmp_path):
+    """TensorFlow loads the file, and talweg TensorFlow's, tried with both."""
+    spec = NamedMask.Spec(tf.TensorSpec([None]), tf.TensorSpec([None], tf.bool))
+    module = tf.Module()
+    module.double = tf.function(
+        lambda x: NamedMask(x.values * 2.0, tf.logical_not(x.mask)), input_signature=[spec]
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    assert b"tests.NamedMask.Spec" in (tmp_path / "saved_model.pb").read_bytes()
+    loaded = tf.saved_model.load(str(tmp_path))
+    found = loaded.double(NamedMask([1.0, 2.0], [True, False]))
+    assert type(found) is NamedMask
+    assert found.values.numpy().tolist() == [2, 4] and found.mask.numpy().tolist() == [False, True]
