@@ -166,7 +166,7 @@ CASES: dict[str, tuple[Callable[[], Callable[[int], None]], int]] = {
     "epochs of fit": (epochs_of_fit, 10**4),
     "functions made and dropped": (traces, 10**5),
     "compiled functions made and dropped": (compiled_again, 10**5),
-    "compiled functions, each other code": (compiled_traces, 10**4),
+    "compiled functions, each other code": (compiled_traces, 10**5),
     "graphs and sessions": (graphs_and_sessions, 10**5),
     "pipelines left half-way": (pipelines, 10**5),
 }

@@ -11,7 +11,8 @@ cache, and compiling takes longer.
 
 The entries are code that will be run.  So a file is read only if it, its folder and every folder
 above belong to this user or to root, and nobody else may write to them (or, above, only add files
-of their own: the sticky bit).  Without a home there is no cache.
+of their own: the sticky bit).  Links are followed once, when the folder is first asked for, and
+what is written and read is below the folder that was found then.  Without a home there is no cache.
 """
 
 from __future__ import annotations
@@ -38,17 +39,26 @@ _lock = threading.Lock()
 
 
 def default_folder() -> str:
-    """The folder of the cache if no setting names one."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "talweg") if os.path.isabs(base) else ""  # no home: "~" stays "~"
+    """The folder of the cache if no setting names one; "" where there is no home."""
+    base = os.environ.get("XDG_CACHE_HOME") or _expand_home(os.path.join("~", ".cache"))
+    return os.path.join(base, "talweg") if os.path.isabs(base) else ""
+
+
+def _expand_home(path: str) -> str:
+    """Put the home directory in the place of `~`; "" where nobody knows it."""
+    if not path.startswith("~"):
+        return path
+    nowhere = os.name == "posix" and os.environ.get("HOME") == ""
+    found = "" if nowhere else os.path.expanduser(path)
+    return found if os.path.isabs(found) else ""  # without a home `~` stays as it is
 
 
 class CompilationCache:
     """The entries of one folder."""
 
     def __init__(self, folder: str, limit: int):
-        self.folder, self.limit = folder, limit
-        self.readable = _is_trusted(folder)
+        self.folder, self.limit = os.path.realpath(folder), limit
+        self.readable = _is_trusted(self.folder)
         self.writable = True  # until the first failure
         self.total = self.written = 0  # bytes of all entries, about; how many we wrote
         self.recount = os.getpid() % RECOUNT  # at so many written; not every process at its first
@@ -64,7 +74,7 @@ class CompilationCache:
         path = self.path(key)
         try:
             with open(path, "rb") as file:
-                found = file.read() if _is_ours(os.fstat(file.fileno())) else b""
+                found = file.read() if _is_ours(file.fileno()) else b""
         except OSError:
             return None
         content = _check_entry(found, key)
@@ -91,11 +101,19 @@ class CompilationCache:
         return True
 
     def _make_folder(self) -> bool:
-        if not os.path.isdir(self.folder):
-            try:
-                os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            except OSError:
-                return False
+        """Make the folder and those above it, for this user alone; whether it is trusted then."""
+        missing, above = [], self.folder
+        while not os.path.lexists(above):
+            missing.append(above)
+            above = os.path.dirname(above)
+        if missing and not _is_trusted(above, is_shared=True):
+            return False
+        try:
+            for path in reversed(missing):
+                with contextlib.suppress(FileExistsError):  # by another process, just now
+                    os.mkdir(path, 0o700)
+        except OSError:
+            return False
         self.readable = _is_trusted(self.folder)
         return self.readable
 
@@ -172,45 +190,74 @@ def _check_entry(found: bytes, key: bytes) -> bytes | None:
     return content if found[len(MAGIC) : start] == _digest(key, content) else None
 
 
-def _is_trusted(folder: str) -> bool:
-    """Whether only this user (or root) can have written what is in a folder."""
-    folder = os.path.realpath(folder)
+def _is_trusted(folder: str, is_shared: bool = False) -> bool:
+    """Whether only this user (or root) can have written what is in a folder.
+
+    is_shared: the folder may be one like `/tmp`, too, in which others make files of their own.
+    """
     try:
-        is_trusted = _is_ours(os.stat(folder))
+        is_trusted = _is_ours(folder, is_shared)
         while is_trusted and (above := os.path.dirname(folder)) != folder:
-            is_trusted, folder = _is_ours(os.stat(above), stat.S_ISVTX), above
+            is_trusted, folder = _is_ours(above, True), above
     except OSError:
         return False
     return is_trusted
 
 
-def _is_ours(status: os.stat_result, unless: int = 0) -> bool:
+def _is_ours(path: str | int, is_shared: bool = False) -> bool:
     """Whether a file belongs to this user or root, and nobody else may write to it.
 
-    unless: a bit of the mode with which others may.
+    path: or a file descriptor.  A link is nobody's.  is_shared: others may make files of their own
+    in the folder, if they may not take away ours (the sticky bit).
     """
-    if not hasattr(os, "getuid"):
+    if not hasattr(os, "geteuid"):
         return True
-    others = 0o002 if status.st_gid == os.getgid() == os.getuid() != 0 else 0o022
-    written = status.st_mode & others and not status.st_mode & unless  # not by a group of its own
-    return status.st_uid in (os.getuid(), 0) and not written
+    status = os.fstat(path) if isinstance(path, int) else os.lstat(path)
+    if status.st_uid not in (os.geteuid(), 0) or stat.S_ISLNK(status.st_mode):
+        return False
+    if is_shared and status.st_mode & stat.S_ISVTX:
+        return True
+    if status.st_mode & 0o020 and not _is_private(path, status.st_gid):
+        return False
+    return not status.st_mode & 0o002
+
+
+def _is_private(path: str | int, group: int) -> bool:
+    """Whether a file's group is this user alone, as many systems have a group for each user."""
+    if not group == os.getegid() == os.geteuid() != 0:
+        return False
+    if hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path):
+        return False  # the bits of the group are for everybody in that list
+    try:
+        import grp
+        import pwd
+
+        members = grp.getgrgid(group).gr_mem
+        return not members or members == [pwd.getpwuid(os.geteuid()).pw_name]
+    except KeyError:  # nobody has a name here
+        return True
+    except ImportError:
+        return False
 
 
 _caches: dict[tuple, CompilationCache] = {}
 
 
 def current() -> CompilationCache | None:
-    """The cache that the settings ask for; None if it is off."""
-    folder = settings.cache.get()
-    if folder.strip().lower() in ("off", "0", "no", "false"):
+    """The cache that the settings ask for; None if it is off, or where there is no home."""
+    folder = settings.cache.get().strip()
+    if folder.lower() in ("off", "0", "no", "false"):
         return None
-    place = (folder or default_folder(), settings.cache_megabytes.get())
-    if not place[0]:
+    place = (_expand_home(folder) if folder else default_folder(), settings.cache_megabytes.get())
+    if not place[0] or "\0" in folder:
         return None
     found = _caches.get(place)
     if found is None:
-        path = os.path.abspath(os.path.expanduser(place[0]))
-        found = _caches[place] = CompilationCache(path, place[1] << 20)
+        try:
+            found = CompilationCache(os.path.abspath(place[0]), place[1] << 20)
+        except OSError:  # a folder relative to one that is gone
+            return None
+        _caches[place] = found
     return found
 
 

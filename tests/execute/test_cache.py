@@ -71,10 +71,10 @@ def test_a_write_takes_as_long_however_much_is_there(tmp_path, monkeypatch):
     kept, looked = CompilationCache(str(tmp_path), 1 << 30), []
     entries = kept.entries
     monkeypatch.setattr(kept, "entries", lambda: looked.append(0) or entries())
-    for i in range(2000):
+    for i in range(800):
         kept.put(b"%d" % i, b"")
-    assert 5 < len(looked) < 20
-    assert kept.total >= 2000 * 40
+    assert 3 < len(looked) < 14
+    assert kept.total >= 800 * 40
 
 
 def test_other_files_stay_and_litter_goes(tmp_path):
@@ -172,7 +172,7 @@ WORKER = """
 import sys
 from talweg.execute.cache import CompilationCache
 kept = CompilationCache(sys.argv[1], 400_000)
-for round in range(60):
+for round in range(20):
     for i in range(12):
         content = bytes([i]) * (1000 * (i + 1))
         found = kept.get(b"%d" % i)
@@ -213,6 +213,133 @@ def test_what_others_may_write_is_not_read(tmp_path):
     ):
         os.chmod(path, mode)
         assert found() == expected, (path, oct(mode))
+
+
+def test_folders_of_others_are_not_used(tmp_path, monkeypatch):
+    """The folder, one above, one that links lead through, a file: each another user's."""
+    above, there = tmp_path / "above", tmp_path / "there"
+    for path in (above / "cache", there):
+        path.mkdir(parents=True, mode=0o700)
+    kept = CompilationCache(str(above / "cache"), 1 << 20)
+    assert kept.put(b"key", b"code") and kept.get(b"key") == b"code"
+    others: set[str] = set()
+    look, look_in = os.lstat, os.fstat
+
+    def tell(status, path):
+        is_other = path in others or status.st_ino in {look(other).st_ino for other in others}
+        return os.stat_result((*status[:4], 12345 if is_other else status[4], *status[5:10]))
+
+    monkeypatch.setattr(os, "lstat", lambda path: tell(look(path), os.fspath(path)))
+    monkeypatch.setattr(os, "fstat", lambda file: tell(look_in(file), ""))
+    for path in (above, above / "cache", kept.path(b"key")):
+        others = {str(path)}
+        other = CompilationCache(str(above / "cache"), 1 << 20)
+        assert other.get(b"key") is None
+        assert other.put(b"new", b"code") == (path not in (above, above / "cache"))
+    (there / "link").symlink_to(above)
+    others = {str(above)}
+    assert CompilationCache(str(there / "link" / "cache"), 1 << 20).get(b"key") is None
+
+
+def test_a_link_that_is_turned_elsewhere_is_not_followed_again(tmp_path):
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("mine")
+    kept = CompilationCache(str(tmp_path / "link"), 1 << 20)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("theirs")
+    assert kept.put(b"key", b"code") and kept.get(b"key") == b"code"
+    assert len(os.listdir(tmp_path / "mine")) == 1 and not os.listdir(tmp_path / "theirs")
+    (tmp_path / "mine").rename(tmp_path / "gone")  # and one that stands in the place of the folder
+    (tmp_path / "mine").symlink_to("theirs")
+    assert not kept.put(b"new", b"code") or not os.listdir(tmp_path / "theirs")
+    assert not CompilationCache(str(tmp_path), 1).put(b"key", b"code")
+
+
+def test_nothing_is_made_where_others_may_write(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    for mode, is_kept in ((0o777, False), (0o775, False), (0o1777, True), (0o755, True)):
+        shared.chmod(mode)
+        kept = CompilationCache(str(shared / f"{mode}" / "cache"), 1 << 20)
+        if mode == 0o775 and shared.stat().st_gid == os.getuid() != 0:
+            continue  # a group of the user's own
+        assert kept.put(b"key", b"code") == is_kept, oct(mode)
+        assert (shared / f"{mode}").exists() == is_kept
+    assert (shared / f"{0o755}").stat().st_mode & 0o777 == 0o700  # whatever the umask
+
+
+def test_the_group_of_one_user_may_write(tmp_path, monkeypatch):
+    import grp
+    import pwd
+
+    user = tmp_path.stat().st_uid + 7
+    status = os.stat_result((0o40770, 0, 0, 1, user, user, 0, 0, 0, 0))
+    monkeypatch.setattr(os, "lstat", lambda path: status)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "getegid", lambda: user)
+    monkeypatch.setattr(
+        pwd, "getpwuid", lambda uid: pwd.struct_passwd(("me", "", uid, uid, *"abc"))
+    )
+    for members, attributes, is_ours in (
+        ([], [], True),
+        (["me"], [], True),
+        (["me", "you"], [], False),
+        ([], ["system.posix_acl_access"], False),
+    ):
+        found = grp.struct_group(("me", "", user, members))
+        monkeypatch.setattr(grp, "getgrgid", lambda gid, found=found: found)
+        monkeypatch.setattr(os, "listxattr", lambda path, a=attributes: a, raising=False)
+        assert cache._is_ours(str(tmp_path)) == is_ours, (members, attributes)
+    monkeypatch.setattr(os, "getegid", lambda: user + 1)
+    assert not cache._is_ours(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("setting", "variables", "made"),
+    [
+        ("", {}, ""),
+        ("", {"HOME": ""}, ""),
+        ("", {"HOME": "relative"}, ""),
+        ("", {"XDG_CACHE_HOME": "relative"}, ""),
+        ("", {"XDG_CACHE_HOME": "~/x"}, ""),
+        ("~/x", {}, ""),
+        ("~nobody-of-this-name/x", {}, ""),
+        ("~/x", {"HOME": ""}, ""),
+        ("~/x", {"HOME": "relative"}, ""),
+        ("OFF", {"HOME": "/"}, ""),
+        (" ", {}, ""),
+        ("a\0b", {}, ""),
+        ("below/it", {}, "below"),
+    ],
+)
+def test_a_folder_called_tilde_is_never_made(setting, variables, made, tmp_path, monkeypatch):
+    import pwd
+
+    def nobody(name):
+        raise KeyError(name)
+
+    for function in ("getpwuid", "getpwnam"):
+        monkeypatch.setattr(pwd, function, nobody)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cache, "_caches", {})
+    with settings.cache(setting):
+        assert cache.put(b"key", b"code") == bool(made)
+        assert cache.get(b"key") == (b"code" if made else None)
+    assert os.listdir(tmp_path) == [made] * bool(made)
+
+
+def test_a_working_directory_that_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(cache, "_caches", {})
+    with settings.cache("relative"):
+        assert not cache.put(b"key", b"code") and cache.get(b"key") is None
 
 
 def test_without_a_home_there_is_no_cache(monkeypatch):
