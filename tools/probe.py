@@ -1,7 +1,8 @@
 """Damage files at random, as `tests/faults` does, with fresh seeds, for as long as is wanted.
 
-    ./run probe [--minutes 10] [--seed N] [--only png,indices]
-    ./run probe --long [...]    the same step very often (`tools/long_runs.py`)
+    ./run probe [--minutes 10] [--seed N] [--only png,indices] [--document]
+    ./run probe --long [...]      the same step very often (`tools/long_runs.py`)
+    ./run probe --guided [...]    what reaches new branches, further (`tools/guided_probe.py`)
 
 Besides files there are `indices`, programs with hostile indices whose arrays lie beside forbidden
 pages, and `threads`, rounds of `tests/threads/storms.py`.  Every input that ends in something else
@@ -15,7 +16,6 @@ import argparse
 import collections
 import contextlib
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -35,6 +35,8 @@ from tools import long_runs  # noqa: E402
 
 ROUND = 200  # inputs of a format in a row
 SLOW = 5.0  # seconds of the processor that no input may take
+DOCUMENT = ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- by ./run probe --document -->", "<!-- end of it -->"
 
 
 class Count:
@@ -46,23 +48,32 @@ class Count:
         self.faults: collections.Counter[str] = collections.Counter()
 
 
-@contextlib.contextmanager
-def measured(count: Count) -> Iterator[None]:
-    """Note by how much the memory of this process grows at most (Linux tells)."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")  # the most is what it is now
-    except OSError:
-        yield
-        return
-    before = status("VmRSS")
-    yield
-    count.memory = max(count.memory, status("VmHWM") - before)
+class Memory:
+    """The memory of this process in KiB, and the most of it since a mark (Linux tells)."""
 
+    peak = 0  # of all that was measured, for `ru_maxrss` forgets with each mark
 
-def status(name: str) -> int:
-    """Megabytes that the system has under a name of `/proc/self/status`."""
-    text = Path("/proc/self/status").read_text()
-    return int(text.split(f"{name}:")[1].split()[0]) >> 10
+    @staticmethod
+    def _read(name: str) -> int:
+        text = Path("/proc/self/status").read_text()
+        return int(text.split(f"{name}:")[1].split()[0])
+
+    @classmethod
+    @contextlib.contextmanager
+    def note_growth(cls, count: Count) -> Iterator[None]:
+        """Note by how much an input makes the process grow at most, if that is the most so far."""
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # the most is what it is now
+        except OSError:
+            yield
+            return
+        before = cls._read("VmRSS")
+        try:
+            yield
+        finally:
+            most = cls._read("VmHWM")
+            count.memory = max(count.memory, most - before)
+            cls.peak = max(cls.peak, most)
 
 
 def probe(name: str, seed: int, count: Count) -> None:
@@ -71,11 +82,13 @@ def probe(name: str, seed: int, count: Count) -> None:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         whole = form.make(folder)
+        form.read(whole, folder)  # and what it loads is there
         for _ in range(ROUND):
             data, start = mutate(whole, rng), time.process_time()
             count.inputs += 1
             try:
-                form.read(data, folder)
+                with Memory.note_growth(count):
+                    form.read(data, folder)
                 count.values += 1
             except form.right as error:
                 count.errors[type(error).__name__] += 1
@@ -108,7 +121,8 @@ def probe_threads(name: str, seed: int, count: Count) -> None:
     """A round of one kind of storm."""
     kinds = list(storms.STORMS)
     kind = kinds[seed % len(kinds)]
-    faults, seconds = storms.rounds(kind, 2)
+    with Memory.note_growth(count):
+        faults, seconds = storms.rounds(kind, 2)
     count.inputs, count.seconds = count.inputs + 2, count.seconds + seconds
     count.values += 2 - faults
     if faults:
@@ -122,14 +136,23 @@ PROBES = {**dict.fromkeys(FORMATS, probe), "indices": probe_indices, "threads": 
 def table(counts: dict[str, Count]) -> str:
     """The counts as a table in Markdown."""
     lines = [
-        "| format | inputs | values | right errors | wrong | MB more at most |",
+        "| format | inputs | values | right errors | wrong | MB more for one input |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, count in counts.items():
         right, wrong = sum(count.errors.values()), sum(count.faults.values())
-        cells = (name, count.inputs, count.values, right, wrong, count.memory)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        memory = f"{count.memory / 1024:.1f}" if name != "indices" else ""  # in children
+        lines.append(f"| {name} | {count.inputs} | {count.values} | {right} | {wrong} | {memory} |")
     return "\n".join(lines)
+
+
+def write_document(text: str) -> None:
+    """Put a table in the place of the one that stands in the document."""
+    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 def main() -> int:
@@ -140,6 +163,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="", help="formats, with commas between them")
+    parser.add_argument("--document", action="store_true", help=f"write {DOCUMENT.name}")
     options = parser.parse_args()
     names = [name.strip() for name in options.only.split(",") if name.strip()] or list(PROBES)
     unknown = [name for name in names if name not in PROBES]
@@ -154,12 +178,14 @@ def main() -> int:
             for name in names:
                 if time.monotonic() > end:
                     break
-                with measured(counts[name]):
-                    PROBES[name](name, seed, counts[name])
+                PROBES[name](name, seed, counts[name])
             seed += 1
-    print(table(counts))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    print(f"seeds {options.seed} to {seed - 1}; peak memory of the process {peak} MB")
+    inputs = sum(count.inputs for count in counts.values())
+    told = f"{time.strftime('%Y-%m-%d')}, seeds {options.seed} to {seed - 1}: {inputs:,} inputs; "
+    told += f"peak memory of the process {Memory.peak >> 10} MB."
+    print(found := f"{table(counts)}\n\n{told}")
+    if options.document:
+        write_document(found)
     return 1 if any(count.faults for count in counts.values()) else 0
 
 

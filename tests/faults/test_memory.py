@@ -30,7 +30,7 @@ LARGE = {  # what no memory holds
 }
 
 
-@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm", "xla"])
 @pytest.mark.parametrize("name", LARGE)
 def test_sizes_that_no_memory_holds(name, executor):
     v = tf.Variable(1.0)
@@ -123,7 +123,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm"])
+@pytest.mark.parametrize("executor", ["eager", "interpret", "llvm", "xla"])
 def test_kernels_without_memory(executor, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(PROGRAM))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import tempfile
 
 import pytest
 
@@ -172,3 +174,59 @@ def test_saved_models_whose_objects_are_not_there(tmp_path):
     path.write_bytes(message.SerializeToString())
     with pytest.raises(e.DataLossError, match="object 99"):
         tf.saved_model.load(str(tmp_path / "model"))
+
+
+def test_saved_models_whose_values_are_not_there(tmp_path):
+    saved_model(str(tmp_path / "model"))
+    checkpoint_of_nothing = tf.train.Checkpoint(other=tf.Variable(1.0))
+    checkpoint_of_nothing.write(str(tmp_path / "model" / "variables" / "variables"))
+    with pytest.raises((e.DataLossError, e.NotFoundError), match="model"):
+        tf.saved_model.load(str(tmp_path / "model"))
+
+
+def refuse(use, name):
+    """What was wrong with how a process that is not root, who may all, is refused something."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            if os.getuid() == 0:
+                os.setgid(12345)
+                os.setuid(12345)
+            use()
+            told = "nothing was raised"
+        except e.PermissionDeniedError as error:
+            told = "" if name in str(error) else f"it names no file: {error}"
+        except BaseException as error:
+            told = f"{type(error).__name__}: {error}"
+        os.write(writing, told.encode()[:2000])
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_folders_that_are_read_only(kind, tmp_path):
+    write = WRITERS[kind]
+    write(str(tmp_path / "first"))  # and what it loads is there
+    with tempfile.TemporaryDirectory() as above:
+        folder = os.path.join(above, "shut")
+        os.mkdir(folder)
+        os.chmod(above, 0o755)
+        os.chmod(folder, 0o555)
+        assert refuse(lambda: write(f"{folder}/new"), "shut") == ""
+        assert not os.listdir(folder)
+        os.chmod(folder, 0o755)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_files_that_may_not_be_read(kind, tmp_path):
+    path = tmp_path / "shut"
+    path.write_text("x")
+    read = READERS[kind]
+    with contextlib.suppress(e.OpError):
+        read(str(path))  # and what it loads is there
+    path.chmod(0)
+    assert refuse(lambda: read(str(path)), "shut") == ""

@@ -8,6 +8,7 @@ of as many rows as the `capacity` says; a trip that needs more ends its loops, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 from talweg.execute.xla.engine import lax
@@ -18,6 +19,7 @@ from talweg.passes.specialize.program import Equation, Value
 from talweg.passes.specialize.stack_primitives import is_endless
 
 Callback = Callable[[Equation, list], Any]
+ADDRESSES = 2**47  # bytes that a process can have addresses for
 
 
 def has_form(equation: Equation) -> bool:
@@ -49,8 +51,15 @@ class Emitter:
         return jnp.broadcast_to(whole, self.dims(value))
 
     def dims(self, value: Value) -> tuple:
-        """The sizes of the array that a value is."""
-        return (self.capacity, *value.dims[1:]) if is_endless(value) else value.dims
+        """The sizes of the array that a value is.
+
+        MemoryError for an array that no process has addresses for: XLA would end this one.
+        """
+        found = (self.capacity, *value.dims[1:]) if is_endless(value) else value.dims
+        if prod(found) * value.dtype.numpy_dtype.itemsize > ADDRESSES:
+            name = "a constant" if value.maker is None else value.maker.prim.name
+            raise MemoryError(f"{name} has the shape {found}")
+        return found
 
     def run(self, equations: Iterable[Equation]) -> None:
         """Emit equations."""
@@ -59,6 +68,8 @@ class Emitter:
 
     def equation(self, equation: Equation) -> None:
         """Emit one."""
+        for value in equation.outputs:
+            self.dims(value)  # which are possible
         call = equation.prim.lowering.get("call")
         if call in CONTROL:
             found = CONTROL[call](self, equation)

@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import FailedPreconditionError, compose
+from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, compose
 from talweg.core.machine import machine
+from talweg.core.room import check_room
 from talweg.execute import cache
 
+ROOM = 1 << 28  # bytes that compiling, and its threads, may take
+LARGE = 1 << 24  # bytes of results and temporaries for which there may be no room
 LEAST, BELOW = (0, 10), (0, 12)  # versions of JAX: pyproject.toml says the same
 WANTED = "jax>=0.10,<0.12"
 
@@ -82,7 +85,11 @@ def jax_function(path: str) -> Callable[..., Any]:
 
 
 def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> Any:
-    """A function traced and lowered for arguments of these kinds, for `compile_module`."""
+    """A function traced and lowered for arguments of these kinds, for `compile_module`.
+
+    MemoryError where there is little room: MLIR would end the process.
+    """
+    check_room(ROOM)
     return jax.jit(function, donate_argnums=donated).lower(*arguments)
 
 
@@ -114,6 +121,32 @@ def _key(lowered: Any) -> bytes | None:
     about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()))
     kind = str(lowered.args_info)  # donated or not
     return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
+
+
+def with_room(executable: Any, largest: str) -> Callable[..., Any]:
+    """An executable that raises ResourceExhaustedError before it begins, if a CPU has no room.
+
+    JAX tells of that when a result is looked at, and what was donated is gone then.  `largest`: of
+    its values, as the error names it.
+    """
+    if jax.local_devices()[0].platform != "cpu":
+        return executable
+    sizes = executable.memory_analysis()
+    if sizes is None:
+        return executable
+    wanted = sizes.temp_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    if wanted < LARGE:
+        return executable
+
+    def call(*arguments: Any) -> Any:
+        try:
+            check_room(wanted)
+        except MemoryError:
+            told = f"not enough memory for {wanted:,} bytes of results and temporaries; {largest}"
+            raise ResourceExhaustedError(None, None, compose("TW209", told)) from None
+        return executable(*arguments)
+
+    return call
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -278,11 +278,21 @@ class PartsExecutable:
             function = self._last if number == len(self.parts) - 1 else self._part(number)
             lowered = engine.text_of(function, arguments, (0,))
             self._show("hlo", lowered.as_text)
-            found = self.compiled[key] = engine.compile_module(lowered)
+            executable = engine.compile_module(lowered)
+            found = self.compiled[key] = engine.with_room(executable, self._largest(number))
             if self.direct is not None:
                 self.direct.let_call(found)
-            self._show("optimized_hlo", found.as_text)
+            self._show("optimized_hlo", executable.as_text)
         return found
+
+    def _largest(self, number: int) -> str:
+        """What the largest value that a part makes is, for those who read of want of memory."""
+        made = [value for step in self.parts[number].equations for value in step.outputs]
+        largest = max(made, key=lambda value: value.size, default=None)
+        if largest is None:
+            return "nothing is computed"
+        name = largest.maker.prim.name if largest.maker else "a constant"
+        return f"the largest is {name}, {largest.dtype.name} {largest.dims}"
 
     def _show(self, stage: str, text: Callable[[], str]) -> None:
         """Tell those who look what a part has become; of several parts one after the other."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from talweg.api.resources import Asset
 from talweg.core.dtypes import as_dtype, string
-from talweg.core.errors import value_error
+from talweg.core.errors import DataLossError, compose, value_error
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
@@ -209,10 +209,8 @@ class Reviver:
         key = self.values.get(number, VALUE)
         skipped = self.options.experimental_skip_checkpoint
         if key is None and not skipped and not self.options.allow_partial_checkpoint:
-            raise AssertionError(
-                f"Object not assigned a value from checkpoint: the variable {message.name!r} of "
-                f"{self.folder} has no saved value.  [TW509]"
-            )
+            text = f"the variable {message.name!r} of {self.folder} has no saved value"
+            raise DataLossError(None, None, compose("TW509", text))
         if key is None or skipped:
             value = zeros_like(shape, dtype)
         else:
