@@ -7,6 +7,7 @@ raise one of `RIGHT`; everything else, and what takes too much time or memory, i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gzip
 import io
 import random
@@ -22,6 +23,10 @@ from PIL import Image
 
 import talweg as tf
 from talweg.core import settings
+from talweg.execute import cache
+from talweg.execute.llvm.link import code
+from talweg.trace.autograph.cache import get_or_make
+from talweg.trace.autograph.converted_code import Converted
 
 v1 = tf.compat.v1
 PIXELS = np.arange(300, dtype=np.uint8).reshape(10, 10, 3)
@@ -178,7 +183,7 @@ def saved_dataset(name: str) -> Format:
     return Format(make, read, (*RIGHT, tf.errors.NotFoundError))
 
 
-def cache(name: str) -> Format:
+def dataset_cache(name: str) -> Format:
     """A file of a dataset's cache."""
 
     def cached(folder: Path) -> Any:
@@ -258,26 +263,46 @@ def import_meta_graph(path: str) -> Any:
         session.run(v1.variables_initializer(variables))
 
 
-def compile_cache(folder: Path) -> bytes:
-    found = folder / "cache"
-    found.mkdir(mode=0o700)
-    _compile(found)
-    return max(found.iterdir(), key=lambda path: path.stat().st_size).read_bytes()
+def _entry(use: Callable[[], Any]) -> Callable[[Path], bytes]:
+    """A maker of an entry of the compile cache, as `use` writes it."""
+
+    def make(folder: Path) -> bytes:
+        (folder / "cache").mkdir(mode=0o700)
+        with settings.cache(str(folder / "cache")):
+            use()
+        (path,) = (folder / "cache").iterdir()
+        return path.read_bytes()
+
+    return make
 
 
-def _compile(folder: Path) -> Any:
-    """A value that is computed through the cache in a folder."""
-    with settings.executor("llvm"), settings.cache(str(folder)):
-        found = tf.function(lambda x: x * 2.0 + 1.0)(tf.constant([1.0, 2.0]))
-    assert found.numpy().tolist() == [3.0, 5.0]
-    return found
+def _read_entry(use: Callable[[], Any]) -> Callable[[bytes, Path], Any]:
+    """A reader of entries: whatever is there, what `use` gives is right."""
+
+    def read(data: bytes, folder: Path) -> Any:
+        for path in (folder / "cache").iterdir():
+            path.write_bytes(data)
+        with settings.cache(str(folder / "cache")):
+            return use()
+
+    return read
 
 
-def read_compile_cache(data: bytes, folder: Path) -> Any:
-    """Every entry is made of the bytes: whichever is asked for is damaged, or another's."""
-    for path in (folder / "cache").iterdir():
-        path.write_bytes(data)
-    return _compile(folder / "cache")
+_MODULE = "define i32 @run() {\n  ret i32 41\n}\n"
+
+
+def _look_up_code() -> None:
+    """What is damaged is not there: it is compiled anew (`tests/execute/test_cache.py`)."""
+    found = cache.get(code.key(_MODULE))
+    assert found is None or found == code.object_file(_MODULE)
+
+
+_CONVERTED = Converted("def f(): ...", compile("def f(): ...", "f", "exec"), "f")
+
+
+def _convert() -> None:
+    found = get_or_make(text, "probe", lambda: _CONVERTED)
+    assert (found.text, found.name) == ("def f(): ...", "f")
 
 
 def text(found: bytes) -> Callable[[Path], bytes]:
@@ -362,8 +387,8 @@ FORMATS = {
     ),
     "saved dataset": saved_dataset("*.snapshot"),
     "saved dataset's spec": saved_dataset("dataset_spec.json"),
-    "dataset cache": cache("cache.data-00000-of-00001"),
-    "dataset cache's index": cache("cache.index"),
+    "dataset cache": dataset_cache("cache.data-00000-of-00001"),
+    "dataset cache's index": dataset_cache("cache.index"),
     "event file": Format(
         events, in_file("events", lambda path: list(v1.train.summary_iterator(path)))
     ),
@@ -398,7 +423,8 @@ FORMATS = {
         in_file("sqlite", read_database),
         (*RIGHT, tf.errors.UnknownError),  # which TensorFlow has for no such table
     ),
-    "compile cache": Format(compile_cache, read_compile_cache),
+    "compile cache": Format(_entry(lambda: code.object_file(_MODULE)), _read_entry(_look_up_code)),
+    "converted function": Format(_entry(_convert), _read_entry(_convert)),
     "SavedModel": Format(
         saved_model,
         load_model,
