@@ -27,7 +27,10 @@ export_value(directives.set_loop_options, "autograph.experimental.set_loop_optio
 
 @export("autograph.experimental.Feature")
 class Feature(enum.Enum):
-    """What a conversion may include.  Accepted: talweg's conversion always includes all of it.
+    """What a conversion may include.  talweg's always includes all of it, but for `print`.
+
+    With `BUILTIN_FUNCTIONS` or `ALL`, `print` of a tensor prints its value whenever the graph runs;
+    without, it prints the symbol once, while the function is traced.
 
     >>> import talweg as tf
     >>> tf.autograph.experimental.Feature.LISTS.value
@@ -101,7 +104,9 @@ def to_graph(
     5
     """
     made, function = _convert(entity)
-    return made.function(function, operators.RECURSIVE if recursive else operators.ONE_LEVEL)
+    features = experimental_optional_features
+    converted = made.function(function, operators.RECURSIVE if recursive else operators.ONE_LEVEL)
+    return convert.print_values(converted) if convert.prints_values(features) else converted
 
 
 @export("autograph.to_code")

@@ -108,9 +108,11 @@ def function(
 
 
 @implement_hook("autograph_converted")
-def autograph_converted(python_function: Callable[..., Any]) -> Callable[..., Any]:
-    """A Python function as AutoGraph converts it."""
-    return convert.convert_function(python_function)
+def autograph_converted(
+    python_function: Callable[..., Any], features: object = None
+) -> Callable[..., Any]:
+    """A Python function as AutoGraph converts it, with the optional `Feature`s asked for."""
+    return convert.convert_function(python_function, convert.prints_values(features))
 
 
 @implement_hook("autograph_unconverted")

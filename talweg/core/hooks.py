@@ -298,7 +298,7 @@ class Hooks:
             ...
 
         @staticmethod
-        def autograph_converted(python_function: Callable) -> Callable:
+        def autograph_converted(python_function: Callable, features: object = None) -> Callable:
             """A Python function as AutoGraph converts it.  `api.function`"""
             ...
 

@@ -465,8 +465,10 @@ class Function(FunctionAttributes):
         function = self._python_function
         if isinstance(function, Method):
             function = function.bound  # so that AutoGraph sees a method
-        convert = "autograph_converted" if self._autograph else "autograph_unconverted"
-        function = getattr(hooks, convert)(function)
+        if self._autograph:
+            function = hooks.autograph_converted(function, self._autograph_options)
+        else:
+            function = hooks.autograph_unconverted(function)
         trace = functools.partial(self._trace_once, function, tree, specs, names, taken.variables)
         concrete, made = trace(None if self._settled else taken.tensors)
         self._settled = True

@@ -86,7 +86,10 @@ def range_(*ends: Any) -> Any:
 
 @overload(builtins.print)
 def print_(*values: Any, **named: Any) -> None:
-    """`print(...)`; with tensors among the values, when the graph runs, to the standard output."""
+    """`print(...)`; with tensors among the values, when the graph runs, to the standard output.
+
+    Reached through another name (`log = print`), or with `Feature.BUILTIN_FUNCTIONS`.
+    """
     leaves = [leaf for value in values for leaf in structure.flatten(value)]
     if not any(map(is_symbolic, leaves)) or named.get("file") is not None:
         return print(*values, **named)

@@ -175,9 +175,16 @@ def converted_call(
     return function(*args, **(kwargs or {}))
 
 
+def call_print(function: Callable[..., Any], args: tuple, kwargs: dict | None) -> Any:
+    """Call what the code names `print`: while tracing, unless `Feature.BUILTIN_FUNCTIONS` is on."""
+    if status.printing:
+        return converted_call(function, args, kwargs)
+    return function(*args, **(kwargs or {}))
+
+
 def as_called(function: object) -> Any:
     """A function that somebody else will call, as converted code would call it."""
-    if not callable(function):
+    if not callable(function) or function is print:
         return function
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is not None and (is_inner(code.co_filename) or "ag__" in code.co_freevars):

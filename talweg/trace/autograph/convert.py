@@ -14,12 +14,15 @@ from talweg.trace.autograph.status import converting, status
 OPERATORS = RECURSIVE  # imported so that it is there when the first function is converted
 
 
-def convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with its control flow on tensors as graph control flow, and all it calls."""
+def convert_function(function: Callable[..., Any], printing: bool = False) -> Callable[..., Any]:
+    """`function` with its control flow on tensors as graph control flow, and all it calls.
+
+    printing: whether `print` of tensors prints their values, whenever the graph runs.
+    """
 
     def call(*args: object, **kwargs: object) -> Any:
-        before = status.converting
-        status.converting = True
+        before = status.converting, status.printing
+        status.converting, status.printing = True, printing
         try:
             convert_root(function)
             return converted_call(function, args, kwargs)
@@ -27,7 +30,27 @@ def convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
             pass_out(error)
             raise
         finally:
-            status.converting = before
+            status.converting, status.printing = before
+
+    return _name_like(call, function)
+
+
+def prints_values(features: Any) -> bool:
+    """Whether these `Feature`s, or this one, make `print` of tensors a part of the graph."""
+    asked = features if isinstance(features, (list, tuple, set, frozenset)) else (features,)
+    names = {getattr(feature, "name", None) for feature in asked}
+    return bool(names & {"ALL", "BUILTIN_FUNCTIONS"})
+
+
+def print_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A converted function in which `print` of tensors is a part of the graph."""
+
+    def call(*args: object, **kwargs: object) -> Any:
+        before, status.printing = status.printing, True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            status.printing = before
 
     return _name_like(call, function)
 

@@ -65,6 +65,7 @@ _OPERATORS = {
     "eq": logic.eq,
     "not_eq": logic.not_eq,
     "assert_stmt": errors.assert_stmt,
+    "call_print": calls.call_print,
     "own": items.own,
     "place": items.place,
     "written": items.item_targets,

@@ -20,6 +20,7 @@ class Status(threading.local):
     """What is in force in this thread."""
 
     converting: bool | None = None
+    printing: bool = False  # `print` of tensors when the graph runs: `Feature.BUILTIN_FUNCTIONS`
 
 
 status = carry_context(Status())

@@ -192,15 +192,16 @@ class CallTrees(call_trees.CallTreeTransformer):
         return super().visit_Call(node)
 
     def _call_of_print(self, node: Any) -> Any:
-        """`print` as any other function, which malt's options would leave out."""
-        scope = self.state[call_trees._Function].context_name
+        """`print` goes through `ag__`: only the running trace knows which features were asked for.
+
+        malt decides it here, by its options; but converted code is kept for all options.
+        """
         node = self.generic_visit(node)
         return templates.replace_as_expression(
-            "ag__.converted_call(func, args, kwargs, function_ctx)",
+            "ag__.call_print(func, args, kwargs)",
             func=node.func,
             args=self._args_to_tuple(node),
             kwargs=self._kwargs_to_dict(node),
-            function_ctx=scope,
         )
 
     @classmethod

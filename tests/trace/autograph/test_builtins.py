@@ -49,18 +49,6 @@ def test_sorted():
     assert (up.numpy().tolist(), down.numpy().tolist(), int(first)) == ([1, 2, 3], [3, 2, 1], 1)
 
 
-def test_print_of_tensors_when_the_graph_runs(capfd):
-    @tf.function
-    def run(x):
-        print("tracing")
-        print("x", x, sep="=")
-        return x
-
-    for value in (1, 2):
-        run(tf.constant(value))
-    assert capfd.readouterr().out.splitlines() == ["tracing", "x=1", "x=2"]
-
-
 def test_locals_and_eval():
     @tf.function
     def run(x):
