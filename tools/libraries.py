@@ -188,36 +188,44 @@ def row(library: Library, talweg: Side, oracle: Side) -> str:
 
 HEAD = """# Libraries that stand on TensorFlow
 
-Made by `python tools/libraries.py --oracle PYTHON`: each library's unmodified wheel ran small jobs
-on talweg and on TensorFlow 2.21 with the same seeds.  A job counts if it gives TensorFlow's numbers
-to 3 digits.  Own tests: those that pass on TensorFlow, and how many of them pass here (the files
-that tools/libraries.txt names).  Seconds are those of the jobs, talweg's / TensorFlow's, once, one
-after the other in the same run of the command, without imports.
+`python tools/libraries.py --oracle PYTHON` makes this table.  It installs the unmodified wheel of
+each library and runs small jobs on talweg and on TensorFlow 2.21, with the same seeds.
+
+- *jobs as on TensorFlow*: how many jobs give TensorFlow's numbers to 3 digits.
+- *own tests*: some of the library's own tests (`tools/libraries.txt` names the files).  Of the
+  tests that pass on TensorFlow, the column says how many pass on talweg.
+- *seconds*: the time of the jobs on talweg / on TensorFlow, without imports, measured once, one
+  after the other.
 
 | library | version | jobs as on TensorFlow | other numbers or an error | own tests | seconds |
 | --- | --- | --- | --- | --- | --- |
 """
 TAIL = """
-`TF_USE_LEGACY_KERAS=1` makes `tf.keras` the package `tf_keras`, as in TensorFlow; TensorFlow
-Probability and GPflow want it.
+With `TF_USE_LEGACY_KERAS=1`, `tf.keras` is the package `tf_keras`, as in TensorFlow.  TensorFlow
+Probability and GPflow need this.
 
-Samplers for which TensorFlow Probability has one algorithm for CPUs and one for all else (gamma,
-Poisson, and what is made of gamma numbers: beta, Dirichlet, Student's t) use the second here: other
-numbers of the same distribution (and others than TensorFlow's under jit_compile=True).
+**Random numbers of TensorFlow Probability.** Some of its samplers have one algorithm for CPUs and
+another for all other devices: those of gamma and Poisson numbers, and those that are made of
+gamma numbers (beta, Dirichlet, Student's t).  On talweg they use the second algorithm.  So you
+get other numbers of the same distribution than on TensorFlow.
 
-jax2tf needs the package jax.  tf2onnx, and with it Keras' export to ONNX, does not work: it reads
-TensorFlow's graphs operation by operation; Keras exports without it with KERAS_BACKEND=torch or
-jax.
+**ONNX.** tf2onnx does not work, because it reads TensorFlow's graphs operation by operation.
+Keras's export to ONNX uses tf2onnx, so it does not work either.  Run Keras with
+`KERAS_BACKEND=torch` or `jax` to export.
 
-A library with operations in C++ (tensorflow-text, tensorflow-io, tensorflow-addons,
-tensorflow-decision-forests ...) raises ImportError when it is imported, with what to use instead.
+**jax2tf** needs the package jax.
 
-`pip install 'talweg[tensorflow]'` makes `import tensorflow` talweg in a whole environment, without
-`talweg run`, and packages that require tensorflow find it (`distributions/talweg-as-tensorflow`).
+**Libraries with operations in C++** (tensorflow-text, tensorflow-io, tensorflow-addons,
+tensorflow-decision-forests and others) cannot work.  Importing one raises an ImportError that
+says what you can use instead.
 
-What a library takes from TensorFlow's private modules is in `talweg/private/`; a name that is
-not there raises ImportError with its name, and warns, since some libraries catch that error and go
-on without what they wanted.
+**Without `talweg run`.** `pip install 'talweg[tensorflow]'` makes `import tensorflow` talweg in a
+whole environment.  Packages that require tensorflow find it
+(`distributions/talweg-as-tensorflow`).
+
+**Private modules.** `talweg/private/` has what libraries import from TensorFlow's private
+modules.  If a name is missing, you get an ImportError with this name, and a warning.  The warning
+is there because some libraries catch the error and go on without the name.
 """
 
 
