@@ -60,6 +60,27 @@ class _Settings:
 settings = _Settings()
 
 
+class DeviceList(list):
+    """A list of devices; who takes one out of an empty list learns why it is empty."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if not self and isinstance(index, int):
+            raise IndexError(
+                compose(
+                    "TW206",
+                    "list index out of range: no such device is here",
+                    hint="if gpus: ... around it; an NVIDIA GPU takes talweg[cuda], "
+                    "without one the program runs on the CPU",
+                )
+            )
+        return super().__getitem__(index)
+
+
+def _of_type(devices: list[Any], device_type: str | None) -> list[Any]:
+    """Those devices that are of a type; all for None."""
+    return DeviceList([d for d in devices if device_type in (None, d.device_type)])
+
+
 def _physical_devices() -> list[Any]:
     gpus = [PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in range(machine.gpus)]
     return [CPU, *gpus]
@@ -86,7 +107,7 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
     >>> tf.config.list_physical_devices()
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    return [d for d in _physical_devices() if device_type in (None, d.device_type)]
+    return _of_type(_physical_devices(), device_type)
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
@@ -101,7 +122,7 @@ def list_logical_devices(device_type: str | None = None) -> list[Any]:
     found = [LogicalDevice(f"/device:CPU:{index}", "CPU") for index in range(cpus)]
     gpus = range(len(machine.visible_gpus))
     found += [LogicalDevice(f"/device:GPU:{index}", "GPU") for index in gpus]
-    return [device for device in found if device_type in (None, device.device_type)]
+    return _of_type(found, device_type)
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
@@ -114,7 +135,7 @@ def get_visible_devices(device_type: str | None = None) -> list[Any]:
     """
     cpus = [CPU] if settings.cpu_visible else []
     found = cpus + [_physical_devices()[1 + number] for number in machine.visible_gpus]
-    return [d for d in found if device_type in (None, d.device_type)]
+    return _of_type(found, device_type)
 
 
 @export("config.set_visible_devices", "config.experimental.set_visible_devices")

@@ -257,7 +257,7 @@ def _elementwise_infer(
                     f"{prim.name}: {prim.operands[position]} has dtype {other.name} but "
                     f"{prim.operands[positions[0]]} has dtype {dtype.name}",
                     "operands of one dtype",
-                    f"tf.cast({prim.operands[position]}, tf.{dtype.name})"
+                    suggest_cast(prim.operands[positions[0]], dtype, prim.operands[position], other)
                     if other.is_numeric and dtype.is_numeric
                     else "",
                 )
@@ -267,6 +267,19 @@ def _elementwise_infer(
         return Aval(dims, dtype if result is None else result(*avals, **params))
 
     return infer
+
+
+def suggest_cast(name: str, dtype: DType, other: str, of_other: DType) -> str:
+    """What to write for two operands of different dtypes: a cast that loses nothing.
+
+    The second is cast to the dtype of the first, but never a float to integers.
+    """
+    ranks = [2 * x.is_complex + x.is_floating for x in (dtype, of_other)]
+    return (
+        f"tf.cast({name}, tf.{of_other.name})"
+        if ranks[0] < ranks[1]
+        else (f"tf.cast({other}, tf.{dtype.name})")
+    )
 
 
 def check_dtype(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TAPE = "with tf.GradientTape() as tape: ...compute the loss; then tape.gradient(loss, variables)"
+_ASSIGN = "a tf.Variable; v = v - 0.1 makes a tensor of one, v.assign_sub(0.1) changes it"
 MEANT = {  # attribute -> what to write; x is the tensor
     "abs": "tf.abs(x)",
     "add": "x + y",
@@ -27,6 +28,9 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "append": "tf.concat([x, [value]], 0); in a loop: a Python list, then tf.stack",
     "argsort": "tf.argsort(x)",
     "astype": "tf.cast(x, tf.float32)",
+    "assign": _ASSIGN,
+    "assign_add": _ASSIGN,
+    "assign_sub": _ASSIGN,
     "at": "tf.tensor_scatter_nd_update(x, indices, updates), which gives a new tensor",
     "backward": TAPE,
     "block_until_ready": "x.numpy()",
@@ -41,7 +45,7 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "contiguous": "x itself: leave the call out, tensors are contiguous where it matters",
     "copy": "tf.identity(x); tensors never change, so none is needed",
     "cos": "tf.cos(x)",
-    "cuda": "x itself: leave the call out, talweg computes on the CPU",
+    "cuda": "x itself: leave the call out; functions run on the GPU if there is one",
     "cumprod": "tf.math.cumprod(x, axis)",
     "cumsum": "tf.cumsum(x, axis)",
     "data": "x.numpy()",
@@ -126,6 +130,7 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "type": "tf.cast(x, dtype), or x.dtype",
     "unbind": "tf.unstack(x, axis=axis)",
     "unsqueeze": "tf.expand_dims(x, axis)",
+    "_unique_id": "optimizer.apply_gradients(zip(gradients, variables)), if this is an optimizer",
     "var": "tf.math.reduce_variance(x, axis)",
     "view": "tf.reshape(x, shape)",
     "zero_grad": "nothing: tape.gradient gives new gradients each time, and adds up none",
@@ -133,6 +138,7 @@ MEANT = {  # attribute -> what to write; x is the tensor
 }
 _FIRST_ITERATOR = "for x in dataset: ..., or iter(dataset); in a graph, the function of this name "
 OF_DATASETS = {  # attribute -> what to write, for datasets
+    "append": "dataset.concatenate(other)",
     "get_next": "next(iter(dataset))",
     "head": "dataset.take(n)",
     "make_initializable_iterator": _FIRST_ITERATOR + "in tf.compat.v1.data",
@@ -144,7 +150,15 @@ OF_DATASETS = {  # attribute -> what to write, for datasets
     "shape": "dataset.element_spec, or dataset.cardinality() for the number of elements",
     "size": "dataset.cardinality()",
     "to_list": "list(dataset)",
+    "to_numpy": "list(dataset.as_numpy_iterator())",
     "tolist": "list(dataset)",
+}
+OPERATORS_OF_DATASETS = {  # what Python asks the class for -> (its text, what to write)
+    "__getitem__": (
+        "is not subscriptable",
+        "next(iter(dataset.skip(n))) for element n, dataset.take(n) for the first n",
+    ),
+    "__next__": ("is not an iterator", "iterator = iter(dataset), then next(iterator)"),
 }
 IN_PLACE = ("add_", "sub_", "mul_", "div_", "copy_", "fill_", "clamp_")
 
@@ -162,6 +176,19 @@ class Habit:
         error = AttributeError(text)
         error.name = self.name
         raise error
+
+
+class OperatorHabit(Habit):
+    """An operator that objects do not have; TypeError, and `hasattr` says that it is not there."""
+
+    @boundary
+    def __get__(self, instance: object, owner: type) -> Any:
+        text = f"{owner.__name__!r} object {self.name}"
+        raise MissingOperatorError(compose("TW104", text, hint=self.cure))
+
+
+class MissingOperatorError(TypeError, AttributeError):
+    """An operator is not there."""
 
 
 @boundary
@@ -208,6 +235,12 @@ def add_habits(cls: Any, cures: dict[str, str]) -> None:
     for name, cure in cures.items():
         if not hasattr(cls, name):
             setattr(cls, name, Habit(name, cure))
+
+
+def add_operator_habits(cls: Any, cures: dict[str, tuple[str, str]]) -> None:
+    """Give `cls` operators that it does not have: what Python says of them, with the cure."""
+    for name, (text, cure) in cures.items():
+        setattr(cls, name, OperatorHabit(text, cure))
 
 
 def without_habits(names: list[str], cls: type) -> list[str]:

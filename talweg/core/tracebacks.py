@@ -54,6 +54,9 @@ SYNONYMS = {  # arguments as NumPy, PyTorch and TensorFlow 1 call them
     "scale": ("stddev",),
     "std": ("stddev",),
     "keep_prob": ("rate",),
+    "drop_last": ("drop_remainder",),
+    "num_workers": ("num_parallel_calls",),
+    "lr": ("learning_rate",),
 }
 WRITTEN = {"keep_prob": "rate=1 - keep_prob"}  # arguments that mean something else
 
@@ -170,7 +173,7 @@ def name_argument(error: TypeError, frame: FrameType) -> None:
     name = getattr(function, "__name__", "")
     if unexpected is None or not name or not str(error).split("(")[0].endswith(name):
         return
-    parameters = list(inspect.signature(function).parameters)
+    parameters = [key for key in inspect.signature(function).parameters if key != "self"]
     meant = [name for name in SYNONYMS.get(unexpected[1], ()) if name in parameters]
     meant = meant or import_module("difflib").get_close_matches(unexpected[1], parameters, 1)
     text = str(error).split(". Did you mean")[0]

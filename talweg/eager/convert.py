@@ -199,7 +199,8 @@ def _unsupported_error(value: object) -> Exception:
             f"Attempt to convert a value (None) with an unsupported type ({type(value)}) to a "
             "Tensor.",
             "a number, a string, an array, a tensor, or nested lists of these",
-            "tape.explain(target, source) if it is a gradient: it says why there is none",
+            "float('nan') in its place if a value is missing; tape.explain(target, source) "
+            "if it is a gradient: it says why there is none",
         )
     return _wrong_kind()(
         "TW101",
@@ -238,9 +239,14 @@ def _check_finite(values: Any, dtype: DType) -> None:
 
 def _cannot(value: object, dtype: DType) -> Exception:
     text = f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
-    hint = ""
-    if dtype.is_integer and np.asarray(value).dtype.kind not in "OSU":
-        hint = f"tf.cast(value, tf.{dtype.name}), which rounds towards zero"
+    numbers, hint = np.asarray(value).dtype.kind not in "OSU", ""
+    if dtype.is_integer and numbers:
+        hint = "floats on both sides: 1.0 for 1, tf.cast(x, tf.float32) for a tensor; or round it: "
+        hint += f"tf.cast(value, tf.{dtype.name})"
+    elif dtype.is_bool and numbers:
+        hint = "a comparison, such as value > 0, or tf.cast(value, tf.bool)"
+    elif dtype is string and numbers:
+        hint = "tf.strings.as_string(value)"
     return type_error("TW101", text, hint=hint)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.declare import suggest_cast
 from talweg.core.dtypes import (
     COMPLEX,
     EXTENDED,
@@ -225,7 +226,7 @@ def _compare(x: Any, y: Any, prim: Primitive, otherwise: bool) -> Any:
             "TW102",
             f"{prim.name}: x has dtype {x.dtype.name} and y has dtype {y.dtype.name}",
             "operands of one dtype",
-            f"tf.cast(y, tf.{x.dtype.name})",
+            suggest_cast("x", x.dtype, "y", y.dtype),
         )
     return prim(x, y)
 

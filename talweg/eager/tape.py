@@ -319,6 +319,9 @@ class GradientTape(dispatch.Recorder):
             "TW303",
             f"target {leaf!r} of type {type(leaf).__name__} is not a tensor",
             "a tf.Tensor or tf.Variable computed while the tape recorded",
+            "tf.reduce_sum, not np.sum; no float(x), x.numpy() or x.item() before the gradient"
+            if isinstance(leaf, (int, float)) or hasattr(leaf, "__array__")
+            else "",
         )
 
     def _seeds(self, targets: list, given: object) -> list:

@@ -187,7 +187,7 @@ class EagerTensor(Tensor):
 
     def __iter__(self) -> Iterator[Any]:
         if self._array.ndim == 0:
-            raise type_error("TW203", "Cannot iterate over a scalar tensor.")
+            raise type_error("TW203", "Cannot iterate over a scalar tensor.", hint="tf.range(x)")
         return (self[position] for position in range(len(self._array)))
 
     def __reduce__(self):

@@ -152,7 +152,7 @@ class Symbol(Tensor):
         if unknown or not self.graph.building_function:
             raise self._refuse("Iterating over a tensor", "tf.map_fn, or a loop in a tf.function")
         if not dims:
-            raise type_error("TW203", "Cannot iterate over a scalar tensor.")
+            raise type_error("TW203", "Cannot iterate over a scalar tensor.", hint="tf.range(x)")
         return iter([self[position] for position in range(dims[0])])
 
     def __len__(self) -> int:

@@ -23,7 +23,13 @@ from talweg.core.errors import (
     compose,
     type_error,
 )
-from talweg.core.habits import OF_DATASETS, add_habits
+from talweg.core.habits import (
+    OF_DATASETS,
+    OPERATORS_OF_DATASETS,
+    add_habits,
+    add_operator_habits,
+    without_habits,
+)
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
@@ -90,6 +96,9 @@ class Dataset(DatasetV2, Making, Transforming, Grouping, Combining, Keeping):
     """
 
     base: Any = None  # the class of what methods make
+
+    def __dir__(self) -> list[str]:
+        return without_habits(list(super().__dir__()), type(self))
 
     def __init__(self, variant_tensor: object = None, element_spec: Any = None):
         if isinstance(variant_tensor, Stage):
@@ -321,6 +330,7 @@ for part in (Making, Transforming, Grouping, Combining, Keeping):
     for method in filter(inspect.isfunction, vars(part).values()):  # as Python's errors name them
         method.__qualname__ = f"Dataset.{method.__name__}"
 add_habits(Dataset, OF_DATASETS)
+add_operator_habits(Dataset, OPERATORS_OF_DATASETS)
 
 
 def _is_loop(frame: Any) -> bool:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from talweg.core.aval import Aval
-from talweg.core.declare import check_dtype, primitive
+from talweg.core.declare import check_dtype, primitive, suggest_cast
 from talweg.core.dims import differ, same, same_dims
 from talweg.core.dtypes import NUMERIC, int8, int16
 from talweg.core.errors import invalid
@@ -75,10 +75,9 @@ class matmul:
                     "TW102",
                     f"matmul: b has dtype {y.dtype.name} but a has dtype {x.dtype.name}",
                     "operands of one dtype",
-                    f"tf.cast(b, tf.{x.dtype.name}); NumPy's arrays are float64 unless made with "
-                    "dtype=np.float32"
-                    if "float64" in (x.dtype.name, y.dtype.name)
-                    else f"tf.cast(b, tf.{x.dtype.name})",
+                    suggest_cast("a", x.dtype, "b", y.dtype)
+                    + ("; NumPy's arrays are float64 unless made with dtype=np.float32")
+                    * ("float64" in (x.dtype.name, y.dtype.name)),
                 )
         if x.dims is None or y.dims is None:
             return Aval(None, x.dtype)

@@ -63,6 +63,7 @@ class one_hot:
                 "TW102",
                 f"one_hot: indices have dtype {i.dtype.name}",
                 "uint8, int8, int32 or int64",
+                "tf.cast(indices, tf.int32)" if i.dtype.is_floating else "",
             )
         if below(depth, 0):
             raise invalid("TW207", f"one_hot: depth must be non-negative, got {depth}")

@@ -44,6 +44,12 @@ def differentiate_wrongly():
     tape.gradient("y", x)
 
 
+def gradient_of_a_number():
+    with tf.GradientTape() as tape:
+        loss = float(tf.reduce_sum(x))
+    tape.gradient(loss, x)
+
+
 def run_wrongly():
     v1 = tf.compat.v1
     with v1.Graph().as_default(), v1.Session() as session:
@@ -254,12 +260,44 @@ def test_items_are_not_assigned():
         (lambda: PAIRS.output_shapes, "dataset.element_spec"),
         (lambda: tf.data.Dataset([1, 2]), "from_tensor_slices"),
         (lambda: len(PAIRS.filter(lambda a, b: True)), "dataset.reduce"),
+        (lambda: PAIRS[0], "next(iter(dataset.skip(n)))"),
+        (lambda: next(PAIRS), "iter(dataset)"),
+        (lambda: tf.config.list_physical_devices("TPU")[0], "if gpus:"),
+        (lambda: tf.where([1.0], 1, 2), "value > 0"),
+        (lambda: tf.where([True], 1, 2.5), "1.0 for 1"),
+        (lambda: tf.constant([1, 2]) * 0.5, "tf.cast(x, tf.float32) for a tensor"),
+        (lambda: tf.constant(1) + tf.constant(1.0), "try: tf.cast(x, tf.float32)"),
+        (lambda: tf.constant(1.0) + tf.constant(1), "try: tf.cast(y, tf.float32)"),
+        (lambda: tf.constant(1) == tf.constant(1.0), "try: tf.cast(x, tf.float32)"),
+        (lambda: tf.constant([[1]]) @ tf.constant([[1.0]]), "try: tf.cast(a, tf.float32)"),
+        (lambda: (tf.Variable(1.0) - 0.1).assign(2.0), "v.assign_sub(0.1)"),
+        (lambda: list(tf.constant(3)), "tf.range(x)"),
+        (lambda: tf.random.seed(1), "tf.random.set_seed"),
+        (lambda: tf.one_hot([0.0, 1.0], 3), "tf.cast(indices, tf.int32)"),
+        (lambda: tf.strings.split(5), "tf.strings.as_string(value)"),
+        (lambda: tf.constant([None, 1.0]), "float('nan')"),
+        (lambda: PAIRS.batch(2, drop_last=True), "drop_remainder="),
+        (lambda: PAIRS.append(1), "dataset.concatenate"),
+        (lambda: tf.image.resize(tf.ones([2, 2, 3]), 4), "[height, width]"),
+        (lambda: gradient_of_a_number(), "tf.reduce_sum, not np.sum"),
+        (lambda: x._unique_id, "zip(gradients, variables)"),
     ],
 )
 def test_cures(program, cure):
-    with pytest.raises((TypeError, ValueError, AttributeError, tf.errors.OpError)) as caught:
+    kinds = (TypeError, ValueError, AttributeError, LookupError, tf.errors.OpError)
+    with pytest.raises(kinds) as caught:
         program()
     assert cure in str(caught.value)
+
+
+def test_operators_of_datasets_are_not_there_for_who_looks():
+    for name in ("__getitem__", "__next__", "numpy"):
+        assert not hasattr(PAIRS, name) and name not in dir(PAIRS)
+    with pytest.raises(TypeError, match="'Dataset' object is not subscriptable"):
+        PAIRS[0]
+    assert [int(n) for _, n in PAIRS] == [3, 4] and len(tf.nest.flatten([PAIRS, PAIRS])) == 2
+    devices = tf.config.list_physical_devices()
+    assert devices == [devices[0]] and devices[:1] == devices and isinstance(devices, list)
 
 
 def test_long_lines_are_cut():

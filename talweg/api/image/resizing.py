@@ -111,7 +111,8 @@ def _size(size: Any) -> tuple[int, int]:
     """Rows and columns; ValueError where there are not two, InvalidArgumentError below one."""
     given = size if isinstance(size, (list, tuple)) else list(tensor(size).numpy().reshape(-1))
     if len(given) != 2:
-        raise value_error("TW205", f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}")
+        text = f"'size' must be a 1-D int32 Tensor of 2 elements, got {size}"
+        raise value_error("TW205", text, hint="[height, width]")
     if not all([hasattr(n, "__index__") for n in given]):
         raise value_error("TW205", f"'size' must be a 1-D int32 Tensor, got {size}")
     rows, columns = (operator.index(n) for n in given)

@@ -169,6 +169,7 @@ MEANT = {  # functions and classes as NumPy, PyTorch and JAX call them
     "rand": "random.uniform",
     "randint": "random.uniform",
     "randn": "random.normal",
+    "random.seed": "random.set_seed",
     "relu": "nn.relu",
     "repeat_interleave": "repeat",
     "save": "saved_model.save, or tf.train.Checkpoint(...).save",
@@ -307,7 +308,7 @@ def describe(name: str, first: bool = False) -> str:
     if known.generation == 1:
         old = f"tf.compat.v1.{known.name}, or talweg run --v1"
         return f"{shown} is a name of TensorFlow 1{successor(known.name)}; the old one: {old}"
-    meant = MEANT.get(known.name.rpartition(".")[2])
+    meant = MEANT.get(known.name) or MEANT.get(known.name.rpartition(".")[2])
     if meant is not None and meant != known.name:
         return f"{shown} is no name of TensorFlow 2.21: use tf.{meant}"
     near = alike(known.name)
