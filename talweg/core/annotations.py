@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
         def __tf_tensor__(self, *args: object) -> Any: ...
 
-    _Objects: TypeAlias = HasDType | SupportsArray | SupportsTensor
+    class HasFields(Protocol):
+        """The user's extension types, for which functions are dispatched."""
+
+        extension_fields: Any
+
+    _Objects: TypeAlias = HasDType | SupportsArray | SupportsTensor | HasFields
     _Arrays: TypeAlias = Operators | IndexedSlices | np.ndarray | np.generic | _Objects
     TensorLike: TypeAlias = _Arrays | complex | str | bytes | Sequence[Any] | Mapping[Any, Any]
     DTypeLike: TypeAlias = DType | np.dtype | type | str | int | HasDType

@@ -11,7 +11,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from talweg.core.errors import compose, type_error, value_error
 from talweg.eager.composite import no_conversion
@@ -68,7 +68,7 @@ class ExtensionType(FieldsOnly):
         if "__name__" in cls.__dict__:
             _register(cls.__dict__["__name__"], cls.Spec)
 
-    def __new__(cls, *args: object, **kwargs: object) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         if "_is_base" in cls.__dict__ or cls is ExtensionType:
             raise AssertionError(
                 f"Cannot create an instance of {cls.__name__} because {cls.__name__} is an "

@@ -251,7 +251,7 @@ class RaggedTensor(RaggedFactories):
 
     # -- as other things
 
-    def to_list(self) -> list:
+    def to_list(self) -> list[Any]:
         """Nested lists of Python values."""
         inner = self._values.to_list() if isinstance(self._values, RaggedTensor) else None
         inner = self._values.numpy().tolist() if inner is None else inner

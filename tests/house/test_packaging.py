@@ -85,6 +85,8 @@ def test_metadata_is_complete():
     tested = re.search(r"python: (\[.*\])", workflow)
     assert set(re.findall(r"3\.\d+", tested.group(1))) == named
     assert "./run test" in workflow and "windows-latest" in workflow
+    actions = re.findall(r"uses: \S+@(\S+)", workflow)
+    assert actions and all(re.fullmatch("[0-9a-f]{40}", each) for each in actions)
 
 
 def test_no_private_modules_of_the_standard_library():

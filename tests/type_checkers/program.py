@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -78,6 +78,40 @@ def train(rate: float = 0.1) -> float:
 assert_type(loss_of(x, tf.ones([4, 2])), tf.Tensor)
 assert loss_of.experimental_get_tracing_count() == 1
 assert np.isfinite(train())
+
+ragged = tf.ragged.constant([[1], [2, 3]])
+assert_type(ragged, tf.RaggedTensor)
+assert ragged.values.shape == (3,) and ragged.to_tensor().shape == (2, 2)
+words = tf.strings.split(["a b", "c"])
+assert words.to_list() == [[b"a", b"b"], [b"c"]]
+distinct, places = tf.unique([1, 1, 2])
+assert_type(distinct, tf.Tensor)
+best, where = tf.math.top_k([1.0, 2.0], 1)
+assert_type(best + 1.0, tf.Tensor)
+q, r = tf.linalg.qr(tf.ones([2, 2]))
+assert_type(q @ r, tf.Tensor)
+strategy = tf.distribute.MirroredStrategy()
+replicas = strategy.run(loss_of, args=(x, tf.ones([4, 2])))
+losses = strategy.experimental_local_results(replicas)
+assert [each.shape for each in losses] == [()]
+
+
+class Masked(tf.experimental.ExtensionType):
+    """Values, some of which count."""
+
+    values: tf.Tensor
+    mask: tf.Tensor
+
+
+@tf.experimental.dispatch_for_api(tf.math.add)
+def add_masked(x: Masked, y: Masked, name: str | None = None) -> Masked:
+    """The sums of what counts in both."""
+    return Masked(x.values + y.values, x.mask & y.mask)
+
+
+masked = Masked(tf.ones([2]), tf.constant([True, False]))
+masked_sum: Any = tf.math.add(masked, masked)  # for checkers, functions give tensors
+assert np.array_equal(masked_sum.values, [2.0, 2.0])
 
 with tf.compat.v1.Graph().as_default(), tf.compat.v1.Session() as session:
     p = tf.compat.v1.placeholder(tf.float32, [None])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +20,26 @@ from talweg.prims import sort as ordering
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
 
-TopKV2 = namedtuple("TopKV2", ["values", "indices"])
-ApproxTopK = namedtuple("ApproxTopK", ["values", "indices"])
-Unique = namedtuple("Unique", ["y", "idx"])
-UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+
+class TopKV2(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class ApproxTopK(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class Unique(NamedTuple):
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    y: Tensor
+    idx: Tensor
+    count: Tensor
 
 
 def _descending(direction: str, function: str) -> bool:

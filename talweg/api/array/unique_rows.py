@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from talweg.api.arguments import axes_argument, integers, tensor
 from talweg.api.array.gathering import gather, where
@@ -15,14 +14,22 @@ from talweg.api.math.comparison import equal
 from talweg.api.math.reductions import reduce_all, reduce_min
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid
+from talweg.core.value import Tensor
 from talweg.prims import layout, sequences
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, DTypeLike, TensorLike
-    from talweg.core.value import Tensor
 
-UniqueV2 = collections.namedtuple("UniqueV2", "y idx")
-UniqueWithCountsV2 = collections.namedtuple("UniqueWithCountsV2", "y idx count")
+
+class UniqueV2(NamedTuple):
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCountsV2(NamedTuple):
+    y: Tensor
+    idx: Tensor
+    count: Tensor
 
 
 def _first_equal(x: Tensor, axis: AxisLike) -> tuple:

@@ -360,7 +360,7 @@ def _annotations(function: Callable[..., Any]) -> dict:
         hints = typing.get_type_hints(function)
     except NameError:
         hints = dict(inspect.get_annotations(function))
-    return {name: hint for name, hint in hints.items() if name != "return"}
+    return {name: hint for name, hint in hints.items() if name not in ("return", "name")}
 
 
 def _by_name(signature: dict, names: list[str], api: Any) -> dict:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import collections
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import tensor
 from talweg.api.export import export
 from talweg.api.random.stateless import stream_of
 from talweg.core.dtypes import float32
 from talweg.core.errors import value_error
+from talweg.core.value import Tensor
 from talweg.eager import randomness
 from talweg.prims.random import crop as prims
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
 
-DistortedBoundingBox = collections.namedtuple("DistortedBoundingBox", ["begin", "size", "bboxes"])
+
+class DistortedBoundingBox(NamedTuple):
+    begin: Tensor
+    size: Tensor
+    bboxes: Tensor
 
 
 @export("image.sample_distorted_bounding_box")

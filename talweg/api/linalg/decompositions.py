@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.arguments import integers, tensor
 from talweg.api.export import export
@@ -22,8 +21,15 @@ from talweg.prims.linalg.diagonal import matrix_diag
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, TensorLike
 
-Qr = namedtuple("Qr", ["q", "r"])
-Lu = namedtuple("Lu", ["lu", "p"])
+
+class Qr(NamedTuple):
+    q: Tensor
+    r: Tensor
+
+
+class Lu(NamedTuple):
+    lu: Tensor
+    p: Tensor
 
 
 def columns(x: Tensor, start: int, stop: int) -> Tensor:
@@ -49,7 +55,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("linalg.qr")
-def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Any:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """(q, r): input = q r with orthonormal columns in q and upper triangular r.
 
     [..., m, n] -> q [..., m, min(m, n)], r [..., min(m, n), n]; q [..., m, m] and r [..., m, n]
@@ -72,7 +78,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 
 
 @export("linalg.lu")
-def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Any:
+def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Lu:
     """(lu, p): input[p] = l u, with l - 1 below the diagonal of lu and u in its upper triangle.
 
     [..., m, m] -> lu [..., m, m], p [..., m] of output_idx_type (int32 or int64).

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,12 @@ if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
     from talweg.core.dtypes import DType
 
-LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", ["sign", "log_abs_determinant"])
+
+class LogMatrixDeterminant(NamedTuple):
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
 MAIN = {"low": 0, "high": 0, "align": "RIGHT_LEFT"}
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from talweg.api.arguments import axis_argument, tensor
 from talweg.api.export import export
 from talweg.core.dtypes import float32, float64
+from talweg.core.value import Tensor
 from talweg.eager.tensor import array_of, wrap
 from talweg.prims import layout, segment
 from talweg.prims.arithmetic import cast, neg
 
 if TYPE_CHECKING:
     from talweg.core.annotations import AxisLike, TensorLike
-    from talweg.core.value import Tensor
 
-IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
+
+class IsotonicRegression(NamedTuple):
+    output: Tensor
+    segments: Tensor
 
 
 def _pools(row: np.ndarray) -> list[int]:

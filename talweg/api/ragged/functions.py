@@ -107,7 +107,7 @@ def constant(
     inner_shape: Any = None,
     name: str | None = None,
     row_splits_dtype: DTypeLike = int64,
-) -> Tensor:
+) -> RaggedTensor:
     """Nested lists, whose lengths may differ, as a ragged tensor.
 
     ragged_rank: how many dimensions are divided, by default all but one.  inner_shape: the shape of
@@ -136,7 +136,8 @@ def constant(
         )
     rows, nested = pylist, []
     if ragged_rank == 0:
-        return tensor(pylist, dtype)
+        plain: Any = tensor(pylist, dtype)
+        return plain
     for _ in range(ragged_rank):
         nested.append([len(row) for row in rows])
         rows = [item for row in rows for item in row]
