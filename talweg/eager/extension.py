@@ -68,6 +68,10 @@ class ExtensionType(FieldsOnly):
         if "__name__" in cls.__dict__:
             _register(cls.__dict__["__name__"], cls.Spec)
 
+    if TYPE_CHECKING:  # each type gets a constructor of its own
+
+        def __init__(self, *args: object, **kwargs: object) -> None: ...
+
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         if "_is_base" in cls.__dict__ or cls is ExtensionType:
             raise AssertionError(
