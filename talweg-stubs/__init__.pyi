@@ -107,7 +107,6 @@ from talweg.api.array.creating import eye as eye
 from talweg.api.signal.operations import fftnd as fftnd
 from talweg.api.array.creating import fill as fill
 from talweg.api.sparse.distances import fingerprint as fingerprint
-from talweg.compat_v1.partitions import fixed_size_partitioner as fixed_size_partitioner
 float16: DType
 float32: DType
 float64: DType

@@ -241,13 +241,13 @@ def _bytes_of(dtype: DTypeLike, of_string: int) -> int:
     return of_string if dtype.name == "string" else dtype.size
 
 
-@export("compat.v1.fixed_size_partitioner", "fixed_size_partitioner")
+@export("compat.v1.fixed_size_partitioner")
 @as_it_is
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list]:
     """A function of shape and dtype that divides `axis` into `num_shards` parts.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
+    >>> tf.compat.v1.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
     [2, 1]
     """
 
