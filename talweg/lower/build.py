@@ -58,6 +58,8 @@ def build(
 class LoweringBuilder:
     """Builds the blocks of a program; `outer` is the builder of the one around it, if any."""
 
+    current: Nest | Block  # the unit that is being built
+
     def __init__(self, straight: StaticProgram, name: str, outer: LoweringBuilder | None = None):
         self.threads = 1 if outer is None else outer.threads
         self.straight, self.outer = straight, outer
@@ -85,7 +87,6 @@ class LoweringBuilder:
         if outer is None:
             self._interface()
         self.grouping = FusionPlan(self.storage)
-        self.current: Any = None
 
     def inside(self, straight: StaticProgram, name: str) -> LoweringBuilder:
         """The builder of a body within this program, to which its buffers must be told."""
@@ -273,10 +274,12 @@ class LoweringBuilder:
             if found is not None:
                 return found
         host = self.host(equation)
-        return [host, *self.finished(unit)]
+        return [host, *self.finished()]
 
-    def finished(self, unit: Block) -> list:
-        """The statements that finish the result of a host call."""
+    def finished(self) -> list:
+        """The statements that finish the result of a block, which is the current unit."""
+        unit = self.current
+        assert type(unit) is Block
         if len(unit.members) == len(unit.equation.outputs):
             return []
         value = unit.equation.output
@@ -304,6 +307,7 @@ class LoweringBuilder:
         stores: list[Any] = []
         for member in self.current.members:
             if member is not value:
+                assert member.maker is not None  # members are results of equations
                 made[member] = pull.of_equation(member.maker, unflatten(offset, member.dims))
             buffer = self.buffers.get(member)
             if buffer is not None and not is_load(made[member], buffer, offset):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from talweg.execute.llvm.codegen.program import emit
 from talweg.execute.llvm.link import code
-from talweg.execute.llvm.runtime.thread_pool_ir import FRAME_BYTES
+from talweg.execute.llvm.runtime.structures import ContextFields
 from talweg.execute.llvm.vector_math.library import VectorMathLibrary
 from talweg.execute.loop_interpreter import interpreter
 from talweg.lower.ir.loops import Buffer, LoopProgram
@@ -68,7 +68,7 @@ class Machine:
         self.text = emit(program, vector_bytes, VectorMathLibrary())
         self.hosts: list[Any] = []
         self.barrier: threading.Barrier | None = None
-        self.pool = np.zeros(FRAME_BYTES // 8, np.int64)  # its first number: all leave
+        self.context = ContextFields()
         self.polls = 0
         self.taken: dict[int, int] = {}  # pieces of loops since the last barrier
         self.lock = threading.Lock()
@@ -86,24 +86,24 @@ class Machine:
         self.code = code.compile_module(self.text, addresses)
         self.function = _RUN(self.code.addresses["run"])
 
-    def _wait(self, pool: Any, thread: int, threads: int) -> None:
+    def _wait(self, context: Any, thread: int, threads: int) -> None:
         assert self.barrier is not None
         self.barrier.wait(20)
 
-    def _next(self, pool: Any, loop: int) -> int:
+    def _next(self, context: Any, loop: int) -> int:
         with self.lock:
             number = self.taken.get(loop, 0)
             self.taken[loop] = number + 1
             return number
 
-    def _host(self, pool: Any, number: int) -> int:
+    def _host(self, context: Any, number: int) -> int:
         try:
             self.hosts[number]()
         except ArithmeticError:
-            self.pool[0] = 1
-        return int(self.pool[0])
+            self.context.failed = 1
+        return self.context.failed
 
-    def _poll(self, pool: Any, effort: int) -> None:
+    def _poll(self, context: Any, effort: int) -> None:
         self.polls += 1
 
     def run(self, arrays: dict, threads: int = 1) -> dict[str, NDArray]:
@@ -124,17 +124,17 @@ class Machine:
         places = [self._place(buffer, memory) for buffer in self.program.buffers]
         pointers = (ctypes.c_void_p * max(1, len(places)))(*[p.ctypes.data for p in places])
         self.places = dict(zip(self.program.buffers, places))
-        self.pool[...] = 0
+        self.context = ContextFields()
         self.taken.clear()
         self.barrier = threading.Barrier(threads, self.taken.clear)
-        pool = self.pool.ctypes.data
+        context = ctypes.addressof(self.context)
         others = [
-            threading.Thread(target=self.function, args=(pointers, number, threads, pool))
+            threading.Thread(target=self.function, args=(pointers, number, threads, context))
             for number in range(1, threads)
         ]
         for other in others:
             other.start()
-        self.function(pointers, 0, threads, pool)
+        self.function(pointers, 0, threads, context)
         for other in others:
             other.join()
         for held in memory.values():

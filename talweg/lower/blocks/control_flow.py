@@ -58,7 +58,7 @@ class _CarriedSlot:
 class _LoopBuilder:
     """The lowering of one loop."""
 
-    def __init__(self, builder: Any, equation: Equation, name: str):
+    def __init__(self, builder: LoweringBuilder, equation: Equation, name: str):
         self.builder, self.equation, self.name = builder, equation, name
         self.body = body = equation.params["body"]
         self.axis = Axis("t", body.loop.trips)
@@ -302,7 +302,7 @@ def fill_buffer(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
     return [Kernel("start", loops, ("start",))]
 
 
-def choose(builder: Any, equation: Equation, name: str) -> list:
+def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """The blocks of a branch."""
     body = equation.params["body"]
     index, *operands = equation.inputs
@@ -313,10 +313,10 @@ def choose(builder: Any, equation: Equation, name: str) -> list:
         straight.inputs, straight.equations = list(inner.inputs), list(inner.equations)
         buffers = {x: builder.buffer_of(next(outer)) for x in inner.inputs}
         results = [
-            (row[number], builder.buffers.get(output))
+            (row[number], builder.buffers[output])
             for row, output in zip(body.results, equation.outputs)
+            if row[number] is not None and output in builder.buffers
         ]
-        results = [pair for pair in results if pair[0] is not None and pair[1] is not None]
         given = [pair for pair in results if is_endless(pair[0]) and _is_given(pair[0], buffers)]
         results = [pair for pair in results if pair not in given]
         straight.outputs = [value for value, _ in results]

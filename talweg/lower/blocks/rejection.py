@@ -37,11 +37,11 @@ def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     loops = _RejectionLoops(builder, builder.buffer_of(value), plan)
     kernel = Kernel(name, loops.all(), [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *builder.finished(builder.current)]
+    return [kernel, *builder.finished()]
 
 
 class _RejectionLoops:
-    def __init__(self, builder: Any, z: Buffer, plan: RejectionRule):
+    def __init__(self, builder: LoweringBuilder, z: Buffer, plan: RejectionRule):
         self.builder, self.z, self.plan = builder, z, plan
 
     def all(self) -> list:

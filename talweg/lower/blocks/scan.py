@@ -39,7 +39,7 @@ def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None
 
 
 class _ScanLoops:
-    def __init__(self, builder: Any, value: Value, plan: ScanRule, operands: list):
+    def __init__(self, builder: LoweringBuilder, value: Value, plan: ScanRule, operands: list):
         self.builder, self.value, self.plan, self.operands = builder, value, plan, operands
         self.before, after = value.dims[: plan.axis], value.dims[plan.axis + 1 :]
         self.columns = 1

@@ -55,7 +55,7 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
         body = loops.body(fill=there is None)
     kernel = Kernel(name, body, [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *([] if there else builder.finished(builder.current))]
+    return [kernel, *([] if there else builder.finished())]
 
 
 class _ScatterLoops:

@@ -34,7 +34,7 @@ def kind_of(value: Value) -> str:
 class Growth:
     """The blocks at the beginning of a trip that see to it that stacks have the rows it needs."""
 
-    def __init__(self, builder: Any):
+    def __init__(self, builder: LoweringBuilder):
         self.builder = builder
         self.blocks: list = []
         self.held: dict[Index, Index] = {}  # a place -> what all threads know it by

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
 from talweg.lower.convolution.geometry import Windows, shares
@@ -18,6 +18,9 @@ from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Kernel, Store, Tile, Update, load
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 HEIGHT = 4  # results of a tile
 TAPS = 12  # sums of a tile of filters
@@ -110,7 +113,9 @@ def blocks_of(channels: int, wide: int) -> list[tuple[int, int, int]]:
 class DepthwiseFilters(PaddedInput):
     """Builds the kernels of the filter gradient for many small groups."""
 
-    def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
+    def __init__(
+        self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
+    ):
         super().__init__(builder, windows, x, value)
         self.g = g
         most = max(1, min(2 * TASKS, SUMS // max(value.size * value.dtype.size, 1)))

@@ -8,7 +8,7 @@ nothing is copied but the filters, once, and images that need zeros round them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.filter_panels import FilterPanels, widths
 from talweg.lower.convolution.geometry import Windows, shares
@@ -21,6 +21,9 @@ from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Tile, Update, When,
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 LARGE = 256 << 10  # bytes of filters that do not stay in the second cache beside other things
 UNROLLED = 16  # products of a result up to which there are no loops for them
 RUN = 4  # products next to each other that are too few for a loop, or for a tile of filters
@@ -29,7 +32,7 @@ RUN = 4  # products next to each other that are too few for a loop, or for a til
 class DirectConvolution(PaddedInput):
     """Builds the kernel of one `Windows`."""
 
-    def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
+    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
         super().__init__(builder, windows, source, value, _parts(windows, value.dtype.size))
         lanes = registers().lanes(value.dtype.size)
         tallest = [self._tallest(width) for _, _, width in widths(windows.width, lanes)]

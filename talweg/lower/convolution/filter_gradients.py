@@ -60,7 +60,9 @@ class GradientPanel(NamedTuple):
 class FilterGradient:
     """Builds the kernels."""
 
-    def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
+    def __init__(
+        self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
+    ):
         self.builder, self.windows, self.value = builder, windows, value
         self.x, self.g = x, g
         self.lanes = registers().lanes(value.dtype.size)

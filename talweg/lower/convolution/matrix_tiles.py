@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.geometry import Windows
@@ -22,6 +22,9 @@ from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, Store, load
 from talweg.lower.matmul.matrix_tiles import GROUP_BYTES, SIDE, SpanRun, spans
 from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 GATHERED_BYTES = 1 << 19  # of what windows read, at a time
 MOST = 4  # blocks at a time
@@ -35,7 +38,7 @@ def whole(count: int) -> int:
 class TileConvolution(PaddedInput):
     """Builds the kernels of one `Windows`, of one group of channels."""
 
-    def __init__(self, builder: Any, windows: Windows, source: Buffer, value: Value):
+    def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
         self.row = whole(windows.reduced)  # numbers of a gathered row
         self.panels = -(-windows.width // SIDE)
         group = max(1, min(self.panels, GROUP_BYTES // (2 * SIDE * self.row)))

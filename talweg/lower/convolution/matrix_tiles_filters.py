@@ -7,7 +7,7 @@ summed over blocks of places, each of which is added to float32 sums of its thre
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.convolution.filter_gradients import chunks_of, total_of
@@ -20,6 +20,9 @@ from talweg.lower.ir.loops import Buffer, Call, Kernel, Pointer, Store, load
 from talweg.lower.matmul.matrix_tiles import SIDE
 from talweg.passes.specialize.program import Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 LONGEST = 2048  # rows of w̄ above which taps are summed one after the other
 SUMS = 16 << 20  # bytes of all sums
 
@@ -27,7 +30,9 @@ SUMS = 16 << 20  # bytes of all sums
 class TileFilterGradient(PaddedInput):
     """Builds the kernels, for one group of channels."""
 
-    def __init__(self, builder: Any, windows: Windows, x: Buffer, g: Buffer, value: Value):
+    def __init__(
+        self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
+    ):
         run, apart = windows.run
         self.taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines[:apart])]
         self.split = windows.reduced > LONGEST

@@ -7,7 +7,7 @@ own copy of it, just before it is read; or all of x is copied once.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import Windows, divisors
 from talweg.lower.fusion.loop_nests import wrap_in_loops
@@ -15,6 +15,9 @@ from talweg.lower.handler import s
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, For, Store, When, const, load, within
 from talweg.passes.specialize.program import Value
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 TASKS = 8  # into which work is cut if it can be, so that threads can share it
 SCRATCH = 96 << 10  # bytes of an image's copy
@@ -29,7 +32,7 @@ class PaddedInput:
 
     def __init__(
         self,
-        builder: Any,
+        builder: LoweringBuilder,
         windows: Windows,
         source: Buffer,
         value: Value,

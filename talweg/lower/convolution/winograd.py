@@ -13,7 +13,7 @@ panels as the tiles of registers read them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.winograd_nonfinite import plain, redo_if_nonfinite
@@ -39,13 +39,18 @@ from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, When, load, within
 from talweg.passes.specialize.program import Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 CHUNK = 16  # channels of a panel of filters that are transformed at once
 
 
 class Filters:
     """The transformed filters: for each point the panels one after the other, [depth, width]."""
 
-    def __init__(self, builder: Any, windows: Windows, form: WinogradTransform, dtype: Any):
+    def __init__(
+        self, builder: LoweringBuilder, windows: Windows, form: WinogradTransform, dtype: Any
+    ):
         self.builder, self.windows, self.form, self.dtype = builder, windows, form, dtype
         self.panels = panels_of(windows.width, dtype.size)
         self.columns = sum([one.count * one.width for one in self.panels])
@@ -145,7 +150,7 @@ class Winograd:
 
     def __init__(
         self,
-        builder: Any,
+        builder: LoweringBuilder,
         windows: Windows,
         source: Buffer,
         weight: Callable,

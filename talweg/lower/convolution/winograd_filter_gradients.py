@@ -10,7 +10,7 @@ sums, and the order in which they are made is the same for any number of threads
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import Windows
 from talweg.lower.convolution.padding import zeros
@@ -32,13 +32,16 @@ from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Repeat, Store, Tile, Update, load
 from talweg.passes.specialize.program import Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 
 class WinogradFilters:
     """Builds the blocks of a program for one filter gradient."""
 
     def __init__(
         self,
-        builder: Any,
+        builder: LoweringBuilder,
         windows: Windows,
         x: Buffer,
         g: Buffer,

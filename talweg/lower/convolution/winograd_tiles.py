@@ -132,7 +132,7 @@ class TransformedTiles:
 
     def __init__(
         self,
-        builder: Any,
+        builder: LoweringBuilder,
         block: TileBlock,
         source: Buffer,
         windows: Windows,

@@ -9,17 +9,20 @@ read back in a loop like any other, two vectors at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import Expr, For, Store, Tile, load, walk
 from talweg.lower.ir.scalars import SCALARS
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 LONG = 15.0  # operations of an expression from which a tile is put aside
 
 
 def tile_results(
-    builder: Any, tile: Tile, used: int, results: Callable[[Axis, Axis, Expr], list]
+    builder: LoweringBuilder, tile: Tile, used: int, results: Callable[[Axis, Axis, Expr], list]
 ) -> list:
     """The statements that take a tile, of which `used` columns are real.
 

@@ -15,7 +15,7 @@ and 170.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talweg.lower.convolution.geometry import shares
 from talweg.lower.fusion.loop_nests import wrap_in_loops
@@ -33,11 +33,14 @@ from talweg.lower.matmul.register_tiles import (
     runs,
 )
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 GROUP_BYTES = {64: 1 << 20, 32: 1 << 18}  # of a group's panels, by vectors
 LEAST_ROWS = 48  # of x, that a copy of y is worth while for
 
 
-def by_column_blocks(builder: Any, product: Product) -> ColumnBlocks | None:
+def by_column_blocks(builder: LoweringBuilder, product: Product) -> ColumnBlocks | None:
     """The product by blocks of columns, if that is the way to compute it."""
     size = product.k * product.n * product.value.dtype.size
     if product.count != 1 or product.rows < LEAST_ROWS or size <= group_bytes():
@@ -56,7 +59,7 @@ def group_bytes() -> int:
 class ColumnBlocks(TiledProduct):
     """Builds the blocks of one large product."""
 
-    def __init__(self, builder: Any, product: Product):
+    def __init__(self, builder: LoweringBuilder, product: Product):
         super().__init__(builder, product)
         self.shared = True
         self.present: DepthPart = self.parts[0]  # that the panels are of

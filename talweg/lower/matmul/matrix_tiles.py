@@ -10,7 +10,7 @@ de Geijn 2008: a block of x and a group of y's panels stay in the second cache).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.core.dtypes import bfloat16, float32
 from talweg.lower.fusion.loop_nests import wrap_in_loops
@@ -18,6 +18,9 @@ from talweg.lower.fusion.tile_results import all_shared
 from talweg.lower.ir.index import ZERO, Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, Pointer, load
 from talweg.lower.matmul.operands import Product
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 SIDE = 32  # rows and columns of a block, and products in a step
 PART = 1024  # products in a row
@@ -49,7 +52,7 @@ def spans(total: int, most: int) -> list[SpanRun]:
 class MatrixTileProduct:
     """Builds the blocks of one product, or of some."""
 
-    def __init__(self, builder: Any, product: Product):
+    def __init__(self, builder: LoweringBuilder, product: Product):
         self.builder, self.product = builder, product
         count, threads = product.count, builder.threads
         work = count * product.rows * product.n * product.k

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.views import MatrixView, matrix_view, product_operands
 from talweg.lower.ir.index import ZERO, Axis, Index, flat
 from talweg.passes.specialize.program import Equation, Value
 
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
+
 
 class MatrixOperand:
     """One operand of a product, and how its matrices go with those of the result."""
 
-    def __init__(self, builder: Any, value: Value, result: Value):
+    def __init__(self, builder: LoweringBuilder, value: Value, result: Value):
         self.view: MatrixView = matrix_view(value)
         self.buffer = builder.buffer_of(self.view.base)
         self.lead = len(result.dims) - len(value.dims)
@@ -60,7 +63,7 @@ class Product:
     Matrices of x that lie below each other, with one y, are one tall matrix.
     """
 
-    def __init__(self, builder: object, equation: Equation):
+    def __init__(self, builder: LoweringBuilder, equation: Equation):
         self.value = value = equation.output
         self.node = equation.node
         self.x, self.y = [MatrixOperand(builder, x, value) for x in product_operands(equation)]

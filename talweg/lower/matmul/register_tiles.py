@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.lower.convolution.geometry import divisors, shares
 from talweg.lower.fusion.loop_nests import wrap_in_loops
@@ -29,6 +29,9 @@ from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load
 from talweg.lower.ir.registers import registers
 from talweg.lower.matmul.operands import MatrixOperand, Product
+
+if TYPE_CHECKING:
+    from talweg.lower.build import LoweringBuilder
 
 PART = 1024  # products in a row; that a panel is longer than the first cache does no harm
 CHUNK = 8  # rows that are copied together
@@ -96,7 +99,7 @@ def runs(heights: list[int]) -> list[TileRun]:
 class TiledProduct:
     """Builds the blocks of one product, or of some, which threads share."""
 
-    def __init__(self, builder: Any, product: Product):
+    def __init__(self, builder: LoweringBuilder, product: Product):
         self.builder, self.product = builder, product
         self.value, self.dtype = product.value, product.value.dtype
         self.panels = panels_of(product.n, registers().lanes(self.dtype.size))

@@ -30,7 +30,7 @@ def _is_first(x: Expr, y: Expr) -> Expr:
 class _Choice(PoolingWindows):
     """max_pool_gather and max_pool_scatter: v or g, x, y."""
 
-    def __init__(self, builder: Any, equation: Equation):
+    def __init__(self, builder: LoweringBuilder, equation: Equation):
         _, x, y = equation.inputs
         super().__init__(builder, equation, x.dims[1:-1], y.dims[1:-1])
         self.g, self.x, self.y = [builder.buffer_of(value) for value in equation.inputs]

@@ -33,7 +33,7 @@ class PoolingWindows:
     """Windows of pooling, as the algorithms below share them: sizes, loops over places, elements
     of windows."""
 
-    def __init__(self, builder: Any, equation: Equation, sizes: tuple, outs: tuple):
+    def __init__(self, builder: LoweringBuilder, equation: Equation, sizes: tuple, outs: tuple):
         self.builder, self.equation, self.value = builder, equation, equation.outputs[0]
         self.sizes, self.outs = sizes, outs
         params = equation.params
@@ -120,7 +120,7 @@ def _lowest(dtype: DType) -> Any:
 class WindowReduction(PoolingWindows):
     """max_pool and avg_pool."""
 
-    def __init__(self, builder: Any, equation: Equation):
+    def __init__(self, builder: LoweringBuilder, equation: Equation):
         x, value = equation.inputs[0], equation.output
         super().__init__(builder, equation, x.dims[1:-1], value.dims[1:-1])
         self.x = builder.buffer_of(x)

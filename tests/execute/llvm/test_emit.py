@@ -69,7 +69,7 @@ _HEAVY = """  for a{0} in 37 parallel:
 def test_iterations_that_take_long_go_to_whoever_is_free(monkeypatch):
     """The second thread comes when the first one has done all, and does nothing twice."""
     machine = Machine(parse(heavy(2)))
-    assert machine.text.count("@talweg_piece(ptr %pool, i64 %threads, i64 1, ") == 1
+    assert machine.text.count("@talweg_piece(ptr %context, i64 %threads, i64 1, ") == 1
     enter, taken = threading.Barrier.wait, []
     begun = threading.Event()
 

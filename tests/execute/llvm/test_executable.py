@@ -332,7 +332,7 @@ def test_what_a_host_call_raises(threads, native):
         with pytest.raises(OwnError, match="no"):
             executable([x], [state])
         assert state == times  # what was written before is kept
-    assert len(executable.frames) == 1
+    assert len(executable.contexts) == 1
     raises[0] = False
     np.testing.assert_array_equal(executable([x], [state])[0], 2 * x)
 
@@ -418,7 +418,7 @@ def test_temporaries_stay_but_results_are_new(native):
     first, second = executable([X, X])[0], executable([X, 2 * X])[0]
     assert not np.may_share_memory(first, second)
     np.testing.assert_array_equal(first, 2 * X)
-    assert len(executable.frames) == 1
+    assert len(executable.contexts) == 1
 
 
 def long_program(size: int = 200_000, rounds: int = 5) -> LoopProgram:
@@ -450,7 +450,7 @@ def test_several_python_threads(native):
         worker.start()
     for worker in workers:
         worker.join()
-    assert not failures and len(executable.frames) <= 4
+    assert not failures and len(executable.contexts) <= 4
 
 
 def test_arguments_live_as_long_as_the_run():
@@ -539,7 +539,7 @@ def test_a_plan_outlives_another_one_of_the_same_buffers():
     executable([one])
     Executable(program, threads=1)([one])
     executable._add_frame()
-    first, second = [frame.table - frame.arena.ctypes.data for frame in executable.frames]
+    first, second = [frame.table - frame.arena.ctypes.data for frame in executable.contexts]
     assert first[:2].tolist() == second[:2].tolist()
     assert abs(first[0] - first[1]) == 4 * 64
 
@@ -554,14 +554,14 @@ def test_results_that_do_not_fit_in_memory_leave_no_mark():
     for _ in range(3):
         with pytest.raises(ResourceExhaustedError):
             executable([np.ones(1, np.float32)], [held])
-    assert held[0] == 0 and len(executable.frames) <= 1
+    assert held[0] == 0 and len(executable.contexts) <= 1
 
 
 def test_everything_goes_with_the_executable(native):
     executable = Executable(long_program(), native=native)
     x = np.ones(200_000, np.float32)
     executable([x])
-    frame = executable.frames[0]
+    frame = executable.contexts[0]
     gone = [weakref.ref(thing) for thing in (executable, frame, frame.arena, executable.code)]
     gc.disable()
     try:

@@ -95,7 +95,7 @@ def test_programs(program, processor, products):
 
 
 @pytest.mark.parametrize("processor", [NEON, APPLE, WINDOWS], ids=["neon", "apple", "windows"])
-def test_the_team_and_the_entry(processor, monkeypatch):
+def test_the_pool_and_the_entry(processor, monkeypatch):
     triple, cpu, _ = processor
     machine = "AMD64" if triple.startswith("x86") else "arm64"
     monkeypatch.setattr("platform.machine", lambda: machine)

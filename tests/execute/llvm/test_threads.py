@@ -20,8 +20,9 @@ import talweg as tf
 from talweg.core import settings
 from talweg.core.dtypes import int32
 from talweg.execute.llvm.link import code, jit
-from talweg.execute.llvm.runtime import thread_pool, thread_pool_ir, thread_pool_jobs
+from talweg.execute.llvm.runtime import thread_pool, thread_pool_jobs
 from talweg.execute.llvm.runtime.executable import Executable
+from talweg.execute.llvm.runtime.structures import MAX_THREADS, ContextFields
 from talweg.lower.ir.index import Axis, Index
 from talweg.lower.ir.loops import For, Host, Kernel, LoopProgram, Store, load
 
@@ -29,7 +30,7 @@ ROUNDS = """
 declare void @talweg_barrier(ptr, i64, i64)
 
 ; each thread adds what its neighbour wrote in the round before
-define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {
+define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %context) {
 entry:
   %table = load ptr, ptr %buffers
   %rounds.at = getelementptr ptr, ptr %buffers, i64 1
@@ -51,7 +52,7 @@ work:
   %to = add i64 %row.next, %thread
   %to.at = getelementptr i64, ptr %table, i64 %to
   store i64 %larger, ptr %to.at
-  call void @talweg_barrier(ptr %pool, i64 %thread, i64 %threads)
+  call void @talweg_barrier(ptr %context, i64 %thread, i64 %threads)
   %next = add i64 %i, 1
   br label %loop
 done:
@@ -80,25 +81,22 @@ def shifted(x: np.ndarray, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_after_a_barrier_all_have_written(count):
-    found = thread_pool.the_team()
+    found = thread_pool.shared_pool()
     found.ensure(count)
     rounds = 300
     made = code.compile_module(ROUNDS, {"talweg_barrier": found.addresses["talweg_barrier"]})
-    frame = thread_pool.allocate_aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
     table = np.zeros((rounds + 1, count), np.int64)
     buffers = np.array([table.ctypes.data, rounds])
-    fields = {
-        "team": found.address,
-        "run": made.addresses["run"],
-        "buffers": buffers.ctypes.data,
-        "threads": count,
-        "waits": 1,
-    }
-    for name, value in fields.items():
-        frame[thread_pool_ir.FRAME[name] // 8] = value
+    context = ContextFields(
+        pool=found.address,
+        run=made.addresses["run"],
+        buffers=buffers.ctypes.data,
+        threads=count,
+        waits=1,
+    )
     for _ in range(5):
         table[...] = 0
-        found.launch(frame.ctypes.data)
+        found.launch(ctypes.addressof(context))
         np.testing.assert_array_equal(table, np.arange(rounds + 1)[:, None] + np.zeros(count))
 
 
@@ -145,7 +143,7 @@ def test_workers_end_and_start_again():
     executable = Executable(shifting(5), threads=3)
     x = np.arange(64, dtype=np.int32)
     executable([x])
-    found = thread_pool.the_team()
+    found = thread_pool.shared_pool()
     workers = list(found.threads)
     assert len(workers) >= 2 and found.stop(patience=20)
     assert not any(worker.is_alive() for worker in workers) and not found.threads
@@ -157,29 +155,27 @@ def test_workers_end_and_start_again():
 
 def all_sleep() -> None:
     """Wait until no worker is awake."""
-    found = thread_pool.the_team()
-    slots = found.memory[thread_pool_ir.SLOTS :].reshape(-1, thread_pool_ir.CACHE_LINE)
-    place = thread_pool_ir.SLOT["asleep"]
-    asleep = slots[1 : 1 + len(found.threads), place : place + 4].view(np.int32)
+    found = thread_pool.shared_pool()
+    slots = found.fields.slots[1 : 1 + len(found.threads)]
     end = time.monotonic() + 60
-    while not asleep.all() and time.monotonic() < end:
+    while not all(slot.asleep for slot in slots) and time.monotonic() < end:
         time.sleep(0.001)
-    assert asleep.all()
+    assert all(slot.asleep for slot in slots)
 
 
 @contextmanager
 def looking_for_long() -> Iterator[None]:
     """Let workers that were roused look out for a job until there is one, in the block."""
-    found = thread_pool.the_team()
-    slots = found.memory[thread_pool_ir.SLOTS :].reshape(-1, thread_pool_ir.CACHE_LINE)
-    place = thread_pool_ir.SLOT["idle"] + 8
-    most = slots[1 : 1 + len(found.threads), place : place + 4].view(np.int32)
-    before = most.copy()
-    most[...] = 1 << 30
+    found = thread_pool.shared_pool()
+    spins = [slot.idle for slot in found.fields.slots[1 : 1 + len(found.threads)]]
+    before = [each.most for each in spins]
+    for each in spins:
+        each.most = 1 << 30
     try:
         yield
     finally:
-        most[...] = before
+        for each, most in zip(spins, before):
+            each.most = most
 
 
 def test_short_programs_do_not_wait_for_sleepers():
@@ -187,26 +183,26 @@ def test_short_programs_do_not_wait_for_sleepers():
     executable = Executable(shifting(2), threads=2)
     x = np.arange(64, dtype=np.int32)
     executable([x])
-    (frame,) = executable.frames
-    found = thread_pool.the_team()
-    jobs = found.field("sequence")
-    frame.set("waits", 0)
+    (context,) = executable.contexts
+    found = thread_pool.shared_pool()
+    pool = found.fields
+    context.fields.waits = 0
     all_sleep()
-    before = int(jobs[0])
+    before = pool.sequence
     for _ in range(3):
         np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
         all_sleep()
-    assert jobs[0] == before  # everybody slept each time
+    assert pool.sequence == before  # everybody slept each time
     with looking_for_long():
         for _ in range(thread_pool_jobs.RARELY + 1):
             np.testing.assert_array_equal(executable([x])[0], shifted(x, 2))
-    assert jobs[0] > before
-    frame.set("waits", 1)
+    assert pool.sequence > before
+    context.fields.waits = 1
     executable([x])  # after which they look no longer than ever
     all_sleep()
-    before = int(jobs[0])
+    before = pool.sequence
     executable([x])
-    assert jobs[0] == before + 1
+    assert pool.sequence == before + 1
 
 
 def test_workers_keep_off_the_core_of_the_caller():
@@ -220,7 +216,7 @@ def test_workers_keep_off_the_core_of_the_caller():
         for core in sorted(cores)[:2]:
             os.sched_setaffinity(0, {core})
             np.testing.assert_array_equal(executable([x])[0], shifted(x, 5))
-            for worker in thread_pool.the_team().threads:
+            for worker in thread_pool.shared_pool().threads:
                 assert os.sched_getaffinity(worker.native_id) == cores - {core}
     finally:
         os.sched_setaffinity(0, cores)
@@ -239,12 +235,9 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
         Host("look", lambda x: within.append(os.sched_getaffinity(0)) or x, (y,), (after,))
     )
     executable = Executable(program, threads=2)
-    found = thread_pool.the_team()
-    slot = found.memory[
-        thread_pool_ir.SLOTS : thread_pool_ir.SLOTS + thread_pool_ir.CACHE_LINE
-    ].view(np.int32)
-    place = thread_pool_ir.SLOT["barrier"] // 4
-    learned = slot[place : place + 3].copy()
+    found = thread_pool.shared_pool()
+    spins = found.fields.slots[0].barrier
+    learned = spins.limit, spins.misses, spins.most
     done = threading.Event()
 
     def watch() -> None:
@@ -254,7 +247,7 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        slot[place : place + 3] = 1, 0, 1
+        spins.limit, spins.misses, spins.most = 1, 0, 1
         end = time.monotonic() + 60
         while not any(len(each) == 1 for each in set(seen)) and time.monotonic() < end:
             executable([np.arange(64, dtype=np.int32)])
@@ -262,7 +255,7 @@ def test_the_caller_keeps_to_its_core_while_it_works_and_no_longer():
     finally:
         done.set()
         watcher.join()
-        slot[place : place + 3] = learned
+        spins.limit, spins.misses, spins.most = learned
     assert within and all(each == cores for each in within)
     assert any(len(each) == 1 for each in seen)
 
@@ -271,13 +264,9 @@ def test_more_threads_than_cores_do_not_look_for_long():
     """Whoever looks then keeps the one it waits for from its core."""
 
     def patience() -> list[int]:
-        place = thread_pool_ir.SLOT["barrier"] + 8
-        slots = found.memory[thread_pool_ir.SLOTS :].reshape(-1, thread_pool_ir.CACHE_LINE)[
-            : len(found.locks)
-        ]
-        return slots[:, place : place + 4].copy().view(np.int32).reshape(-1).tolist()
+        return [slot.barrier.most for slot in found.fields.slots[: len(found.locks)]]
 
-    found = thread_pool.the_team()
+    found = thread_pool.shared_pool()
     assert found.stop(patience=20)
     cores = thread_pool.available_cores()
     found.ensure(cores)
@@ -294,7 +283,7 @@ def test_how_many():
     with settings.threads(3):
         assert thread_pool.thread_count() == 3
     with settings.threads(10**6):
-        assert thread_pool.thread_count() == thread_pool_ir.MAX_THREADS
+        assert thread_pool.thread_count() == MAX_THREADS
     with settings.threads(0):
         assert 1 <= thread_pool.thread_count() <= (os.cpu_count() or 1)
 
@@ -335,7 +324,7 @@ def test_an_interrupt_comes_after_the_step():
 
 def test_an_interrupt_while_workers_are_started(monkeypatch):
     """Ctrl-C as soon as a worker runs: it is known, and the next program has it."""
-    found = thread_pool.the_team()
+    found = thread_pool.shared_pool()
     assert found.stop(patience=20)
     main = threading.main_thread().ident
     assert main is not None
@@ -359,7 +348,7 @@ def test_an_interrupt_while_workers_are_started(monkeypatch):
     finally:
         monkeypatch.undo()
         signal.signal(signal.SIGINT, before)
-    assert found.threads == started and found.field("workers", np.int64)[0] == 1
+    assert found.threads == started and found.fields.workers == 1
     executable = Executable(shifting(30), threads=2)
     x = np.arange(64, dtype=np.int32)
     np.testing.assert_array_equal(executable([x])[0], shifted(x, 30))
@@ -393,11 +382,11 @@ def test_a_forked_child_has_workers_of_its_own():
     executable([x])
 
     def work() -> None:
-        assert not thread_pool.the_team().threads
+        assert not thread_pool.shared_pool().threads
         for again in (executable, Executable(shifting(7), threads=3)):
             steps = len(again.program.blocks)
             np.testing.assert_array_equal(again([x])[0], shifted(x, steps))
-        assert len(thread_pool.the_team().threads) == 2
+        assert len(thread_pool.shared_pool().threads) == 2
 
     assert in_a_child(work) == 0
     np.testing.assert_array_equal(executable([x])[0], shifted(x, 10))
@@ -464,6 +453,6 @@ def test_the_interpreter_ends(way):
 
 
 def test_spinning_is_timed():
-    found = thread_pool.the_team()
+    found = thread_pool.shared_pool()
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(found.addresses["talweg_spin"])
     assert thread_pool._spins_in_a_microsecond(spin) > 0.1

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from talweg.execute.llvm.codegen.builder import IRValue
-from talweg.execute.llvm.runtime import thread_pool_ir
+from talweg.execute.llvm.runtime.structures import fill_offsets
 from talweg.lower.ir.cost import cost
 from talweg.lower.ir.loops import Buffer, For, Host, If, Kernel, Repeat
 from talweg.lower.ir.visitors import all_statements, buffers_written, root_of
@@ -22,11 +22,11 @@ LOOP = 50_000  # so many between two looks at the count in a loop
 
 LEAVE = """
 ; count what was done; whether to leave
-define internal i1 @talweg_leave(ptr %pool, i64 %thread, i64 %effort) #0 {
+define internal i1 @talweg_leave(ptr %context, i64 %thread, i64 %effort) #0 {
   %first = icmp eq i64 %thread, 0
   br i1 %first, label %count, label %look
 count:
-  %work.at = getelementptr i8, ptr %pool, i64 $frame.work$
+  %work.at = getelementptr i8, ptr %context, i64 $context.work$
   %before = load i64, ptr %work.at, align 8
   %now = add i64 %before, %effort
   %much = icmp ugt i64 %now, $OFTEN
@@ -34,10 +34,10 @@ count:
   store i64 %kept, ptr %work.at, align 8
   br i1 %much, label %ask, label %look
 ask:
-  call void @talweg_poll(ptr %pool, i64 %now)
+  call void @talweg_poll(ptr %context, i64 %now)
   br label %look
 look:
-  %failed = load atomic i32, ptr %pool acquire, align 4
+  %failed = load atomic i32, ptr %context acquire, align 4
   %leave = icmp ne i32 %failed, 0
   ret i1 %leave
 }
@@ -46,8 +46,7 @@ look:
 
 def leave_text() -> str:
     """The function that code asks."""
-    place = str(thread_pool_ir.FRAME["work"])
-    return LEAVE.replace("$frame.work$", place).replace("$OFTEN", str(OFTEN))
+    return fill_offsets(LEAVE).replace("$OFTEN", str(OFTEN))
 
 
 def turns_between(each: float) -> int:
@@ -101,7 +100,7 @@ def ask(emitter: Any, counter: IRValue, each: float) -> None:
         code.line(f"%due{number} = icmp eq i64 %ask{number}, 0")
         code.line(f"br i1 %due{number}, label %look{number}, label %on{number}")
         lines.append(f"look{number}:")
-    given = f"ptr %pool, i64 %thread, i64 {int(turns * each)}"
+    given = f"ptr %context, i64 %thread, i64 {int(turns * each)}"
     code.line(f"%leave{number} = call i1 @talweg_leave({given})")
     leave_if(emitter, f"%leave{number}")
     if turns > 1:

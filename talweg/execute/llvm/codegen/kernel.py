@@ -82,7 +82,7 @@ class KernelEmitter:
         shared: dict[Buffer, int] = {}
         for buffer in buffers:
             shared[root(buffer)] = shared.get(root(buffer), 0) + 1
-        parameters = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        parameters = ["i64 %thread", "i64 %threads", "ptr %context"]
         parameters += [f"i64 %turn{number}" for number in range(len(turns))]
         for buffer, text in self.memory.names.items():
             alone = shared[root(buffer)] == 1 and not self.waits  # others write while it waits
@@ -112,7 +112,7 @@ class KernelEmitter:
             effects = facts.effects
             if facts.writes & (reads | writes) or facts.reads & writes:
                 number = self.code.fresh()
-                wait = "call i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads)"
+                wait = "call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)"
                 self.code.line(f"%wait{number} = {wait}")
                 interrupts.leave_if(self, f"%wait{number}")
                 self.code.changed(self.finder.of_list(body).writes)
@@ -348,7 +348,7 @@ class KernelEmitter:
         """The bounds of a loop whose pieces go to whichever thread is free; how it goes on."""
         loop, code = self.pieces, self.code
         self.pieces += 1
-        given = f"ptr %pool, i64 %threads, i64 {loop}, i64 {size}"
+        given = f"ptr %context, i64 %threads, i64 {loop}, i64 {size}"
         first = code.fresh()
         code.line(f"%v{first} = call i64 @talweg_piece({given})")
         begin = IRValue(f"%v{first}", 1, len(code.scopes) - 1)

@@ -1,6 +1,6 @@
 """LLVM IR of a loop program: the function @run, which calls one function for each kernel.
 
-    void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool)
+    void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %context)
 
 All threads run it at once.  Each kernel is a function of its own with a `noalias` parameter for
 each buffer, which tells LLVM that stores to one leave loads of the others as they are.  Kernels
@@ -41,25 +41,25 @@ declare ptr @talweg_move(ptr, ptr, i64)
 declare ptr @talweg_set(ptr, i32, i64)"""
 WAIT = """
 ; wait for the others; whether to leave
-define internal i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads) #0 {
+define internal i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads) #0 {
   %many = icmp ugt i64 %threads, 1
   br i1 %many, label %yes, label %no
 yes:
-  call void @talweg_barrier(ptr %pool, i64 %thread, i64 %threads)
+  call void @talweg_barrier(ptr %context, i64 %thread, i64 %threads)
   br label %no
 no:
-  %failed = load atomic i32, ptr %pool acquire, align 4
+  %failed = load atomic i32, ptr %context acquire, align 4
   %leave = icmp ne i32 %failed, 0
   ret i1 %leave
 }
 """
 NEXT = """
 ; the first iteration of the next piece for this thread: of the first one, if it is alone
-define internal i64 @talweg_piece(ptr %pool, i64 %threads, i64 %loop, i64 %size) alwaysinline {
+define internal i64 @talweg_piece(ptr %context, i64 %threads, i64 %loop, i64 %size) alwaysinline {
   %many = icmp ugt i64 %threads, 1
   br i1 %many, label %yes, label %no
 yes:
-  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %number = call i64 @talweg_next(ptr %context, i64 %loop)
   %first = mul i64 %number, %size
   ret i64 %first
 no:
@@ -67,7 +67,7 @@ no:
 }
 
 ; the iteration after %last
-define internal i64 @talweg_turn(ptr %pool, i64 %threads, i64 %loop, i64 %size, i64 %last)
+define internal i64 @talweg_turn(ptr %context, i64 %threads, i64 %loop, i64 %size, i64 %last)
     alwaysinline {
   %next = add nuw nsw i64 %last, 1
   %many = icmp ugt i64 %threads, 1
@@ -76,7 +76,7 @@ define internal i64 @talweg_turn(ptr %pool, i64 %threads, i64 %loop, i64 %size, 
   %other = and i1 %many, %ends
   br i1 %other, label %yes, label %no
 yes:
-  %number = call i64 @talweg_next(ptr %pool, i64 %loop)
+  %number = call i64 @talweg_next(ptr %context, i64 %loop)
   %first = mul i64 %number, %size
   ret i64 %first
 no:
@@ -167,7 +167,7 @@ class ProgramEmitter:
     def run(self) -> str:
         """The function @run."""
         body, counters = "\n".join(self.lines), "\n".join(self.counters)
-        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %pool) {\nentry:\n"
+        head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %context) {\nentry:\n"
         first = "  %first = icmp eq i64 %thread, 0"
         return f"{head}{first}\n{counters}\n{body}\n  ret void\nleave:\n  ret void\n}}"
 
@@ -204,7 +204,7 @@ class ProgramEmitter:
     def barrier(self) -> None:
         """All threads wait for each other, and leave if that is to be."""
         number = self.fresh()
-        self.line(f"%w{number} = call i1 @talweg_wait(ptr %pool, i64 %thread, i64 %threads)")
+        self.line(f"%w{number} = call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)")
         self.leave_if(f"%w{number}")
         self.pending = self.asked = False
 
@@ -217,7 +217,7 @@ class ProgramEmitter:
     def ask(self) -> None:
         """Count what was done since the last time; see to signals, and leave if that is to be."""
         if self.asks and self.effort:
-            number, given = self.fresh(), f"ptr %pool, i64 %thread, i64 {int(self.effort) + 1}"
+            number, given = self.fresh(), f"ptr %context, i64 %thread, i64 {int(self.effort) + 1}"
             self.line(f"%l{number} = call i1 @talweg_leave({given})")
             self.leave_if(f"%l{number}")
             self.asked = True
@@ -262,7 +262,7 @@ class ProgramEmitter:
         if not parallel:
             self.line(f"br i1 %first, label %only{number}, label %done{number}")
             self.lines.append(f"only{number}:")
-        arguments = ["i64 %thread", "i64 %threads", "ptr %pool"]
+        arguments = ["i64 %thread", "i64 %threads", "ptr %context"]
         arguments += [f"i64 {turn}" for turn in self.turns.values()]
         arguments += [f"ptr {self.pointer(buffer)}" for buffer in buffers]
         self.line(f"call void @{name}({', '.join(arguments)})")
@@ -299,7 +299,7 @@ class ProgramEmitter:
         number = self.fresh()
         self.line(f"br i1 %first, label %only{number}, label %done{number}")
         self.lines.append(f"only{number}:")
-        self.line(f"%r{number} = call i32 @talweg_host(ptr %pool, i64 {host})")
+        self.line(f"%r{number} = call i32 @talweg_host(ptr %context, i64 {host})")
         self.line(f"br label %done{number}")
         self.lines.append(f"done{number}:")
         self.barrier()

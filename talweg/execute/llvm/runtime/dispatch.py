@@ -1,6 +1,6 @@
 """The way from Python into a compiled program: a builtin function that reads arrays itself.
 
-Its code (`entry_stub.py`) is compiled once for the process; a `Layout` tells it of one program.
+Its code (`entry_stub.py`) is compiled once for the process; a `CallLayout` tells it of one program.
 The layout of an array object is NumPy's ABI, but that of a Python object is not the same in every
 build of Python (free-threaded ones have a longer head): `works` tries it.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,14 @@ import numpy as np
 from talweg.core.locking import once
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import entry_stub, result_memory
-from talweg.execute.llvm.runtime.thread_pool import python_symbols, the_team
+from talweg.execute.llvm.runtime.structures import (
+    ArgumentCheck,
+    ArrayObject,
+    BufferPart,
+    ProgramCall,
+    ScalarObject,
+)
+from talweg.execute.llvm.runtime.thread_pool import python_symbols, shared_pool
 from talweg.lower.ir.loops import Buffer, LoopProgram
 
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
@@ -61,7 +68,7 @@ class _Method(ctypes.Structure):
 def _native() -> tuple[code.LoadedCode, _Method]:
     """The entry's code, and its method definition; both stay."""
     symbols = python_symbols(_PYTHON)
-    symbols["talweg_launch"] = the_team().addresses["talweg_launch"]
+    symbols["talweg_launch"] = shared_pool().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
     symbols["talweg_set_handler"] = numpy_function(result_memory.SET_HANDLER)
     found = code.compile_module(entry_stub.text(), symbols, ("talweg_entry",))
@@ -79,27 +86,21 @@ def builtin(layout: CallLayout) -> Any:
 @functools.cache
 def works() -> bool:
     """Whether arrays lie in memory as the entry expects."""
-    array = np.arange(6, dtype=np.float32).reshape(2, 3)
-    address = id(array)
-    pointer = ctypes.c_void_p
-
-    def at(name: str, kind: type) -> Any:
-        return kind.from_address(address + entry_stub.ARRAY[name]).value
-
-    if object.__basicsize__ != 16 or np.ndarray.__basicsize__ < entry_stub.ARRAY["flags"] + 4:
+    head = ArrayObject.data.offset  # of any Python object
+    if object.__basicsize__ != head or np.ndarray.__basicsize__ < ctypes.sizeof(ArrayObject):
         return False
-    if ctypes.sizeof(pointer) != 8 or not hasattr(ctypes.pythonapi, "PyCFunction_NewEx"):
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or not hasattr(ctypes.pythonapi, "PyCFunction_NewEx"):
         return False
-    dims = at("dims", pointer)
-    scalar = np.float32(2.5)
+    array, scalar = np.arange(6, dtype=np.float32).reshape(2, 3), np.float64(2.5)
+    fields = ArrayObject.from_address(id(array))
+    number = ctypes.c_double.from_address(id(scalar) + ScalarObject.number.offset)
     return (
-        at("type", pointer) == id(np.ndarray)
-        and at("data", pointer) == array.ctypes.data
-        and at("ndim", ctypes.c_int) == 2
-        and [ctypes.c_int64.from_address(dims + 8 * i).value for i in range(2)] == [2, 3]
-        and at("descr", pointer) == id(array.dtype)
-        and at("flags", ctypes.c_int) & WRITEABLE != 0
-        and ctypes.c_float.from_address(id(scalar) + entry_stub.SCALAR["number"]).value == 2.5
+        (fields.type, fields.data) == (id(np.ndarray), array.ctypes.data)
+        and fields.ndim == 2
+        and list((ctypes.c_int64 * 2).from_address(fields.dims)) == [2, 3]
+        and fields.descr == id(array.dtype)
+        and fields.flags & WRITEABLE != 0
+        and number.value == 2.5
     )
 
 
@@ -113,14 +114,14 @@ def whole_of(buffer: Buffer) -> tuple[Buffer, int]:
 
 
 class CallLayout:
-    """The layout of a program's calls, as native code knows it: `entry_stub.PROGRAM`, and what that
-    points at."""
+    """The layout of a program's calls, as native code knows it: `structures.ProgramCall`, and what
+    that points at."""
 
     def __init__(self, program: LoopProgram, inputs: list, states: list, outputs: list):
         self.places = {buffer: i for i, buffer in enumerate(program.buffers)}
-        self.memory = np.zeros(entry_stub.PROGRAM_BYTES // 8, np.int64)
-        self.address = self.memory.ctypes.data
-        self._kept: list = []
+        self.fields = ProgramCall()
+        self.address = ctypes.addressof(self.fields)
+        self._kept: list = []  # what the fields have the addresses of
         given = {*inputs, *states, *outputs}
         self.parts = [  # (place, place of the whole, offset) of what lies within those
             (self.places[buffer], self.places[whole], offset)
@@ -128,45 +129,42 @@ class CallLayout:
             for whole, offset in [whole_of(buffer)]
             if buffer.part is not None and whole in given
         ]
-        self.set("inputs", len(inputs))
-        self.set("states", len(states))
-        self.set("outputs", len(outputs))
-        self.set("arguments", self._values([*inputs, *states]))
-        self.set("results", self._values(outputs))
-        self.set("bytes", self._keep([buffer.nbytes for buffer in [*inputs, *states]]))
-        self.set("written", self._keep([buffer.kind == "state" for buffer in states]))
-        self.set("parts", self._keep([number for part in self.parts for number in part]))
-        self.set("part_count", len(self.parts))
-        for name, thing in (("ndarray", np.ndarray), ("list", list), ("none", None)):
-            self.set(name, id(thing))
-        self.set("false", id(False))
+        fields, arguments = self.fields, [*inputs, *states]
+        fields.inputs, fields.states, fields.outputs = len(inputs), len(states), len(outputs)
+        fields.arguments, fields.results = self._checks(arguments), self._checks(outputs)
+        fields.bytes = self._keep_numbers([buffer.nbytes for buffer in arguments])
+        fields.written = self._keep_numbers([buffer.kind == "state" for buffer in states])
+        fields.parts = self._keep((BufferPart * len(self.parts))(*self.parts))
+        fields.part_count = len(self.parts)
+        fields.ndarray, fields.list = id(np.ndarray), id(list)
+        fields.none, fields.false = id(None), id(False)
         self.handler = None
         if any(buffer.nbytes >= result_memory.LARGE for buffer in outputs):
             self.handler = result_memory.capsule()
-        self.set("handler", 0 if self.handler is None else id(self.handler))
+            fields.handler = id(self.handler)
 
     def is_done(self) -> bool:
         """Whether the last run came to its end."""
-        return bool(self.memory[entry_stub.PROGRAM["done"] // 8])
+        return bool(self.fields.done)
 
-    def set(self, name: str, value: int) -> None:
-        """Set one of the fields."""
-        self.memory[entry_stub.PROGRAM[name] // 8] = value
-
-    def _keep(self, numbers: Iterable[int]) -> int:
-        """The address of numbers that stay where they are."""
-        array = np.array([*numbers, 0], np.int64)
+    def _keep(self, array: ctypes.Array) -> int:
+        """Keep an array where it is; its address."""
         self._kept.append(array)
-        return array.ctypes.data
+        return ctypes.addressof(array)
 
-    def _values(self, buffers: list[Buffer]) -> int:
-        numbers: list[int] = []
+    def _keep_numbers(self, numbers: Sequence[int]) -> int:
+        """Keep 64-bit integers; their address."""
+        return self._keep((ctypes.c_int64 * len(numbers))(*numbers))
+
+    def _checks(self, buffers: list[Buffer]) -> int:
+        """Keep the checks of arguments, or what results are made like; their address."""
+        checks = []
         for buffer in buffers:
             dtype = buffer.dtype.numpy_dtype
             self._kept.append(dtype)
             flags = CONTIGUOUS | ALIGNED | (WRITEABLE if buffer.kind == "state" else 0)
-            dims = self._keep(buffer.shape)
+            dims = self._keep_numbers(buffer.shape)
             takes_scalars = buffer.kind != "state" and not buffer.shape
             scalar = id(dtype.type) if takes_scalars else 0
-            numbers += [id(dtype), len(buffer.shape), dims, self.places[buffer], flags, scalar]
-        return self._keep(numbers)
+            checks.append((id(dtype), len(buffer.shape), dims, self.places[buffer], flags, scalar))
+        return self._keep((ArgumentCheck * len(checks))(*checks))

@@ -1,69 +1,24 @@
 """The native side of calling a program from Python, as LLVM IR.
 
 `talweg_entry` is the body of a builtin function (METH_FASTCALL) whose self is the address of what
-is known of the program (`PROGRAM`), and whose arguments are a list of inputs and one of states.  It
-takes the first free frame (`team.FRAME`); checks that every argument is an ndarray of the dtype and
-shape that the program was made for, with its elements in row-major order, or a NumPy scalar of the
-dtype where an input is one number; puts their addresses into the frame's table of buffers; makes
-the outputs; lets go of the GIL if the program is worth it, and launches it.  It gives None where
-something is not as it should be or there is not enough memory, False where a host call failed (the
-frame then stays in use, until Python has looked at it).
+is known of the program (`structures.ProgramCall`), and whose arguments are a list of inputs and one
+of states.  It takes the first free execution context (`structures.ContextFields`); checks that
+every argument is an ndarray of the dtype and shape that the program was made for, with its elements
+in row-major order, or a NumPy scalar of the dtype where an input is one number; puts their
+addresses into the context's table of buffers; makes the outputs; lets go of the GIL if the program
+is worth it, and launches it.  It gives None where something is not as it should be or there is not
+enough memory, False where a host call failed (the context then stays in use, until Python has
+looked at it).
 """
 
 from __future__ import annotations
 
-from talweg.execute.llvm.runtime import thread_pool_ir
-
-PROGRAM = {  # name -> offset in bytes: what the entry knows of a program
-    "frames": 0,  # the first frame
-    "inputs": 8,  # i64: how many
-    "states": 16,
-    "outputs": 24,
-    "arguments": 32,  # ptr to a `VALUE` for each input, then each state
-    "results": 40,  # ptr to a `VALUE` for each output
-    "parts": 88,  # ptr to a `PART` for each buffer that lies within an argument or result
-    "part_count": 96,
-    "bytes": 104,  # ptr to an i64 for each argument: how many bytes it has
-    "written": 112,  # ptr to an i64 for each state: whether the program writes it
-    "release": 48,  # i64: whether to let go of the GIL
-    "ndarray": 56,  # the type
-    "list": 64,  # the type
-    "none": 72,
-    "false": 80,
-    "done": 128,  # i64: whether the last run came to its end
-    "handler": 120,  # what NumPy has results made by (`result_memory.py`); 0: as otherwise
-}
-VALUE = {  # of an array
-    "descr": 0,  # the dtype object
-    "ndim": 8,  # i64
-    "dims": 16,  # ptr to i64s
-    "place": 24,  # i64: which of the program's buffers
-    "flags": 32,  # i64: NumPy's flags that must be set
-    "scalar": 40,  # the type of NumPy's scalars that will do as well; 0 where none will
-}
-VALUE_BYTES = 48
-PART = {"place": 0, "whole": 8, "offset": 16}  # buffers[place] = buffers[whole] + offset
-PART_BYTES = 24
-PROGRAM_BYTES = 136
-ARRAY = {"type": 8, "data": 16, "ndim": 24, "dims": 32, "descr": 56, "flags": 64}
-SCALAR = {"number": 16}  # of a NumPy scalar: the number itself
+from talweg.execute.llvm.runtime.structures import fill_offsets
 
 
 def text() -> str:
     """The entry's module."""
-    found = _TEXT
-    tables = (
-        ("program", PROGRAM),
-        ("value", VALUE),
-        ("array", ARRAY),
-        ("scalar", SCALAR),
-        ("frame", thread_pool_ir.FRAME),
-        ("part", PART),
-    )
-    for prefix, table in tables:
-        for name, offset in table.items():
-            found = found.replace(f"${prefix}.{name}$", str(offset))
-    return found.replace("$VALUE", str(VALUE_BYTES)).replace("$PART", str(PART_BYTES))
+    return fill_offsets(_TEXT)
 
 
 _TEXT = """
@@ -119,23 +74,23 @@ look:
   %flags.at = getelementptr i8, ptr %array, i64 $array.flags$
   %flags.32 = load i32, ptr %flags.at, align 4
   %flags = zext i32 %flags.32 to i64
-  %needed = call i64 @number(ptr %value, i64 $value.flags$)
+  %needed = call i64 @number(ptr %value, i64 $check.flags$)
   %set = and i64 %flags, %needed
   %flags.fit = icmp eq i64 %set, %needed
   %descr = call ptr @pointer(ptr %array, i64 $array.descr$)
-  %descr.needed = call ptr @pointer(ptr %value, i64 $value.descr$)
+  %descr.needed = call ptr @pointer(ptr %value, i64 $check.descr$)
   %descr.fits = icmp eq ptr %descr, %descr.needed
   %ndim.at = getelementptr i8, ptr %array, i64 $array.ndim$
   %ndim.32 = load i32, ptr %ndim.at, align 4
   %ndim = zext i32 %ndim.32 to i64
-  %ndim.needed = call i64 @number(ptr %value, i64 $value.ndim$)
+  %ndim.needed = call i64 @number(ptr %value, i64 $check.ndim$)
   %ndim.fits = icmp eq i64 %ndim, %ndim.needed
   %both = and i1 %flags.fit, %descr.fits
   %all = and i1 %both, %ndim.fits
   br i1 %all, label %shape, label %no
 shape:
   %dims = call ptr @pointer(ptr %array, i64 $array.dims$)
-  %dims.needed = call ptr @pointer(ptr %value, i64 $value.dims$)
+  %dims.needed = call ptr @pointer(ptr %value, i64 $check.dims$)
   br label %next
 next:
   %i = phi i64 [0, %shape], [%i.next, %compare]
@@ -155,12 +110,12 @@ no:
   ret i1 false
 }
 
-; put the arrays of a list into the frame; %first: the number of the list's first argument
-define private i1 @put(ptr %program, ptr %frame, ptr %list, i64 %first, i64 %count) {
+; put the arrays of a list into the context; %first: the number of the list's first argument
+define private i1 @put(ptr %program, ptr %context, ptr %list, i64 %first, i64 %count) {
 entry:
   %values = call ptr @pointer(ptr %program, i64 $program.arguments$)
-  %buffers = call ptr @pointer(ptr %frame, i64 $frame.buffers$)
-  %held = call ptr @pointer(ptr %frame, i64 $frame.held$)
+  %buffers = call ptr @pointer(ptr %context, i64 $context.buffers$)
+  %held = call ptr @pointer(ptr %context, i64 $context.held$)
   br label %next
 next:
   %i = phi i64 [0, %entry], [%i.next, %keep]
@@ -170,7 +125,7 @@ check:
   %i.next = add i64 %i, 1
   %array = call ptr @PyList_GetItem(ptr %list, i64 %i)
   %argument = add i64 %first, %i
-  %offset = mul i64 %argument, $VALUE
+  %offset = mul i64 %argument, $check$
   %value = getelementptr i8, ptr %values, i64 %offset
   %good = call i1 @fits(ptr %program, ptr %array, ptr %value)
   br i1 %good, label %elements, label %try.scalar
@@ -179,7 +134,7 @@ elements:
   br label %keep
 try.scalar:
   %type = call ptr @pointer(ptr %array, i64 $array.type$)
-  %scalar.type = call ptr @pointer(ptr %value, i64 $value.scalar$)
+  %scalar.type = call ptr @pointer(ptr %value, i64 $check.scalar$)
   %is.scalar = icmp eq ptr %type, %scalar.type
   br i1 %is.scalar, label %scalar, label %no
 scalar:
@@ -187,7 +142,7 @@ scalar:
   br label %keep
 keep:
   %data = phi ptr [%begin, %elements], [%number, %scalar]
-  %place = call i64 @number(ptr %value, i64 $value.place$)
+  %place = call i64 @number(ptr %value, i64 $check.number$)
   %buffer.at = getelementptr ptr, ptr %buffers, i64 %place
   store ptr %data, ptr %buffer.at, align 8
   %held.at = getelementptr ptr, ptr %held, i64 %argument
@@ -200,20 +155,20 @@ no:
 }
 
 ; the list of new outputs, their memory from whom the program says
-define private ptr @make_outputs(ptr %program, ptr %frame) {
+define private ptr @make_outputs(ptr %program, ptr %context) {
 entry:
   %handler = call ptr @pointer(ptr %program, i64 $program.handler$)
   %usual = icmp eq ptr %handler, null
   br i1 %usual, label %plainly, label %set
 plainly:
-  %plain = call ptr @new_outputs(ptr %program, ptr %frame)
+  %plain = call ptr @new_outputs(ptr %program, ptr %context)
   ret ptr %plain
 set:
   %before = call ptr @talweg_set_handler(ptr %handler)
   %failed = icmp eq ptr %before, null
   br i1 %failed, label %fail, label %make
 make:
-  %list = call ptr @new_outputs(ptr %program, ptr %frame)
+  %list = call ptr @new_outputs(ptr %program, ptr %context)
   %no.list = icmp eq ptr %list, null
   br i1 %no.list, label %clear, label %back
 clear:
@@ -234,12 +189,12 @@ fail:
 }
 
 ; the list of new outputs, null if there is not enough memory
-define private ptr @new_outputs(ptr %program, ptr %frame) {
+define private ptr @new_outputs(ptr %program, ptr %context) {
 entry:
   %count = call i64 @number(ptr %program, i64 $program.outputs$)
   %values = call ptr @pointer(ptr %program, i64 $program.results$)
   %ndarray = call ptr @pointer(ptr %program, i64 $program.ndarray$)
-  %buffers = call ptr @pointer(ptr %frame, i64 $frame.buffers$)
+  %buffers = call ptr @pointer(ptr %context, i64 $context.buffers$)
   %list = call ptr @PyList_New(i64 %count)
   %none = icmp eq ptr %list, null
   br i1 %none, label %fail, label %next
@@ -249,11 +204,11 @@ next:
   br i1 %more, label %make, label %done
 make:
   %i.next = add i64 %i, 1
-  %offset = mul i64 %i, $VALUE
+  %offset = mul i64 %i, $check$
   %value = getelementptr i8, ptr %values, i64 %offset
-  %descr = call ptr @pointer(ptr %value, i64 $value.descr$)
-  %dims = call ptr @pointer(ptr %value, i64 $value.dims$)
-  %ndim = call i64 @number(ptr %value, i64 $value.ndim$)
+  %descr = call ptr @pointer(ptr %value, i64 $check.descr$)
+  %dims = call ptr @pointer(ptr %value, i64 $check.dims$)
+  %ndim = call i64 @number(ptr %value, i64 $check.ndim$)
   %ndim.32 = trunc i64 %ndim to i32
   call void @Py_IncRef(ptr %descr)
   %array = call ptr @talweg_new_array(ptr %ndarray, ptr %descr, i32 %ndim.32, ptr %dims, ptr null,
@@ -263,7 +218,7 @@ make:
 keep:
   %set = call i32 @PyList_SetItem(ptr %list, i64 %i, ptr %array)
   %data = call ptr @pointer(ptr %array, i64 $array.data$)
-  %place = call i64 @number(ptr %value, i64 $value.place$)
+  %place = call i64 @number(ptr %value, i64 $check.number$)
   %buffer.at = getelementptr ptr, ptr %buffers, i64 %place
   store ptr %data, ptr %buffer.at, align 8
   br label %next
@@ -276,12 +231,12 @@ done:
   ret ptr %list
 }
 
-; put the addresses of what lies within arguments and results into the frame
-define private void @place_parts(ptr %program, ptr %frame) {
+; put the addresses of what lies within arguments and results into the context
+define private void @place_parts(ptr %program, ptr %context) {
 entry:
   %count = call i64 @number(ptr %program, i64 $program.part_count$)
   %parts = call ptr @pointer(ptr %program, i64 $program.parts$)
-  %buffers = call ptr @pointer(ptr %frame, i64 $frame.buffers$)
+  %buffers = call ptr @pointer(ptr %context, i64 $context.buffers$)
   br label %next
 next:
   %i = phi i64 [0, %entry], [%i.next, %place]
@@ -289,9 +244,9 @@ next:
   br i1 %more, label %place, label %done
 place:
   %i.next = add i64 %i, 1
-  %part.offset = mul i64 %i, $PART
+  %part.offset = mul i64 %i, $part$
   %part = getelementptr i8, ptr %parts, i64 %part.offset
-  %here = call i64 @number(ptr %part, i64 $part.place$)
+  %here = call i64 @number(ptr %part, i64 $part.number$)
   %whole = call i64 @number(ptr %part, i64 $part.whole$)
   %offset = call i64 @number(ptr %part, i64 $part.offset$)
   %whole.at = getelementptr ptr, ptr %buffers, i64 %whole
@@ -305,12 +260,12 @@ done:
 }
 
 ; whether an input shares memory with a state: writing one would change the other
-define private i1 @overlap(ptr %program, ptr %frame, i64 %inputs, i64 %states) {
+define private i1 @overlap(ptr %program, ptr %context, i64 %inputs, i64 %states) {
 entry:
   %values = call ptr @pointer(ptr %program, i64 $program.arguments$)
   %bytes = call ptr @pointer(ptr %program, i64 $program.bytes$)
   %written = call ptr @pointer(ptr %program, i64 $program.written$)
-  %buffers = call ptr @pointer(ptr %frame, i64 $frame.buffers$)
+  %buffers = call ptr @pointer(ptr %context, i64 $context.buffers$)
   br label %next.state
 next.state:
   %s = phi i64 [0, %entry], [%s.next, %next.input], [%s.next, %look]
@@ -351,9 +306,9 @@ no:
 
 ; the address of the elements of an argument
 define private i64 @begin(ptr %values, ptr %buffers, i64 %argument) alwaysinline {
-  %offset = mul i64 %argument, $VALUE
+  %offset = mul i64 %argument, $check$
   %value = getelementptr i8, ptr %values, i64 %offset
-  %place = call i64 @number(ptr %value, i64 $value.place$)
+  %place = call i64 @number(ptr %value, i64 $check.number$)
   %at = getelementptr ptr, ptr %buffers, i64 %place
   %data = load ptr, ptr %at, align 8
   %address = ptrtoint ptr %data to i64
@@ -361,9 +316,9 @@ define private i64 @begin(ptr %values, ptr %buffers, i64 %argument) alwaysinline
 }
 
 ; hold the arguments while other Python code may run, or let go of them
-define private void @hold(ptr %frame, i64 %count, i1 %take) {
+define private void @hold(ptr %context, i64 %count, i1 %take) {
 entry:
-  %held = call ptr @pointer(ptr %frame, i64 $frame.held$)
+  %held = call ptr @pointer(ptr %context, i64 $context.held$)
   br label %next
 next:
   %i = phi i64 [0, %entry], [%i.next, %step]
@@ -404,57 +359,57 @@ lists:
   %good = and i1 %inputs.good, %states.good
   br i1 %good, label %search, label %decline
 search:
-  %from = phi ptr [%program, %lists], [%frame.next.at, %used]
-  %frame = load ptr, ptr %from, align 8
-  %frame.next.at = getelementptr i8, ptr %frame, i64 $frame.next$
-  %last = icmp eq ptr %frame, null
+  %from = phi ptr [%program, %lists], [%context.next.at, %used]
+  %context = load ptr, ptr %from, align 8
+  %context.next.at = getelementptr i8, ptr %context, i64 $context.next$
+  %last = icmp eq ptr %context, null
   br i1 %last, label %decline, label %free
 free:
-  %busy = call i64 @number(ptr %frame, i64 $frame.busy$)
+  %busy = call i64 @number(ptr %context, i64 $context.busy$)
   %in.use = icmp ne i64 %busy, 0
   br i1 %in.use, label %used, label %fill
 used:
   br label %search
 fill:
-  %busy.at = getelementptr i8, ptr %frame, i64 $frame.busy$
+  %busy.at = getelementptr i8, ptr %context, i64 $context.busy$
   store i64 1, ptr %busy.at, align 8
-  store i32 0, ptr %frame, align 4
-  %inputs.put = call i1 @put(ptr %program, ptr %frame, ptr %inputs.list, i64 0, i64 %inputs)
-  br i1 %inputs.put, label %fill.states, label %free.frame
+  store i32 0, ptr %context, align 4
+  %inputs.put = call i1 @put(ptr %program, ptr %context, ptr %inputs.list, i64 0, i64 %inputs)
+  br i1 %inputs.put, label %fill.states, label %free.context
 fill.states:
-  %states.put = call i1 @put(ptr %program, ptr %frame, ptr %states.list, i64 %inputs, i64 %states)
-  br i1 %states.put, label %compare, label %free.frame
+  %states.put = call i1 @put(ptr %program, ptr %context, ptr %states.list, i64 %inputs, i64 %states)
+  br i1 %states.put, label %compare, label %free.context
 compare:
-  %overlap = call i1 @overlap(ptr %program, ptr %frame, i64 %inputs, i64 %states)
-  br i1 %overlap, label %free.frame, label %outputs
+  %overlap = call i1 @overlap(ptr %program, ptr %context, i64 %inputs, i64 %states)
+  br i1 %overlap, label %free.context, label %outputs
 forget:
   call void @PyErr_Clear()
-  call void @hold(ptr %frame, i64 %all, i1 false)
-  br label %free.frame
-free.frame:
+  call void @hold(ptr %context, i64 %all, i1 false)
+  br label %free.context
+free.context:
   store i64 0, ptr %busy.at, align 8
   br label %decline
 outputs:                                          ; from here on Python code may run
-  call void @hold(ptr %frame, i64 %all, i1 true)
-  %result = call ptr @make_outputs(ptr %program, ptr %frame)
+  call void @hold(ptr %context, i64 %all, i1 true)
+  %result = call ptr @make_outputs(ptr %program, ptr %context)
   %no.memory = icmp eq ptr %result, null
   br i1 %no.memory, label %forget, label %start
 start:
-  call void @place_parts(ptr %program, ptr %frame)
+  call void @place_parts(ptr %program, ptr %context)
   %release = call i64 @number(ptr %program, i64 $program.release$)
   %releases = icmp ne i64 %release, 0
   br i1 %releases, label %without, label %with
 without:
   %state = call ptr @PyEval_SaveThread()
-  call void @talweg_launch(ptr %frame)
+  call void @talweg_launch(ptr %context)
   call void @PyEval_RestoreThread(ptr %state)
   br label %judge
 with:
-  call void @talweg_launch(ptr %frame)
+  call void @talweg_launch(ptr %context)
   br label %judge
 judge:
-  call void @hold(ptr %frame, i64 %all, i1 false)
-  %failed = load i32, ptr %frame, align 4
+  call void @hold(ptr %context, i64 %all, i1 false)
+  %failed = load i32, ptr %context, align 4
   %host.failed = icmp ne i32 %failed, 0
   br i1 %host.failed, label %fail, label %success
 success:

@@ -6,7 +6,7 @@ buffers and the arena of temporaries, is a `ExecutionContext`; there is one more
 that runs the same executable at the same time.
 
 A call that is as it should be never comes to Python (`dispatch.py`).  Others do: arguments that are
-not plain arrays of the dtype are made so; a missing frame is made; a host call that raised is
+not plain arrays of the dtype are made so; a missing context is made; a host call that raised is
 raised again, with what was written before it in the states.
 """
 
@@ -28,7 +28,7 @@ from talweg.execute import cache, heap
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import dispatch, result_memory, routines, stack_memory
 from talweg.execute.llvm.runtime.execution_context import ExecutionContext, inner_lists
-from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, the_team, thread_count
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, shared_pool, thread_count
 from talweg.lower import buffer_assignment
 from talweg.lower.ir import cost
 from talweg.lower.ir.loops import Buffer, Call, For, Kernel, LoopProgram, Repeat
@@ -101,15 +101,15 @@ class Executable:
         self.shares = self.threads > 1 and self.waits  # the cores with others
         self.key = key
         self.guarded = False  # whether the last output says if the others are right
-        self.in_use = self.threads  # threads that its frames have
+        self.in_use = self.threads  # threads that its contexts have
         self.code = compile_executable(program, self.routines, key, known is None)
         self.layout = dispatch.CallLayout(program, self.inputs, self.states, self.outputs)
-        self.layout.set("release", int(self.releases))
+        self.layout.fields.release = int(self.releases)
         self.constants = _constants(program)
-        self.frames: list[ExecutionContext] = []
+        self.contexts: list[ExecutionContext] = []
         self._lock = threading.Lock()
         if self.routines:
-            the_team().control_blas(*routines.thread_functions())
+            shared_pool().control_blas(*routines.thread_functions())
         self.native = native and dispatch.works()
         self.enter: Any = dispatch.builtin(self.layout) if self.native else _decline
         _executables.add(self)
@@ -152,8 +152,8 @@ class Executable:
         return result
 
     def _attempt(self, inputs: list, states: list) -> list:
-        """Run with plain arrays; with a new frame if all are in use."""
-        if self.native and all(frame.get("busy") for frame in self.frames):
+        """Run with plain arrays; with a new context if all are in use."""
+        if self.native and all(context.fields.busy for context in self.contexts):
             self._add_frame()
             result = self.enter(inputs, states)
             if type(result) is list:
@@ -163,33 +163,33 @@ class Executable:
         return self._run_from_python(inputs, states)
 
     def _add_frame(self) -> None:
-        """One more frame; a MemoryError if there is not enough for its arena."""
-        the_team().ensure(self.threads)
+        """One more context; a MemoryError if there is not enough for its arena."""
+        shared_pool().ensure(self.threads)
         if self.plan.nbytes >= LARGE_ARENA:
             heap.give_back()  # what calls took that were interpreted while this was compiled
-        frame = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
-        frame.set("run", self.code.addresses["run"])
-        frame.set("threads", self.in_use)
-        frame.set("waits", self.waits)
-        frame.set("blas", bool(self.routines))
+        context = ExecutionContext(self.program, self.plan, self.constants, self.layout.places)
+        context.fields.run = self.code.addresses["run"]
+        context.fields.threads = self.in_use
+        context.fields.waits = self.waits
+        context.fields.blas = bool(self.routines)
         with self._lock:
-            if self.frames:
-                self.frames[-1].set("next", frame.address)
+            if self.contexts:
+                self.contexts[-1].fields.next = context.address
             else:
-                self.layout.set("frames", frame.address)
-            self.frames.append(frame)
+                self.layout.fields.contexts = context.address
+            self.contexts.append(context)
 
     def use(self, threads: int) -> None:
         """Run on so many threads from now on, at most as many as it was planned for."""
         with self._lock:
             self.in_use = threads
-            for frame in self.frames:
-                frame.set("threads", threads)
+            for context in self.contexts:
+                context.fields.threads = threads
 
     def _raise(self) -> None:
         """Raise what a host call has raised in this thread."""
-        for frame in self.frames:
-            error = frame.take_error()
+        for context in self.contexts:
+            error = context.take_error()
             if type(error) is MemoryError:
                 raise _out_of_memory_error(self.program) from None
             if error is not None:
@@ -204,18 +204,18 @@ class Executable:
     def _run_from_python(self, inputs: list, states: list) -> list:
         """Run the program from Python, as the native entry does."""
         results = [self._new(buffer) for buffer in self.outputs]
-        frame = self._free_frame()
+        context = self._free_context()
         for buffers, arrays in ((self.inputs, inputs), (self.states, states)):
             for buffer, array in zip(buffers, arrays):
-                frame.table[self.layout.places[buffer]] = array.ctypes.data
+                context.table[self.layout.places[buffer]] = array.ctypes.data
         for buffer, array in zip(self.outputs, results):
-            frame.table[self.layout.places[buffer]] = array.ctypes.data
+            context.table[self.layout.places[buffer]] = array.ctypes.data
         for position, whole, offset in self.layout.parts:
-            frame.table[position] = frame.table[whole] + offset
-        the_team().launch(frame.address)
-        if frame.get("failed"):
+            context.table[position] = context.table[whole] + offset
+        shared_pool().launch(context.address)
+        if context.fields.failed:
             self._raise()
-        frame.set("busy", 0)
+        context.fields.busy = 0
         return results
 
     def _new(self, buffer: Buffer) -> NDArray:
@@ -228,21 +228,21 @@ class Executable:
         except ValueError:  # more than there are addresses
             raise MemoryError from None
 
-    def _free_frame(self) -> ExecutionContext:
-        """A frame that is not in use, and is now."""
+    def _free_context(self) -> ExecutionContext:
+        """A context that is not in use, and is now."""
         while True:
             with self._lock:
-                for frame in self.frames:
-                    if not frame.get("busy"):
-                        frame.set("busy", 1)
-                        frame.set("failed", 0)
-                        return frame
+                for context in self.contexts:
+                    if not context.fields.busy:
+                        context.fields.busy = 1
+                        context.fields.failed = 0
+                        return context
             self._add_frame()
 
     def forget_frames(self) -> None:
-        """In a forked child: have new frames, and so threads; what runs has kept its own."""
-        self._parents_frames, self.frames = self.frames, []
-        self.layout.set("frames", 0)
+        """In a forked child: have new contexts, and so threads; what runs has kept its own."""
+        self._parents_contexts, self.contexts = self.contexts, []
+        self.layout.fields.contexts = 0
         self._lock = threading.Lock()
 
 
@@ -272,7 +272,7 @@ def compile_executable(
     """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
     symbols = routines.addresses(called)
     for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_poll"):
-        symbols[name] = the_team().addresses[name]
+        symbols[name] = shared_pool().addresses[name]
     symbols |= stack_memory.SYMBOLS
     kept_under = None if key is None else key_of_code(key)
     cached = None if kept_under is None else cache.get(kept_under)

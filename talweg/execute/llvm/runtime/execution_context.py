@@ -1,9 +1,9 @@
 """The execution context of one run of a program: the addresses of its buffers, and its
 temporaries.
 
-Native code reads the fields (`team.FRAME`) and fills in the addresses of what a call is given;
-those of constants and of what lies in the arena are there from the start.  Host blocks come back to
-Python here.
+Native code reads the fields (`structures.ContextFields`) and fills in the addresses of what a call
+is given; those of constants and of what lies in the arena are there from the start.  Host blocks
+come back to Python here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from talweg.core.errors import InternalError
 from talweg.execute.call import run_anywhere
 from talweg.execute.interpret import locate_error
-from talweg.execute.llvm.runtime import thread_pool_ir
 from talweg.execute.llvm.runtime.dispatch import whole_of
 from talweg.execute.llvm.runtime.stack_memory import StackMemory
-from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, the_team
+from talweg.execute.llvm.runtime.structures import ContextFields
+from talweg.execute.llvm.runtime.thread_pool import allocate_aligned, shared_pool
 from talweg.lower.buffer_assignment import ALIGNMENT, BufferAssignment
 from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
 
@@ -37,8 +37,9 @@ class ExecutionContext:
         constants: Mapping[Buffer, NDArray],
         places: Mapping[Buffer, int],
     ):
-        self._fields = allocate_aligned(thread_pool_ir.FRAME_BYTES).view(np.int64)
-        self.address = self._fields.ctypes.data
+        self._memory = allocate_aligned(ctypes.sizeof(ContextFields))
+        self.address = self._memory.ctypes.data
+        self.fields = ContextFields.from_address(self.address)
         whole = np.empty(plan.nbytes + ALIGNMENT, np.uint8)
         start = -whole.ctypes.data % ALIGNMENT
         self.arena = whole[start : start + plan.nbytes]
@@ -47,28 +48,20 @@ class ExecutionContext:
         self._held = np.zeros(len(program.buffers) + 1, np.int64)
         self._place(program, constants, plan.offsets)
         self.hosts = HostCalls(program, self.table, places, self.stacks)
-        self.set("team", the_team().address)
-        self.set("buffers", self.table.ctypes.data)
-        self.set("held", self._held.ctypes.data)
-        self.set("host", id(self.hosts))
-
-    def get(self, name: str) -> int:
-        """One of the fields."""
-        return int(self._fields[thread_pool_ir.FRAME[name] // 8])
-
-    def set(self, name: str, value: int) -> None:
-        """Set one of the fields."""
-        self._fields[thread_pool_ir.FRAME[name] // 8] = value
+        self.fields.pool = shared_pool().address
+        self.fields.buffers = self.table.ctypes.data
+        self.fields.held = self._held.ctypes.data
+        self.fields.host = id(self.hosts)
 
     def take_error(self) -> BaseException | None:
-        """Take the error that a host call has raised in this thread, if any; the frame is free
-        again then."""
+        """Take the error that a host call has raised in this thread, if any; the context is
+        free again then."""
         hosts = self.hosts
         if hosts.error is None or hosts.thread != threading.get_ident():
             return None
         error, hosts.error = hosts.error, None
         self.stacks.give_back()
-        self.set("busy", 0)
+        self.fields.busy = 0
         return error
 
     def _place(
@@ -88,7 +81,7 @@ class ExecutionContext:
 
 
 class HostCalls:
-    """Runs host blocks by number, for one frame; what they raise is kept."""
+    """Runs host blocks by number, for one context; what they raise is kept."""
 
     def __init__(
         self,

@@ -40,9 +40,9 @@ POLL = """
 @object = private unnamed_addr constant [2 x i8] c"O\\00"
 
 ; by thread 0, when its program has done a good deal since it was last here: so much
-define void @talweg_poll(ptr %frame, i64 %effort) noinline {
+define void @talweg_poll(ptr %context, i64 %effort) noinline {
 entry:
-  %due.at = getelementptr i8, ptr %frame, i64 $frame.due$
+  %due.at = getelementptr i8, ptr %context, i64 $context.due$
   %due = load i64, ptr %due.at, align 8
   %now = call i64 @milliseconds()
   %next = add i64 %now, $EVERY
@@ -59,9 +59,9 @@ later:
   br label %done
 late:
   store i64 %next, ptr %due.at, align 8
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %main.at = getelementptr i8, ptr %team, i64 $team.main$
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %main.at = getelementptr i8, ptr %pool, i64 $pool.main$
   %main = load i64, ptr %main.at, align 8
   %own = call i64 @PyThread_get_thread_ident()
   %is.main = icmp eq i64 %own, %main
@@ -72,9 +72,9 @@ ask:
   %raised = icmp ne i32 %result, 0
   br i1 %raised, label %keep, label %leave
 keep:
-  call void @keep_error(ptr %frame)
+  call void @keep_error(ptr %context)
   call void @PyGILState_Release(i32 %state)
-  call void @abandon(ptr %frame)
+  call void @abandon(ptr %context)
   ret void
 leave:
   call void @PyGILState_Release(i32 %state)
@@ -83,8 +83,8 @@ done:
   ret void
 }
 
-; give what was raised to the frame's host calls
-define private void @keep_error(ptr %frame) noinline {
+; give what was raised to the context's host calls
+define private void @keep_error(ptr %context) noinline {
   %error = alloca [3 x ptr], align 8
   %value.at = getelementptr ptr, ptr %error, i64 1
   %trace.at = getelementptr ptr, ptr %error, i64 2
@@ -99,7 +99,7 @@ set:
   %set.result = call i32 @PyException_SetTraceback(ptr %value, ptr %trace)
   br label %give
 give:
-  %host.at = getelementptr i8, ptr %frame, i64 $frame.host$
+  %host.at = getelementptr i8, ptr %context, i64 $context.host$
   %host = load ptr, ptr %host.at, align 8
   %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %host, ptr @object, ptr %value)
   %failed = icmp eq ptr %result, null

@@ -21,20 +21,22 @@ from numpy.typing import NDArray
 
 from talweg.core.locking import once
 from talweg.execute.llvm.link import code
+from talweg.execute.llvm.runtime.structures import (
+    KEPT_BLOCKS,
+    MemoryHandler,
+    ResultPool,
+    fill_offsets,
+)
 
 LARGE = 1 << 20  # bytes of a result from which on its memory is kept
 KEPT_BYTES = 256 << 20
-KEPT_BLOCKS = 16
 ALIGNMENT = 64 if os.name == "posix" else 16  # of large results
 PAGE, HUGE_PAGE = 1 << 12, 1 << 21
 ADVICE = 14 if sys.platform == "linux" else -1  # MADV_HUGEPAGE
 
-_FIELDS = ("lock", "kept", "count", "limit", "made", "reused")
-STATE = {name: 8 * place for place, name in enumerate(_FIELDS)} | {"blocks": 64}
 SET_HANDLER = 304  # the place of PyDataMem_SetHandler in NumPy's table of functions
 _EXPORTS = [f"talweg_results_{each}" for each in ("new", "zeros", "other", "drop", "forget")]
 _NAME, _VERSION = b"talweg", 1
-_HANDLER_BYTES = 128 + 5 * 8  # PyDataMem_Handler: a name of 127 bytes, a version, and pointers
 
 
 class _Results:
@@ -42,18 +44,14 @@ class _Results:
 
     def __init__(self) -> None:
         self.code = code.compile_module(_text(), {}, _EXPORTS, quick=True)
-        self.state = np.zeros(STATE["blocks"] // 8 + KEPT_BLOCKS, np.int64)
-        self.state[STATE["limit"] // 8] = KEPT_BYTES
-        context = self.state.ctypes.data
-        self.handler = np.zeros(_HANDLER_BYTES, np.uint8)
-        self.handler[: len(_NAME)] = np.frombuffer(_NAME, np.uint8)
-        self.handler[127] = _VERSION
+        self.state = ResultPool(limit=KEPT_BYTES)
+        context = ctypes.addressof(self.state)
         functions = [self.code.addresses[name] for name in _EXPORTS[:4]]
-        self.handler[128:] = np.array([context, *functions], np.int64).view(np.uint8)
+        self.handler = MemoryHandler(_NAME, _VERSION, context, tuple(functions))
         self.label = ctypes.create_string_buffer(b"mem_handler")
         kind = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)
         make = kind(("PyCapsule_New", ctypes.pythonapi))
-        self.capsule = make(self.handler.ctypes.data, ctypes.addressof(self.label), None)
+        self.capsule = make(ctypes.addressof(self.handler), ctypes.addressof(self.label), None)
         forget = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.code.addresses[_EXPORTS[4]])
         self.forget = functools.partial(forget, context)
         for each in (self, self.code, self.state, self.handler, self.label, self.capsule):
@@ -80,7 +78,7 @@ def statistics() -> dict[str, int]:
     """Bytes and blocks that are `kept`; how many blocks were `made` and `reused` so far."""
     state = _results().state
     names = {"kept": "kept", "count": "blocks", "made": "made", "reused": "reused"}
-    return {said: int(state[STATE[name] // 8]) for name, said in names.items()}
+    return {said: getattr(state, name) for name, said in names.items()}
 
 
 def empty(shape: tuple, dtype: np.dtype | type, set_handler: Any) -> NDArray:
@@ -93,9 +91,7 @@ def empty(shape: tuple, dtype: np.dtype | type, set_handler: Any) -> NDArray:
 
 
 def _text() -> str:
-    found = _TEXT
-    for name, offset in STATE.items():
-        found = found.replace(f"${name}$", str(offset))
+    text = fill_offsets(_TEXT)
     numbers = {
         "LARGE": LARGE,
         "HEAD": ALIGNMENT,
@@ -105,12 +101,11 @@ def _text() -> str:
         "ADVICE": ADVICE,
     }
     for name, number in numbers.items():
-        found = found.replace(f"${name}", str(number))
-    return found
+        text = text.replace(f"${name}", str(number))
+    return text
 
 
-# Before the bytes of an array is a head: the bytes of its block, 0 if that is not to be kept, and
-# those that were asked for.
+# Before the bytes of an array is a head: `structures.BlockHead`.
 _TEXT = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -147,7 +142,7 @@ define private void @leave(ptr %state) alwaysinline {
 }
 
 define private ptr @slot(ptr %state, i64 %number) alwaysinline {
-  %blocks = getelementptr i8, ptr %state, i64 $blocks$
+  %blocks = getelementptr i8, ptr %state, i64 $results.blocks$
   %at = getelementptr ptr, ptr %blocks, i64 %number
   ret ptr %at
 }
@@ -158,9 +153,9 @@ define private ptr @take(ptr %state, i64 %number) {
   %block = load ptr, ptr %at, align 8
   %bytes = load i64, ptr %block, align 8
   %fewer = sub i64 0, %bytes
-  call void @add(ptr %state, i64 $kept$, i64 %fewer)
-  call void @add(ptr %state, i64 $count$, i64 -1)
-  %count = call i64 @get(ptr %state, i64 $count$)
+  call void @add(ptr %state, i64 $results.kept$, i64 %fewer)
+  call void @add(ptr %state, i64 $results.count$, i64 -1)
+  %count = call i64 @get(ptr %state, i64 $results.count$)
   %behind = sub i64 %count, %number
   %moved = mul i64 %behind, 8
   %next = getelementptr i8, ptr %at, i64 8
@@ -174,7 +169,7 @@ entry:
   %alone = call i1 @enter(ptr %state)
   br i1 %alone, label %look, label %none
 look:
-  %count = call i64 @get(ptr %state, i64 $count$)
+  %count = call i64 @get(ptr %state, i64 $results.count$)
   %eighth = lshr i64 %bytes, 3
   %most = add i64 %bytes, %eighth
   br label %next
@@ -193,7 +188,7 @@ try:
   br i1 %fits, label %found, label %next
 found:
   %taken = call ptr @take(ptr %state, i64 %number)
-  call void @add(ptr %state, i64 $reused$, i64 1)
+  call void @add(ptr %state, i64 $results.reused$, i64 1)
   call void @leave(ptr %state)
   ret ptr %taken
 nothing:
@@ -220,7 +215,7 @@ advise:
   br label %done
 done:
   store i64 %bytes, ptr %block, align 8
-  call void @add(ptr %state, i64 $made$, i64 1)
+  call void @add(ptr %state, i64 $results.made$, i64 1)
   ret ptr %block
 none:
   ret ptr null
@@ -261,7 +256,7 @@ retry:
   br i1 %no.second, label %fail, label %done
 done:
   %block = phi ptr [%plain, %mark], [%kept, %round], [%first, %make], [%second, %retry]
-  %size.at = getelementptr i8, ptr %block, i64 8
+  %size.at = getelementptr i8, ptr %block, i64 $head.asked$
   store i64 %size, ptr %size.at, align 8
   %found = getelementptr i8, ptr %block, i64 $HEAD
   ret ptr %found
@@ -301,7 +296,7 @@ move:
   br i1 %failed, label %fail, label %copy
 copy:
   %size.at = getelementptr i8, ptr %old, i64 -$HEAD
-  %had = call i64 @get(ptr %size.at, i64 8)
+  %had = call i64 @get(ptr %size.at, i64 $head.asked$)
   %shrinks = icmp ult i64 %size, %had
   %common = select i1 %shrinks, i64 %size, i64 %had
   %ignored = call ptr @memcpy(ptr %made, ptr %old, i64 %common)
@@ -318,7 +313,7 @@ entry:
 look:
   %block = getelementptr i8, ptr %array, i64 -$HEAD
   %bytes = load i64, ptr %block, align 8
-  %limit = call i64 @get(ptr %state, i64 $limit$)
+  %limit = call i64 @get(ptr %state, i64 $results.limit$)
   %is.small = icmp eq i64 %bytes, 0
   %is.huge = icmp ugt i64 %bytes, %limit
   %useless = or i1 %is.small, %is.huge
@@ -327,8 +322,8 @@ try:
   %alone = call i1 @enter(ptr %state)
   br i1 %alone, label %room, label %free
 room:
-  %kept = call i64 @get(ptr %state, i64 $kept$)
-  %count = call i64 @get(ptr %state, i64 $count$)
+  %kept = call i64 @get(ptr %state, i64 $results.kept$)
+  %count = call i64 @get(ptr %state, i64 $results.count$)
   %sum = add i64 %kept, %bytes
   %too.much = icmp ugt i64 %sum, %limit
   %too.many = icmp uge i64 %count, $BLOCKS
@@ -341,8 +336,8 @@ evict:
 keep:
   %at = call ptr @slot(ptr %state, i64 %count)
   store ptr %block, ptr %at, align 8
-  call void @add(ptr %state, i64 $count$, i64 1)
-  call void @add(ptr %state, i64 $kept$, i64 %bytes)
+  call void @add(ptr %state, i64 $results.count$, i64 1)
+  call void @add(ptr %state, i64 $results.kept$, i64 %bytes)
   call void @leave(ptr %state)
   ret void
 free:
@@ -357,7 +352,7 @@ entry:
   %alone = call i1 @enter(ptr %state)
   br i1 %alone, label %next, label %done
 next:
-  %count = call i64 @get(ptr %state, i64 $count$)
+  %count = call i64 @get(ptr %state, i64 $results.count$)
   %more = icmp ne i64 %count, 0
   br i1 %more, label %one, label %leave
 one:

@@ -1,4 +1,4 @@
-"""The memory of the stacks of one frame: as many rows as a run has needed.
+"""The memory of the stacks of one execution context: as many rows as a run has needed.
 
 Behind the addresses of all buffers, in the same table, are two numbers for each stack: the rows
 there is memory for, and those that are asked for, 0 to give all back.  A stack that grows once more
@@ -25,7 +25,7 @@ SYMBOLS = {
 
 
 class StackMemory:
-    """The table of addresses of a frame, and what its stacks have."""
+    """The table of addresses of a context, and what its stacks have."""
 
     def __init__(self, program: LoopProgram, places: Mapping[Buffer, int]):
         self.stacks = stacks(program)

@@ -1,7 +1,7 @@
 """The worker threads that compiled programs share.
 
-There is one team for the process: this thread, whichever it is, and N-1 workers, daemon threads
-that stay in native code (`thread_pool_ir.py`) without the GIL.  A program that finds the team busy
+There is one pool for the process: this thread, whichever it is, and N-1 workers, daemon threads
+that stay in native code (`thread_pool_ir.py`) without the GIL.  A program that finds the pool busy
 runs on its caller's thread alone.  Workers start when the first program wants them; a forked child,
 which has none of its parent's threads, starts its own; they end before the interpreter does.
 """
@@ -22,6 +22,14 @@ from talweg.core import forks, settings
 from talweg.core.cores import count_cores
 from talweg.execute.llvm.link import code
 from talweg.execute.llvm.runtime import thread_pool_ir
+from talweg.execute.llvm.runtime.structures import (
+    CACHE_LINE,
+    CORES,
+    MAX_THREADS,
+    CoreSet,
+    PoolFields,
+    SpinCount,
+)
 
 # Microseconds for which a waiting thread looks at most, before it sleeps: several times what it
 # takes to wake one up (in a virtual machine 200), or sleepers keep each other late.
@@ -41,20 +49,20 @@ def python_symbols(names: list[str]) -> dict[str, int]:
 
 def allocate_aligned(nbytes: int) -> np.ndarray:
     """Bytes, all zero, that begin at a cache line."""
-    whole = np.zeros(nbytes + thread_pool_ir.CACHE_LINE, np.uint8)
-    start = -whole.ctypes.data % thread_pool_ir.CACHE_LINE
+    whole = np.zeros(nbytes + CACHE_LINE, np.uint8)
+    start = -whole.ctypes.data % CACHE_LINE
     return whole[start : start + nbytes]
 
 
 def available_cores() -> int:
     """The number of cores that this process may use at a time."""
-    return min(count_cores(), thread_pool_ir.MAX_THREADS)
+    return min(count_cores(), MAX_THREADS)
 
 
 def thread_count() -> int:
     """The number of threads that a program may use."""
     asked = settings.threads.get()
-    return min(asked, thread_pool_ir.MAX_THREADS) if asked > 0 else available_cores()
+    return min(asked, MAX_THREADS) if asked > 0 else available_cores()
 
 
 def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
@@ -68,7 +76,7 @@ def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
 
 
 class ThreadPool:
-    """The team's memory, its native functions, and its threads."""
+    """The pool's memory, its native functions, and its threads."""
 
     def __init__(self) -> None:
         self.code = code.compile_module(
@@ -77,8 +85,9 @@ class ThreadPool:
             thread_pool_ir.EXPORTS,
             quick=True,
         )
-        self.memory = allocate_aligned(thread_pool_ir.TEAM_BYTES)
+        self.memory = allocate_aligned(ctypes.sizeof(PoolFields))
         self.address = self.memory.ctypes.data
+        self.fields = PoolFields.from_address(self.address)
         self.addresses = self.code.addresses
         self.threads: list[threading.Thread] = []
         self.closed = False
@@ -95,15 +104,10 @@ class ThreadPool:
         self.launch = ctypes.CFUNCTYPE(None, pointer)(at["talweg_launch"])
         self.reset()
 
-    def field(self, name: str, kind: type = np.int32) -> np.ndarray:
-        """One of the numbers in the team's memory."""
-        offset = thread_pool_ir.TEAM[name]
-        return self.memory[offset : offset + np.dtype(kind).itemsize].view(kind)
-
     def reset(self) -> None:
         """Forget all threads: there are none yet, or the fork has not brought them along."""
         self.memory[...] = 0
-        self.field("main", np.int64)[0] = threading.main_thread().ident or 0
+        self.fields.main = threading.main_thread().ident or 0
         self.threads = []
         self.locks = []
         self._lock_for(0)
@@ -116,26 +120,21 @@ class ThreadPool:
         lock = _allocate_lock()
         _acquire_lock(lock, 1)
         self.locks.append(lock)
-        start = thread_pool_ir.SLOTS + thread * thread_pool_ir.CACHE_LINE
-        slot = self.memory[start : start + thread_pool_ir.CACHE_LINE]
-        slot.view(np.int64)[thread_pool_ir.SLOT["lock"] // 8] = lock
+        self.fields.slots[thread].lock = lock
         self._be_patient(thread)
 
     def _be_patient(self, thread: int) -> None:
         """Say how long a thread looks: not for long where the threads share cores."""
-        start = thread_pool_ir.SLOTS + thread * thread_pool_ir.CACHE_LINE
-        slot = self.memory[start : start + thread_pool_ir.CACHE_LINE].view(np.int32)
+        slot = self.fields.slots[thread]
         crowded = len(self.locks) > available_cores()
         for kind, patience in PATIENCE.items():
             most = max(1, int((PATIENCE_IN_A_CROWD if crowded else patience) * self._spins))
-            place = thread_pool_ir.SLOT[kind] // 4
-            slot[place : place + 3] = most, 0, most
+            setattr(slot, kind, SpinCount(most, 0, most))
 
     def control_blas(self, setter: int, getter: int) -> None:
         """Have BLAS use one thread in programs that call it, by these functions of its library."""
         self.blas = setter, getter
-        self.field("blas_get", np.int64)[0] = getter
-        self.field("blas_set", np.int64)[0] = setter
+        self.fields.blas_get, self.fields.blas_set = getter, setter
 
     def ensure(self, threads: int) -> None:
         """Have workers for `threads` threads, or more; as many as there can be."""
@@ -153,7 +152,7 @@ class ThreadPool:
         with _lock:
             if self._take(self.address):
                 try:
-                    seen = int(self.field("sequence")[0])
+                    seen = self.fields.sequence
                     while len(self.threads) + 1 < threads:
                         self._start(seen)
                         for thread in range(len(self.locks)):
@@ -166,12 +165,8 @@ class ThreadPool:
     def _allow_cores(self) -> None:
         """Tell workers which cores they may run on."""
         if hasattr(os, "sched_getaffinity"):
-            cores = [core for core in os.sched_getaffinity(0) if core < thread_pool_ir.CORES]
-            chosen = np.zeros(thread_pool_ir.CORES, np.uint8)
-            chosen[cores] = 1
-            start = thread_pool_ir.TEAM["allowed"]
-            packed = np.packbits(chosen, bitorder="little")
-            self.memory[start : start + len(packed)] = packed
+            allowed = sum(1 << core for core in os.sched_getaffinity(0) if core < CORES)
+            self.fields.allowed = CoreSet(*allowed.to_bytes(CORES // 8, "little"))
 
     def _start(self, seen: int) -> None:
         index = len(self.threads) + 1
@@ -184,7 +179,7 @@ class ThreadPool:
         )
         worker.start()
         self.threads.append(worker)
-        self.field("workers", np.int64)[0] = index
+        self.fields.workers = index
 
     def stop(self, patience: float = 1.0) -> bool:
         """End the workers; whether they did, which they do not while a program runs."""
@@ -209,30 +204,30 @@ _acquire_lock = ctypes.pythonapi.PyThread_acquire_lock
 _acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
 
 
-_team: ThreadPool | None = None
+_pool: ThreadPool | None = None
 
 
-def the_team() -> ThreadPool:
-    """The one team of the process."""
-    global _team
-    if _team is None:
+def shared_pool() -> ThreadPool:
+    """The one thread pool of the process."""
+    global _pool
+    if _pool is None:
         with _lock:
-            if _team is None:
-                _team = ThreadPool()
-    return _team
+            if _pool is None:
+                _pool = ThreadPool()
+    return _pool
 
 
 def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
-    if _team is not None:
-        _team.reset()
+    if _pool is not None:
+        _pool.reset()
 
 
 def _at_exit() -> None:
-    if _team is not None:
-        _team.closed = True
-        _team.stop()
+    if _pool is not None:
+        _pool.closed = True
+        _pool.stop()
 
 
 forks.in_child(_reset_after_fork)

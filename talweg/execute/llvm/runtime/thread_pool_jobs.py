@@ -36,26 +36,26 @@ define private i32 @sched_setaffinity(i32 %thread, i64 %bytes, ptr %set) {
 """
 
 JOBS = """
-define i32 @talweg_take(ptr %team) {
-  %pair = cmpxchg ptr %team, i32 0, i32 1 acq_rel monotonic
+define i32 @talweg_take(ptr %pool) {
+  %pair = cmpxchg ptr %pool, i32 0, i32 1 acq_rel monotonic
   %taken = extractvalue { i32, i1 } %pair, 1
   %result = zext i1 %taken to i32
   ret i32 %result
 }
 
-define void @talweg_give(ptr %team) {
-  store atomic i32 0, ptr %team release, align 4
+define void @talweg_give(ptr %pool) {
+  store atomic i32 0, ptr %pool release, align 4
   ret void
 }
 
 ; have BLAS use one thread, as long as there are users: the first changes it, the last back
-define private void @use_blas(ptr %team, i32 %change, i32 %alone) noinline {
+define private void @use_blas(ptr %pool, i32 %change, i32 %alone) noinline {
 entry:
-  %lock.at = getelementptr i8, ptr %team, i64 $team.blas_lock$
-  %users.at = getelementptr i8, ptr %team, i64 $team.blas_users$
-  %before.at = getelementptr i8, ptr %team, i64 $team.blas_before$
-  %set.at = getelementptr i8, ptr %team, i64 $team.blas_set$
-  %get.at = getelementptr i8, ptr %team, i64 $team.blas_get$
+  %lock.at = getelementptr i8, ptr %pool, i64 $pool.blas_lock$
+  %users.at = getelementptr i8, ptr %pool, i64 $pool.blas_users$
+  %before.at = getelementptr i8, ptr %pool, i64 $pool.blas_before$
+  %set.at = getelementptr i8, ptr %pool, i64 $pool.blas_set$
+  %get.at = getelementptr i8, ptr %pool, i64 $pool.blas_get$
   br label %take
 take:
   %pair = cmpxchg ptr %lock.at, i32 0, i32 1 acquire monotonic
@@ -89,32 +89,32 @@ give:
   ret void
 }
 
-define void @talweg_launch(ptr %frame) {
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %blas.at = getelementptr i8, ptr %frame, i64 $frame.blas$
+define void @talweg_launch(ptr %context) {
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %blas.at = getelementptr i8, ptr %context, i64 $context.blas$
   %blas = load i64, ptr %blas.at, align 8
-  %set.at = getelementptr i8, ptr %team, i64 $team.blas_set$
+  %set.at = getelementptr i8, ptr %pool, i64 $pool.blas_set$
   %set = load ptr, ptr %set.at, align 8
   %calls = icmp ne i64 %blas, 0
   %can = icmp ne ptr %set, null
   %both = and i1 %calls, %can
   br i1 %both, label %with.blas, label %plain
 with.blas:
-  call void @use_blas(ptr %team, i32 1, i32 0)
-  call void @launch(ptr %frame)
-  call void @use_blas(ptr %team, i32 -1, i32 1)
+  call void @use_blas(ptr %pool, i32 1, i32 0)
+  call void @launch(ptr %context)
+  call void @use_blas(ptr %pool, i32 -1, i32 1)
   ret void
 plain:
-  call void @launch(ptr %frame)
+  call void @launch(ptr %context)
   ret void
 }
 
 ; let this worker run on any core but one
-define private void @keep_off(ptr %team, i32 %core) noinline {
+define private void @keep_off(ptr %pool, i32 %core) noinline {
 entry:
   %set = alloca [$CORE_BYTES x i8], align 8
-  %allowed = getelementptr i8, ptr %team, i64 $team.allowed$
+  %allowed = getelementptr i8, ptr %pool, i64 $pool.allowed$
   call void @llvm.memcpy.p0.p0.i64(ptr %set, ptr %allowed, i64 $CORE_BYTES, i1 false)
   %known = icmp ult i32 %core, $CORES
   br i1 %known, label %remove, label %done
@@ -136,16 +136,16 @@ done:
 }
 
 ; have the thread that began the job keep to the core where that was
-define private void @stay(ptr %team) noinline {
+define private void @stay(ptr %pool) noinline {
 entry:
   %set = alloca [$CORE_BYTES x i8], align 8
-  %stays.at = getelementptr i8, ptr %team, i64 $team.stays$
-  %own = getelementptr i8, ptr %team, i64 $team.own$
+  %stays.at = getelementptr i8, ptr %pool, i64 $pool.stays$
+  %own = getelementptr i8, ptr %pool, i64 $pool.own$
   %stays = load i32, ptr %stays.at, align 4
   %already = icmp ne i32 %stays, 0
   br i1 %already, label %done, label %ask
 ask:
-  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  %core.at = getelementptr i8, ptr %pool, i64 $pool.core$
   %core = load i32, ptr %core.at, align 4
   %known = icmp ult i32 %core, $CORES
   br i1 %known, label %save, label %done
@@ -171,13 +171,13 @@ done:
 }
 
 ; let it run where it could before
-define private void @roam(ptr %team) {
-  %stays.at = getelementptr i8, ptr %team, i64 $team.stays$
+define private void @roam(ptr %pool) {
+  %stays.at = getelementptr i8, ptr %pool, i64 $pool.stays$
   %stays = load i32, ptr %stays.at, align 4
   %does = icmp ne i32 %stays, 0
   br i1 %does, label %restore, label %done
 restore:
-  %own = getelementptr i8, ptr %team, i64 $team.own$
+  %own = getelementptr i8, ptr %pool, i64 $pool.own$
   %result = call i32 @sched_setaffinity(i32 0, i64 $CORE_BYTES, ptr %own)
   store i32 0, ptr %stays.at, align 4
   br label %done
@@ -185,42 +185,42 @@ done:
   ret void
 }
 
-define private void @launch(ptr %frame) {
-  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+define private void @launch(ptr %context) {
+  %shared.at = getelementptr i8, ptr %context, i64 $context.shared$
   store i64 0, ptr %shared.at, align 8
-  %work.at = getelementptr i8, ptr %frame, i64 $frame.work$
+  %work.at = getelementptr i8, ptr %context, i64 $context.work$
   store i64 0, ptr %work.at, align 8
-  %due.at = getelementptr i8, ptr %frame, i64 $frame.due$
+  %due.at = getelementptr i8, ptr %context, i64 $context.due$
   store i64 0, ptr %due.at, align 8
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %run.at = getelementptr i8, ptr %frame, i64 $frame.run$
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %run.at = getelementptr i8, ptr %context, i64 $context.run$
   %run = load ptr, ptr %run.at, align 8
-  %buffers.at = getelementptr i8, ptr %frame, i64 $frame.buffers$
+  %buffers.at = getelementptr i8, ptr %context, i64 $context.buffers$
   %buffers = load ptr, ptr %buffers.at, align 8
-  %threads.at = getelementptr i8, ptr %frame, i64 $frame.threads$
+  %threads.at = getelementptr i8, ptr %context, i64 $context.threads$
   %threads = load i64, ptr %threads.at, align 8
   %several = icmp ugt i64 %threads, 1
   br i1 %several, label %ask, label %alone
 ask:
-  %taken = call i32 @talweg_take(ptr %team)
+  %taken = call i32 @talweg_take(ptr %pool)
   %ours = icmp ne i32 %taken, 0
   br i1 %ours, label %count, label %alone
 count:
-  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
+  %workers.at = getelementptr i8, ptr %pool, i64 $pool.workers$
   %workers = load i64, ptr %workers.at, align 8
   %all = add i64 %workers, 1
   %enough = icmp uge i64 %workers, 1
   br i1 %enough, label %look, label %back
 look:
-  %late.at = getelementptr i8, ptr %team, i64 $team.late$
-  %patient.at = getelementptr i8, ptr %team, i64 $team.patient$
-  %waits.at = getelementptr i8, ptr %frame, i64 $frame.waits$
+  %late.at = getelementptr i8, ptr %pool, i64 $pool.late$
+  %patient.at = getelementptr i8, ptr %pool, i64 $pool.patient$
+  %waits.at = getelementptr i8, ptr %context, i64 $context.waits$
   %waits = load i64, ptr %waits.at, align 8
   %is.long = icmp ne i64 %waits, 0
   br i1 %is.long, label %begin, label %short
 short:
-  %asleep = call i1 @any_asleep(ptr %team, i64 %all)
+  %asleep = call i1 @any_asleep(ptr %pool, i64 %all)
   br i1 %asleep, label %late, label %ready
 late:                                             ; it is done before they are awake
   %late.before = load i32, ptr %late.at, align 4
@@ -235,10 +235,10 @@ call:
   %least = call i32 @llvm.umax.i32(i32 %double, i32 2)
   %bounded = call i32 @llvm.umin.i32(i32 %least, i32 $RARELY)
   store i32 %bounded, ptr %patient.at, align 4
-  call void @rouse(ptr %team, i64 %all)
+  call void @rouse(ptr %pool, i64 %all)
   br label %back
 back:
-  call void @talweg_give(ptr %team)
+  call void @talweg_give(ptr %pool)
   br label %alone
 ready:
   store i32 0, ptr %late.at, align 4
@@ -247,59 +247,59 @@ ready:
 begin:
   %fewer = icmp ult i64 %all, %threads
   %used = select i1 %fewer, i64 %all, i64 %threads
-  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
-  store ptr %frame, ptr %job.at, align 8
+  %job.at = getelementptr i8, ptr %pool, i64 $pool.job$
+  store ptr %context, ptr %job.at, align 8
   %core = call i32 @sched_getcpu()
-  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  %core.at = getelementptr i8, ptr %pool, i64 $pool.core$
   store i32 %core, ptr %core.at, align 4
-  %used.at = getelementptr i8, ptr %team, i64 $team.threads$
+  %used.at = getelementptr i8, ptr %pool, i64 $pool.threads$
   store i64 %used, ptr %used.at, align 8
-  call void @forget_taken(ptr %team)
+  call void @forget_taken(ptr %pool)
   store i64 1, ptr %shared.at, align 8
-  %arrived.at = getelementptr i8, ptr %team, i64 $team.arrived$
+  %arrived.at = getelementptr i8, ptr %pool, i64 $pool.arrived$
   store atomic i32 0, ptr %arrived.at monotonic, align 4
-  %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
+  %finished.at = getelementptr i8, ptr %pool, i64 $pool.finished$
   store atomic i32 0, ptr %finished.at monotonic, align 4
-  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
+  %sequence.at = getelementptr i8, ptr %pool, i64 $pool.sequence$
   %last = load atomic i32, ptr %sequence.at monotonic, align 4
   %next = add i32 %last, 1
   store atomic i32 %next, ptr %sequence.at seq_cst, align 4
-  call void @wake_others(ptr %team, i64 0, i64 %all)
-  call void %run(ptr %buffers, i64 0, i64 %used, ptr %frame)
-  %done.at = getelementptr i8, ptr %team, i64 $team.done$
-  call void @park(ptr %team, i64 0, ptr %done.at, i32 %last, i64 $slot.barrier$)
-  call void @roam(ptr %team)
-  call void @talweg_give(ptr %team)
+  call void @wake_others(ptr %pool, i64 0, i64 %all)
+  call void %run(ptr %buffers, i64 0, i64 %used, ptr %context)
+  %done.at = getelementptr i8, ptr %pool, i64 $pool.done$
+  call void @park(ptr %pool, i64 0, ptr %done.at, i32 %last, i64 $slot.barrier$)
+  call void @roam(ptr %pool)
+  call void @talweg_give(ptr %pool)
   ret void
 alone:
-  call void %run(ptr %buffers, i64 0, i64 1, ptr %frame)
+  call void %run(ptr %buffers, i64 0, i64 1, ptr %context)
   ret void
 }
 
-define void @talweg_worker(ptr %team, i64 %index, i32 %seen) {
+define void @talweg_worker(ptr %pool, i64 %index, i32 %seen) {
 entry:
-  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
-  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
-  %threads.at = getelementptr i8, ptr %team, i64 $team.threads$
-  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
-  %finished.at = getelementptr i8, ptr %team, i64 $team.finished$
-  %done.at = getelementptr i8, ptr %team, i64 $team.done$
-  %core.at = getelementptr i8, ptr %team, i64 $team.core$
+  %sequence.at = getelementptr i8, ptr %pool, i64 $pool.sequence$
+  %job.at = getelementptr i8, ptr %pool, i64 $pool.job$
+  %threads.at = getelementptr i8, ptr %pool, i64 $pool.threads$
+  %workers.at = getelementptr i8, ptr %pool, i64 $pool.workers$
+  %finished.at = getelementptr i8, ptr %pool, i64 $pool.finished$
+  %done.at = getelementptr i8, ptr %pool, i64 $pool.done$
+  %core.at = getelementptr i8, ptr %pool, i64 $pool.core$
   br label %next
 next:
   %old = phi i32 [%seen, %entry], [%number, %leave], [%number, %close]
   %old.core = phi i32 [-1, %entry], [%core, %leave], [%core, %close]
-  call void @park(ptr %team, i64 %index, ptr %sequence.at, i32 %old, i64 $slot.idle$)
+  call void @park(ptr %pool, i64 %index, ptr %sequence.at, i32 %old, i64 $slot.idle$)
   %number = load atomic i32, ptr %sequence.at acquire, align 4
-  %frame = load ptr, ptr %job.at, align 8
-  %end = icmp eq ptr %frame, null
+  %context = load ptr, ptr %job.at, align 8
+  %end = icmp eq ptr %context, null
   br i1 %end, label %stop, label %job
 job:
   %core = load i32, ptr %core.at, align 4
   %moved = icmp ne i32 %core, %old.core
   br i1 %moved, label %move, label %ready
 move:
-  call void @keep_off(ptr %team, i32 %core)
+  call void @keep_off(ptr %pool, i32 %core)
   br label %ready
 ready:
   %workers = load i64, ptr %workers.at, align 8
@@ -307,11 +307,11 @@ ready:
   %member = icmp ult i64 %index, %threads
   br i1 %member, label %work, label %leave.early
 work:
-  %run.at = getelementptr i8, ptr %frame, i64 $frame.run$
+  %run.at = getelementptr i8, ptr %context, i64 $context.run$
   %run = load ptr, ptr %run.at, align 8
-  %buffers.at = getelementptr i8, ptr %frame, i64 $frame.buffers$
+  %buffers.at = getelementptr i8, ptr %context, i64 $context.buffers$
   %buffers = load ptr, ptr %buffers.at, align 8
-  call void %run(ptr %buffers, i64 %index, i64 %threads, ptr %frame)
+  call void %run(ptr %buffers, i64 %index, i64 %threads, ptr %context)
   br label %leave.early
 leave.early:
   %before = atomicrmw add ptr %finished.at, i32 1 acq_rel
@@ -323,21 +323,21 @@ leave:
   br label %next
 close:
   store atomic i32 %number, ptr %done.at seq_cst, align 4
-  call void @wake(ptr %team, i64 0)
+  call void @wake(ptr %pool, i64 0)
   br label %next
 stop:
   ret void
 }
 
-define void @talweg_end(ptr %team) {
-  %job.at = getelementptr i8, ptr %team, i64 $team.frame$
+define void @talweg_end(ptr %pool) {
+  %job.at = getelementptr i8, ptr %pool, i64 $pool.job$
   store ptr null, ptr %job.at, align 8
-  %sequence.at = getelementptr i8, ptr %team, i64 $team.sequence$
+  %sequence.at = getelementptr i8, ptr %pool, i64 $pool.sequence$
   %before = atomicrmw add ptr %sequence.at, i32 1 seq_cst
-  %workers.at = getelementptr i8, ptr %team, i64 $team.workers$
+  %workers.at = getelementptr i8, ptr %pool, i64 $pool.workers$
   %workers = load i64, ptr %workers.at, align 8
   %all = add i64 %workers, 1
-  call void @wake_others(ptr %team, i64 0, i64 %all)
+  call void @wake_others(ptr %pool, i64 0, i64 %all)
   ret void
 }
 """
@@ -346,44 +346,44 @@ HOST = """
 @format = private unnamed_addr constant [2 x i8] c"n\\00"
 
 ; have all threads leave the program: nobody waits at a barrier any more
-define private void @abandon(ptr %frame) {
-  store atomic i32 1, ptr %frame release, align 4
-  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+define private void @abandon(ptr %context) {
+  store atomic i32 1, ptr %context release, align 4
+  %shared.at = getelementptr i8, ptr %context, i64 $context.shared$
   %shared = load i64, ptr %shared.at, align 8
   %many = icmp ne i64 %shared, 0
   br i1 %many, label %release, label %done
 release:                                          ; thread 0 has not arrived, so no phase ends now
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %phase.at = getelementptr i8, ptr %team, i64 $team.phase$
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %phase.at = getelementptr i8, ptr %pool, i64 $pool.phase$
   %before = atomicrmw add ptr %phase.at, i32 1 seq_cst
-  %threads.at = getelementptr i8, ptr %team, i64 $team.threads$
+  %threads.at = getelementptr i8, ptr %pool, i64 $pool.threads$
   %threads = load i64, ptr %threads.at, align 8
-  call void @wake_others(ptr %team, i64 0, i64 %threads)
+  call void @wake_others(ptr %pool, i64 0, i64 %threads)
   br label %done
 done:
   ret void
 }
 
-define i32 @talweg_host(ptr %frame, i64 %number) {
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %shared.at = getelementptr i8, ptr %frame, i64 $frame.shared$
+define i32 @talweg_host(ptr %context, i64 %number) {
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %shared.at = getelementptr i8, ptr %context, i64 $context.shared$
   %many = load i64, ptr %shared.at, align 8
   %shared = icmp ne i64 %many, 0
   br i1 %shared, label %free, label %enter
 free:                                             ; threads that are begun here may run anywhere
-  call void @roam(ptr %team)
+  call void @roam(ptr %pool)
   br label %enter
 enter:
   %state = call i32 @PyGILState_Ensure()
-  %host.at = getelementptr i8, ptr %frame, i64 $frame.host$
+  %host.at = getelementptr i8, ptr %context, i64 $context.host$
   %host = load ptr, ptr %host.at, align 8
   %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %host, ptr @format, i64 %number)
   %raised = icmp eq ptr %result, null
   br i1 %raised, label %clear, label %judge
 clear:                                            ; a signal's handler, before the call began
-  call void @keep_error(ptr %frame)
+  call void @keep_error(ptr %context)
   br label %fail
 judge:
   %truth = call i32 @PyObject_IsTrue(ptr %result)
@@ -391,7 +391,7 @@ judge:
   %failed = icmp ne i32 %truth, 0
   br i1 %failed, label %fail, label %leave
 fail:
-  call void @abandon(ptr %frame)
+  call void @abandon(ptr %context)
   br label %leave
 leave:
   %code = phi i32 [0, %judge], [1, %fail]

@@ -19,17 +19,17 @@ FEWEST_SPINS = 50
 TRY_AFRESH = 16
 
 WAITING = """
-define private ptr @slot(ptr %team, i64 %thread) alwaysinline {
+define private ptr @slot(ptr %pool, i64 %thread) alwaysinline {
   %lines = mul i64 %thread, $LINE
-  %offset = add i64 %lines, $SLOTS
-  %slot = getelementptr i8, ptr %team, i64 %offset
+  %offset = add i64 %lines, $pool.slots$
+  %slot = getelementptr i8, ptr %pool, i64 %offset
   ret ptr %slot
 }
 
 ; wait until the number at %place is no longer %old
-define private void @park(ptr %team, i64 %thread, ptr %place, i32 %old, i64 %kind) noinline {
+define private void @park(ptr %pool, i64 %thread, ptr %place, i32 %old, i64 %kind) noinline {
 entry:
-  %slot = call ptr @slot(ptr %team, i64 %thread)
+  %slot = call ptr @slot(ptr %pool, i64 %thread)
   %learned = getelementptr i8, ptr %slot, i64 %kind
   br label %begin
 begin:
@@ -46,20 +46,20 @@ again:
   %more = icmp ult i32 %count.next, %limit
   br i1 %more, label %spin, label %miss
 success:
-  %most.at = getelementptr i8, ptr %learned, i64 8
+  %most.at = getelementptr i8, ptr %learned, i64 $spins.most$
   %most = load i32, ptr %most.at, align 4
   %double = shl i32 %limit, 1
   %longer = call i32 @llvm.umin.i32(i32 %double, i32 %most)
   store i32 %longer, ptr %learned, align 4
   ret void
 miss:
-  %misses.at = getelementptr i8, ptr %learned, i64 4
+  %misses.at = getelementptr i8, ptr %learned, i64 $spins.misses$
   %misses.before = load i32, ptr %misses.at, align 4
   %misses = add i32 %misses.before, 1
   store i32 %misses, ptr %misses.at, align 4
   %round = urem i32 %misses, $AFRESH
   %afresh = icmp eq i32 %round, 0
-  %top.at = getelementptr i8, ptr %learned, i64 8
+  %top.at = getelementptr i8, ptr %learned, i64 $spins.most$
   %top = load i32, ptr %top.at, align 4
   %half = lshr i32 %limit, 1
   %shorter = call i32 @llvm.umax.i32(i32 %half, i32 $FEWEST)
@@ -71,7 +71,7 @@ miss:
   %first = icmp eq i64 %thread, 0
   br i1 %first, label %keep, label %announce
 keep:
-  call void @stay(ptr %team)
+  call void @stay(ptr %pool)
   br label %announce
 announce:
   %before = atomicrmw xchg ptr %slot, i32 1 seq_cst
@@ -92,8 +92,8 @@ done:
 }
 
 ; let a thread go on that sleeps; what it waits for has changed
-define private void @wake(ptr %team, i64 %thread) {
-  %slot = call ptr @slot(ptr %team, i64 %thread)
+define private void @wake(ptr %pool, i64 %thread) {
+  %slot = call ptr @slot(ptr %pool, i64 %thread)
   %asleep = load atomic i32, ptr %slot seq_cst, align 4
   %yes = icmp ne i32 %asleep, 0
   br i1 %yes, label %claim, label %done
@@ -111,7 +111,7 @@ done:
 }
 
 ; whether a thread sleeps of those from 1 to %end - 1
-define private i1 @any_asleep(ptr %team, i64 %end) {
+define private i1 @any_asleep(ptr %pool, i64 %end) {
 entry:
   br label %next
 next:
@@ -120,7 +120,7 @@ next:
   br i1 %more, label %look, label %no
 look:
   %i.next = add i64 %i, 1
-  %slot = call ptr @slot(ptr %team, i64 %i)
+  %slot = call ptr @slot(ptr %pool, i64 %i)
   %asleep = load atomic i32, ptr %slot monotonic, align 4
   %yes = icmp ne i32 %asleep, 0
   br i1 %yes, label %found, label %next
@@ -131,7 +131,7 @@ no:
 }
 
 ; have the workers look out for a job for as long as they ever do
-define private void @rouse(ptr %team, i64 %end) {
+define private void @rouse(ptr %pool, i64 %end) {
 entry:
   br label %next
 next:
@@ -140,19 +140,19 @@ next:
   br i1 %more, label %one, label %done
 one:
   %i.next = add i64 %i, 1
-  %slot = call ptr @slot(ptr %team, i64 %i)
+  %slot = call ptr @slot(ptr %pool, i64 %i)
   %learned = getelementptr i8, ptr %slot, i64 $slot.idle$
-  %most.at = getelementptr i8, ptr %learned, i64 8
+  %most.at = getelementptr i8, ptr %learned, i64 $spins.most$
   %most = load i32, ptr %most.at, align 4
   store i32 %most, ptr %learned, align 4
-  call void @wake(ptr %team, i64 %i)
+  call void @wake(ptr %pool, i64 %i)
   br label %next
 done:
   ret void
 }
 
 ; wake all threads below %end but %thread
-define private void @wake_others(ptr %team, i64 %thread, i64 %end) {
+define private void @wake_others(ptr %pool, i64 %thread, i64 %end) {
 entry:
   br label %loop
 loop:
@@ -163,7 +163,7 @@ body:
   %self = icmp eq i64 %i, %thread
   br i1 %self, label %step, label %other
 other:
-  call void @wake(ptr %team, i64 %i)
+  call void @wake(ptr %pool, i64 %i)
   br label %step
 step:
   %next = add i64 %i, 1
@@ -172,29 +172,29 @@ done:
   ret void
 }
 
-define i64 @talweg_next(ptr %frame, i64 %loop) {
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %taken = getelementptr i8, ptr %team, i64 $team.taken$
+define i64 @talweg_next(ptr %context, i64 %loop) {
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %taken = getelementptr i8, ptr %pool, i64 $pool.taken$
   %at = getelementptr i64, ptr %taken, i64 %loop
   %number = atomicrmw add ptr %at, i64 1 monotonic
   ret i64 %number
 }
 
 ; while no thread is within a loop
-define private void @forget_taken(ptr %team) alwaysinline {
-  %taken = getelementptr i8, ptr %team, i64 $team.taken$
+define private void @forget_taken(ptr %pool) alwaysinline {
+  %taken = getelementptr i8, ptr %pool, i64 $pool.taken$
   call void @llvm.memset.p0.i64(ptr align 8 %taken, i8 0, i64 $LINE, i1 false)
   ret void
 }
 
-define void @talweg_barrier(ptr %frame, i64 %thread, i64 %threads) {
-  %team.at = getelementptr i8, ptr %frame, i64 $frame.team$
-  %team = load ptr, ptr %team.at, align 8
-  %phase.at = getelementptr i8, ptr %team, i64 $team.phase$
-  %arrived.at = getelementptr i8, ptr %team, i64 $team.arrived$
+define void @talweg_barrier(ptr %context, i64 %thread, i64 %threads) {
+  %pool.at = getelementptr i8, ptr %context, i64 $context.pool$
+  %pool = load ptr, ptr %pool.at, align 8
+  %phase.at = getelementptr i8, ptr %pool, i64 $pool.phase$
+  %arrived.at = getelementptr i8, ptr %pool, i64 $pool.arrived$
   %phase = load atomic i32, ptr %phase.at acquire, align 4
-  %failed = load atomic i32, ptr %frame acquire, align 4
+  %failed = load atomic i32, ptr %context acquire, align 4
   %leave = icmp ne i32 %failed, 0
   br i1 %leave, label %left, label %arrive
 left:                                             ; `abandon` lets nobody wait any more
@@ -206,14 +206,14 @@ arrive:
   %last = icmp eq i32 %here, %all
   br i1 %last, label %open, label %wait
 open:
-  call void @forget_taken(ptr %team)
+  call void @forget_taken(ptr %pool)
   store atomic i32 0, ptr %arrived.at monotonic, align 4
   %next = add i32 %phase, 1
   store atomic i32 %next, ptr %phase.at seq_cst, align 4
-  call void @wake_others(ptr %team, i64 %thread, i64 %threads)
+  call void @wake_others(ptr %pool, i64 %thread, i64 %threads)
   ret void
 wait:
-  call void @park(ptr %team, i64 %thread, ptr %phase.at, i32 %phase, i64 $slot.barrier$)
+  call void @park(ptr %pool, i64 %thread, ptr %phase.at, i32 %phase, i64 $slot.barrier$)
   ret void
 }
 
