@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from talweg.core import settings
@@ -33,8 +34,58 @@ if TYPE_CHECKING:
     import numpy as np
 
     from talweg.execute import compilation
+    from talweg.passes.fallback.host_steps import Hosts
+    from talweg.passes.specialize.side_outputs import SideOutputs
 else:
     compilation = LazyModule("talweg.execute.compilation")
+
+
+@dataclass(slots=True)
+class CallSignature:
+    """The calling convention of a compiled program: what its arguments are, and which it takes."""
+
+    kinds: list  # the sizes of each argument, or the description of residuals
+    aliases: dict[int, Any]  # position -> the variable whose present value the argument is
+    passed: list[int]  # positions of the arguments that machine code is given
+    residuals: dict[int, ResidualSpec]  # those of which it is given the arrays
+
+    @staticmethod
+    def of(avals: list, aliases: dict[int, Any]) -> CallSignature:
+        """The signature of a program that is specialized to arguments of these kinds."""
+        kinds = [getattr(aval, "dims", aval) for aval in avals]
+        passed = [position for position in range(len(avals)) if position not in aliases]
+        residuals = {i: aval for i, aval in enumerate(avals) if type(aval) is ResidualSpec}
+        return CallSignature(kinds, aliases, passed, residuals)
+
+    def leave_out(self, positions: list[int]) -> None:
+        """Take arguments out that only the host's steps use."""
+        self.passed = [position for position in self.passed if position not in positions]
+
+
+@dataclass(slots=True)
+class CallEffects:
+    """The effects of a compiled program: variables and random streams that it reads or changes."""
+
+    read: list  # variables that are only read
+    written: list
+    references: Counter  # variable -> how many arguments are its value, too
+    in_place: list[tuple[Any, int]]  # what is written, and how many arguments are its value
+    streams: list  # (operation, seeds, blocks) of the last inputs
+    drawn: list  # operations of which the last outputs tell how many blocks were taken
+
+    @staticmethod
+    def of(made: manifest.Manifest, aliases: dict[int, Any]) -> CallEffects:
+        """The effects of a program that was compiled."""
+        references = Counter(aliases.values())
+        read = [variable for variable, _, written in made.lowered.states if not written]
+        written = [variable for variable, _, written in made.lowered.states if written]
+        in_place = [(variable, references[variable]) for variable in written]
+        return CallEffects(read, written, references, in_place, made.streams, made.drawn)
+
+    def drawing(self, state: dict) -> Drawing | None:
+        """The random numbers that a run draws; None if it draws none."""
+        return Drawing(self.streams, self.drawn, state) if self.streams else None
+
 
 CALLED: list[Compiled] = []  # what `talweg profile` asks for
 
@@ -50,40 +101,28 @@ class Compiled:
         self,
         program: Program,
         arguments: list,
-        state: Any,
+        state: dict,
         stages: Stages | None = None,
         anew: bool = True,
     ):
         avals = [static_facts(x) for x in arguments]
-        self._same = values_of_variables(program, arguments, state)
+        self.signature = CallSignature.of(avals, values_of_variables(program, arguments, state))
         made = self._made(program, avals, state, stages or Stages(program.name), anew)
         self.lowered, self.executable = made.lowered, made.executable
-        self._kept = [i for i in range(len(arguments)) if i not in self._same]
-        self._shared = Counter(self._same.values())
-        self._streams, self._exports = made.streams, made.exports
-        self.hosted = made.hosts
-        if self.hosted is not None:
-            given = [position for position, _ in self.hosted.arguments]
-            self._kept = [position for position in self._kept if position not in given]
-        self._updates = self.hosted is not None and bool(self.hosted.updated)
-        self._drawn = made.drawn
-        states = self.lowered.states
-        self._read = [variable for variable, _, written in states if not written]
-        self._written = [variable for variable, _, written in states if written]
-        self._shapes = [getattr(aval, "dims", aval) for aval in avals]
-        self._forms = {
-            position: aval for position, aval in enumerate(avals) if type(aval) is ResidualSpec
-        }
+        self.side_outputs: SideOutputs | None = made.exports
+        self.hosts: Hosts | None = made.hosts
+        if self.hosts is not None:
+            self.signature.leave_out([position for position, _ in self.hosts.arguments])
+        self.effects = CallEffects.of(made, self.signature.aliases)
         self._enter: Any = getattr(self.executable, "enter", None)
+        self._guard = self.lowered.guard
+        self._shares = self.executable.shares
+        aside = made.hosts is not None or made.exports is not None
+        self._direct = not (made.streams or self.signature.residuals or aside)
         self.name, self.last = program.name, None
         self._profiled = bool(settings.profile.get())
         if self._profiled:
             CALLED.append(self)
-        self._guard = self.lowered.guard
-        self._writes = [(variable, self._shared[variable]) for variable in self._written]
-        aside = self.hosted is not None or self._exports is not None
-        self._shares = self.executable.shares
-        self._direct = not (self._streams or self._forms or aside)
 
     def _made(
         self, program: Program, avals: list, state: dict, stages: Stages, anew: bool
@@ -96,15 +135,17 @@ class Compiled:
         looked_at = stages.wanted or settings.profile.get() or settings.check.get()
         if not looked_at:
             with part("name of the program"):
-                key = manifest.key_of(program, avals, state, self._same)
+                key = manifest.key_of(program, avals, state, self.signature.aliases)
         made = None
         with side_part("loading from disk", program.name):
-            made = manifest.load(key, program, avals, self._same)
+            made = manifest.load(key, program, avals, self.signature.aliases)
         if made is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
         if made is None:
-            made = compilation.compile_program(program, avals, state, self._same, stages)
+            made = compilation.compile_program(
+                program, avals, state, self.signature.aliases, stages
+            )
             with side_part("keeping on disk", program.name):
                 manifest.keep(key, program, made)
         return made
@@ -117,7 +158,7 @@ class Compiled:
             fair_share.apply(self.executable)
         if self._direct:
             return self._call_directly(program, arguments, state)
-        if self._exports is None:
+        if self.side_outputs is None:
             return self._call(program, arguments, state)
         with self.keeping(arguments, state):
             try:
@@ -137,33 +178,34 @@ class Compiled:
     @contextmanager
     def keeping(self, arguments: list, state: dict) -> Iterator[None]:
         """Keep aside what the program works on that is not compiled, until the call is over."""
-        if self._exports is None:
+        if self.side_outputs is None:
             yield
             return
-        kept = self._exports.begin()
+        kept = self.side_outputs.begin()
         try:
-            if self.hosted is not None:
-                kept.update(self.hosted.constants)
-                for position, hosted in self.hosted.arguments:
+            if self.hosts is not None:
+                kept.update(self.hosts.constants)
+                for position, hosted in self.hosts.arguments:
                     kept[hosted] = arguments[position]
-                for variable, hosted in self.hosted.starts.items():
+                for variable, hosted in self.hosts.starts.items():
                     kept[hosted] = state[variable]
             yield
         finally:
-            self._exports.end()
+            self.side_outputs.end()
 
     def _call_directly(self, program: Program, arguments: list, state: dict) -> list | None:
         """Call a program that takes, changes and gives arrays only: native code looks at them."""
+        signature, effects = self.signature, self.effects
         inputs = arguments
-        if self._same:
-            for position, variable in self._same.items():
+        if signature.aliases:
+            for position, variable in signature.aliases.items():
                 if arguments[position] is not state.get(variable):
                     return None
-            inputs = [arguments[position] for position in self._kept]
-        if self._read:
-            inputs = [*inputs, *[state[variable] for variable in self._read]]
+            inputs = [arguments[position] for position in signature.passed]
+        if effects.read:
+            inputs = [*inputs, *[state[variable] for variable in effects.read]]
         arrays = []
-        for variable, shared in self._writes:
+        for variable, shared in effects.in_place:
             arrays.append(exclusive(state, variable, shared))
         outputs: Any = None
         try:
@@ -175,7 +217,7 @@ class Compiled:
                 outputs = self.executable.settle(outputs, inputs, arrays)
             failed = self._guard and not outputs.pop()
             if not failed:
-                for variable, array in zip(self._written, arrays):
+                for variable, array in zip(effects.written, arrays):
                     state[variable] = array
         except BaseException:  # a signal's handler: what was written must not be half there
             if type(outputs) is list or outputs is None and self._is_done():
@@ -193,37 +235,38 @@ class Compiled:
 
     def _end_writing(self, state: dict, arrays: list) -> None:
         """Let all variables have their new values, those that were written already once more."""
-        for variable, array in zip(self._written, arrays):
+        for variable, array in zip(self.effects.written, arrays):
             state[variable] = array
 
-    def _put_back(self, state: object) -> None:
+    def _put_back(self, state: dict) -> None:
         """Let variables have their values again that were to be written in place."""
         put_back = getattr(state, "put_back", None)
         if put_back is not None:
-            put_back(self._written)
+            put_back(self.effects.written)
 
     def _call(self, program: Program, arguments: list, state: dict) -> list | None:
         """Call a program with arguments that are no arrays: random streams, lists, what the
         interpreter runs."""
-        copies = self._copies(state) if self._updates else {}
+        signature, effects = self.signature, self.effects
+        copies = self._copies(state)
         if self._is_for_others(arguments, state):
             return None
-        for position, variable in self._same.items():
+        for position, variable in signature.aliases.items():
             if arguments[position] is not state.get(variable):
                 return None
         inputs = self._inputs(arguments)
-        drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
+        drawing = effects.drawing(state)
         if drawing is not None:
             inputs += drawing.begin()
-        inputs += [state[variable] for variable in self._read]
-        arrays = [exclusive(state, variable, shared) for variable, shared in self._writes]
+        inputs += [state[variable] for variable in effects.read]
+        arrays = [exclusive(state, variable, shared) for variable, shared in effects.in_place]
         outputs: Any = None
         try:
             outputs = self.executable(inputs, arrays)
             failed = self._guard and not outputs.pop()
-            blocks = [outputs.pop() for _ in self._drawn]
+            blocks = [outputs.pop() for _ in effects.drawn]
             if not failed:
-                for variable, array in zip(self._written, arrays):
+                for variable, array in zip(effects.written, arrays):
                     state[variable] = array
         except BaseException:
             if outputs is not None or self._is_done():
@@ -236,11 +279,11 @@ class Compiled:
             if drawing is not None:
                 drawing.undo()
             return interpret.run(program, arguments, state)
-        if self._exports is not None:
-            outputs = self._exports.joined(outputs)
+        if self.side_outputs is not None:
+            outputs = self.side_outputs.joined(outputs)
         if drawing is not None:
             drawing.end(blocks[::-1])
-        if self.hosted is not None and self.hosted.writes:
+        if self.hosts is not None and self.hosts.writes:
             del inputs
             self._write_aside(state, copies)
         return outputs
@@ -248,8 +291,8 @@ class Compiled:
     def _copies(self, state: dict) -> dict[Any, Any]:
         """Copies of variables of which rows will change, where somebody else holds the value."""
         copies: dict[Any, Any] = {}
-        for variable in self.hosted.updated:  # type: ignore[union-attr]
-            array = exclusive(state, variable, self._shared[variable])
+        for variable in self.hosts.updated if self.hosts is not None else ():
+            array = exclusive(state, variable, self.effects.references[variable])
             if array is not state[variable]:
                 copies[variable] = array
             del array
@@ -257,43 +300,46 @@ class Compiled:
 
     def _write_aside(self, state: dict, copies: dict) -> None:
         """Let variables have what regions kept aside for them."""
-        kept = self._exports.now()  # type: ignore[union-attr]
-        for variable, hosted in self.hosted.writes:  # type: ignore[union-attr]
+        assert self.side_outputs is not None and self.hosts is not None
+        kept = self.side_outputs.now()
+        for variable, hosted in self.hosts.writes:
             value = kept[hosted]
             if type(value) is UpdateRule:
                 array = copies.pop(variable, None)
                 if array is None:
-                    array = exclusive(state, variable, self._shared[variable])
+                    array = exclusive(state, variable, self.effects.references[variable])
                 value = value.write(array)
                 del array
             state[variable] = value
 
     def _inputs(self, arguments: list) -> list:
         """The arrays that are passed of the arguments; stacks among them are kept aside."""
-        if not self._forms:
-            return [arguments[place] for place in self._kept]
-        kept, found = self._exports.now(), []
-        for place in self._kept:
-            given = self._forms.get(place)
-            if given is None:
-                found.append(arguments[place])
+        signature = self.signature
+        if not signature.residuals:
+            return [arguments[position] for position in signature.passed]
+        assert self.side_outputs is not None  # residuals come with them
+        kept, inputs = self.side_outputs.now(), []
+        for position in signature.passed:
+            spec = signature.residuals.get(position)
+            if spec is None:
+                inputs.append(arguments[position])
             else:
-                found += pass_arrays(given, place, arguments[place].handed.arrays, kept)
-        return found
+                inputs += pass_arrays(spec, position, arguments[position].handed.arrays, kept)
+        return inputs
 
     def _is_for_others(self, arguments: list, state: dict) -> bool:
         """Whether the arguments have other shapes, or a variable has no value."""
-        if self._shapes != list(map(kind_of, arguments)):
+        if self.signature.kinds != list(map(kind_of, arguments)):
             return True
-        variables = (*self._read, *self._written)
+        variables = (*self.effects.read, *self.effects.written)
         return any([state[variable] is interpret.MISSING for variable in variables])
 
-    def operands(self, arguments: list, state: Any) -> tuple[list, list]:
+    def operands(self, arguments: list, state: dict) -> tuple[list, list]:
         """The inputs of the machine code, and the variables it would write, as they are."""
-        drawn = reserve_states(self._streams, state)[0] if self._streams else []
-        kept = [arguments[place] for place in self._kept]
-        inputs = [*kept, *drawn, *[state[variable] for variable in self._read]]
-        return inputs, [state[variable] for variable in self._written]
+        drawn = reserve_states(self.effects.streams, state)[0] if self.effects.streams else []
+        kept = [arguments[position] for position in self.signature.passed]
+        inputs = [*kept, *drawn, *[state[variable] for variable in self.effects.read]]
+        return inputs, [state[variable] for variable in self.effects.written]
 
 
 def values_of_variables(program: Program, arguments: list, state: dict) -> dict[int, Any]:

@@ -37,6 +37,8 @@ from talweg.passes.specialize.program import demands
 
 if TYPE_CHECKING:
     from talweg.execute.interpret import Missing
+    from talweg.passes.fallback.host_steps import Hosts
+    from talweg.passes.specialize.side_outputs import SideOutputs
 
 LARGEST = 1 << 20  # bytes of constants
 KINDS = ("input", "output", "state", "constant", "temporary", "scratch", "stack")
@@ -50,8 +52,8 @@ class Manifest(NamedTuple):
     executable: Executable
     streams: list  # (operation, seeds, blocks) of the last inputs
     drawn: list  # operations of which the last outputs tell how many blocks were taken
-    exports: Any = None
-    hosts: Any = None
+    exports: SideOutputs | None = None
+    hosts: Hosts | None = None
 
 
 def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | None:

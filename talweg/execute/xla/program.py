@@ -6,7 +6,7 @@ values, random streams, results of unknown length, what regions keep aside.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,16 +15,17 @@ from talweg.core.errors import invalid
 from talweg.execute import compilation, interpret
 from talweg.execute.compiled import Compiled
 from talweg.execute.donation import OwnedValues
-from talweg.execute.drawing import Drawing
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine, meshes
 from talweg.execute.xla.parts import PartsExecutable
 from talweg.execute.xla.spread import SpreadExecutable
 from talweg.graph.node import Node
 from talweg.kernels.variants import kind_of
+from talweg.passes.fallback.host_steps import Hosts
 from talweg.passes.faults import part
 from talweg.passes.functionalize import Program
 from talweg.passes.specialize.program import DeclinedError, StaticProgram
+from talweg.passes.specialize.side_outputs import SideOutputs
 
 
 class XlaLowered(NamedTuple):
@@ -42,8 +43,8 @@ class XlaManifest(NamedTuple):
     executable: PartsExecutable
     streams: list
     drawn: list
-    exports: Any
-    hosts: Any
+    exports: SideOutputs | None
+    hosts: Hosts | None
 
 
 class XlaProgram(Compiled):
@@ -54,7 +55,7 @@ class XlaProgram(Compiled):
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
             straight = compilation.make_static_program(
-                program, avals, state, self._same, stages, without=("split",)
+                program, avals, state, self.signature.aliases, stages, without=("split",)
             )
             with part("XLA"):
                 executable = self._executable_of(straight, stages)
@@ -74,7 +75,7 @@ class XlaProgram(Compiled):
         """What runs a static program."""
         if not dispatch.state.meshes:
             return PartsExecutable(straight, stages)
-        given = [x for place, x in enumerate(self._first) if place not in self._same]
+        given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
         inputs = dict(zip(straight.inputs, given))
         near = self._near.on_device([variable for variable, _, _ in straight.states])
         inputs.update(zip([before for _, before, _ in straight.states], near))
@@ -87,19 +88,16 @@ class XlaProgram(Compiled):
         self._near, self._first, self._placement = nearest(state), list(arguments), None
         if dispatch.state.meshes:
             self._placement = placement(program, arguments, state)
-        super().__init__(program, arguments, self._near, stages)
+        super().__init__(program, arguments, cast(dict, self._near), stages)
         del self._near, self._first
         self._variables = [variable for variable, _, _ in self.lowered.states]
         number = {variable: position for position, variable in enumerate(self._variables)}
-        self._aliases = [
-            (position, number[variable])
-            for position, variable in self._same.items()
-            if variable in number
-        ]
-        self._others = {position: v for position, v in self._same.items() if v not in number}
-        self._given = [position for position in range(len(arguments)) if position not in self._same]
+        aliases = self.signature.aliases
+        self._aliases = [(position, number[v]) for position, v in aliases.items() if v in number]
+        self._others = {position: v for position, v in aliases.items() if v not in number}
+        self._given = [position for position in range(len(arguments)) if position not in aliases]
         self._dims = [before.dims for before in self.executable.states]
-        self._changed = [number[variable] for variable in self._written]
+        self._changed = [number[variable] for variable in self.effects.written]
         self._count = len(arguments)
 
     def direct_for(self, count: int) -> Any:
@@ -107,8 +105,8 @@ class XlaProgram(Compiled):
 
         None where it is more than that; `variables` are its states then.
         """
-        same = set(self._same) == set(range(count, self._count)) and not self._others
-        return self.executable.direct if same and not self._forms else None
+        same = set(self.signature.aliases) == set(range(count, self._count)) and not self._others
+        return self.executable.direct if same and not self.signature.residuals else None
 
     def serialize(self) -> bytes:
         """The HLO module of XLA that takes the program's arguments, serialized."""
@@ -127,19 +125,19 @@ class XlaProgram(Compiled):
     @property
     def drawing(self) -> tuple[list, list]:
         """The random streams that it takes, and those of which it takes as much as it uses."""
-        return self._streams, self._drawn
+        return self.effects.streams, self.effects.drawn
 
     @property
     def dims(self) -> list:
         """The sizes of the arguments it was compiled for."""
-        return self._shapes
+        return self.signature.kinds
 
     def __call__(self, program: Program, arguments: list, state: Any) -> Any:
         """The outputs, None for arguments of other shapes; `state` gets what is written."""
-        if self._exports is None:
+        if self.side_outputs is None:
             return self._call(program, arguments, state)
-        if self.hosted is not None:
-            for position, _ in self.hosted.arguments:
+        if self.hosts is not None:
+            for position, _ in self.hosts.arguments:
                 arguments[position] = fetch_array(arguments[position])
         with self.keeping(arguments, state):
             try:
@@ -161,20 +159,20 @@ class XlaProgram(Compiled):
         for position, number in self._aliases:
             if arguments[position] is not states[number]:
                 return None
-        if len(arguments) != len(self._shapes) or [x.shape for x in states] != self._dims:
+        if len(arguments) != len(self.signature.kinds) or [x.shape for x in states] != self._dims:
             return None
         for position in self._given:
-            if kind_of(arguments[position]) != self._shapes[position]:
+            if kind_of(arguments[position]) != self.signature.kinds[position]:
                 return None
         for position, variable in self._others.items():
             if arguments[position] is not near.get(variable):
                 return None
-        copies = self._copies(state) if self._updates else {}
+        copies = self._copies(state)
         inputs = self._inputs(arguments)
-        drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
+        drawing = self.effects.drawing(state)
         if drawing is not None:
             inputs += drawing.begin()
-        given = near.give_away(self._written)
+        given = near.give_away(self.effects.written)
         for number, alone in zip(self._changed, given):
             if not alone and not isinstance(states[number], np.ndarray):
                 states[number] = engine.copy(states[number])
@@ -189,16 +187,16 @@ class XlaProgram(Compiled):
             for position, number in self._aliases:
                 arguments[position] = present[number]  # its memory was given away
             return interpret.run(program, [fetch_array(x) for x in arguments], state)
-        blocks = [outputs.pop() for _ in self._drawn]
-        if self._exports is not None:
-            outputs = self._exports.joined([fetch_array(x) for x in outputs])
-        near.replace(self._written, kept)
+        blocks = [outputs.pop() for _ in self.effects.drawn]
+        if self.side_outputs is not None:
+            outputs = self.side_outputs.joined([fetch_array(x) for x in outputs])
+        near.replace(self.effects.written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
-        if self.hosted is not None and self.hosted.writes:
+        if self.hosts is not None and self.hosts.writes:
             del inputs, states
             self._write_aside(state, copies)
-        return outputs if self._exports is not None else DeviceOutputs(outputs)
+        return outputs if self.side_outputs is not None else DeviceOutputs(outputs)
 
     def _undo(self, near: Any, given: list, kept: list, state: Any, drawing: Any) -> None:
         """Let variables and random streams be what they were.
@@ -206,7 +204,7 @@ class XlaProgram(Compiled):
         kept: the old values, in other memory where theirs was given away; nothing if the program
         did not come to its last part.
         """
-        for variable, alone, array in zip(self._written, given, kept):
+        for variable, alone, array in zip(self.effects.written, given, kept):
             if alone:
                 near.keep(variable, array)
         if not kept:

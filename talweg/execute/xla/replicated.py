@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from talweg.execute.drawing import Drawing
 from talweg.execute.stage_dump import Stages
 from talweg.execute.xla import engine
 from talweg.execute.xla.emitter import Emitter
@@ -123,30 +122,32 @@ class ReplicatedProgram(XlaProgram):
         self.mesh, self._apart = mesh, apart
         super().__init__(program, arguments, state)
         refused = self.executable.refused
-        if refused or self._exports is not None or self._forms or self._others:
+        if refused or self.side_outputs is not None or self.signature.residuals or self._others:
             raise NotReplicatedError(refused or "values that are no arrays")
 
     def _executable_of(self, straight: StaticProgram, stages: Stages) -> ReplicatedExecutable:
-        given = [own for place, own in enumerate(self._apart) if place not in self._same]
+        given = [
+            own for place, own in enumerate(self._apart) if place not in self.signature.aliases
+        ]
         given += [True] * (len(straight.inputs) - len(given))  # random streams
         return ReplicatedExecutable(straight, stages, self.mesh, given)
 
     @property
     def written(self) -> list:
         """The variables that the program writes."""
-        return self._written
+        return self.effects.written
 
     @property
     def kept(self) -> list[int]:
         """The places of the arguments that are passed, beside what variables have."""
-        return self._kept
+        return self.signature.passed
 
     def run(self, inputs: list, states: list, state: Any) -> tuple[bool, list, list]:
         """Whether it succeeded, the outputs, what variables that are written have then.
 
         All that replicas have of their own is an array with rows; memory of `states` is given away.
         """
-        drawing = Drawing(self._streams, self._drawn, state) if self._streams else None
+        drawing = self.effects.drawing(state)
         if drawing is not None:
             inputs = inputs + [self._streams_of(array) for array in drawing.begin()]
         done = False
@@ -156,7 +157,7 @@ class ReplicatedProgram(XlaProgram):
             if drawing is not None and not done:
                 drawing.undo()
         if drawing is not None and done:
-            blocks = [outputs.pop() for _ in self._drawn]
+            blocks = [outputs.pop() for _ in self.effects.drawn]
             drawing.end([max(map(int, self.mesh.parts(rows))) for rows in blocks[::-1]])
         return done, outputs, after
 
