@@ -15,7 +15,7 @@ somebody else looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,23 @@ class Handed:
         self.form, self.arrays = form, arrays
 
 
+class Tree:
+    """A structure of values: a list, the residuals of a loop, and what the compiler has for them.
+
+    Where a part is no tree it is a value, or None for one that is absent.
+    """
+
+    __slots__ = ()
+
+    def map_parts(self, function: Callable[[Any], Any]) -> Any:
+        """The same structure with `function` of each of its parts in the part's place."""
+        raise NotImplementedError
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """What is equal for structures that differ in their values only, from that of the parts."""
+        raise NotImplementedError
+
+
 def kind_of(value: Any) -> Any:
     """The shape of an array, the form of what was handed on; None for other values."""
     if type(value) in (List, History):
@@ -47,7 +64,7 @@ def is_opaque(value: Any) -> bool:
     return not plain and kind_of(value) is None
 
 
-class List:
+class List(Tree):
     """`size` elements, some of them absent (None)."""
 
     __slots__ = ("_change", "_elements", "handed", "size")
@@ -124,6 +141,14 @@ class List:
             return [elements.get(place) for place in range(self.size)]
         return elements[: self.size] + [None] * (self.size - len(elements))
 
+    def map_parts(self, function: Callable[[Any], Any]) -> List:
+        """The list of `function` of each element."""
+        return List.of([function(part) for part in self.values()])
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The forms of the elements."""
+        return ("list", *map(part_form, self.values()))
+
     @property
     def weight(self) -> int:
         """How much there is to go through."""
@@ -151,7 +176,7 @@ def _write(elements: Any, place: int, value: Any) -> None:
     elements[place] = value
 
 
-class History:
+class History(Tree):
     """What a branch or loop kept: how often it ran, and values by inner node.
 
     Its cotangent and its tangent are histories, too.
@@ -169,6 +194,16 @@ class History:
             assert self.handed is not None
             self._values = self.handed.form.made(self.handed.arrays).values
         return self._values
+
+    def map_parts(self, function: Callable[[Any], Any]) -> History:
+        """The residuals with `function` of each value; of the trips, if they are no number."""
+        values = {node: function(part) for node, part in self.values.items()}
+        return History(self.trips if type(self.trips) is int else function(self.trips), values)
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The trips, the nodes, and the forms of what was kept for them."""
+        trips = self.trips if type(self.trips) is int else part_form(self.trips)
+        return ("history", trips, *[(node, part_form(x)) for node, x in self.values.items()])
 
     def __repr__(self) -> str:
         return f"History({self.trips}, {self.values!r})"

@@ -22,7 +22,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
-from talweg.kernels.variants import History, List
+from talweg.kernels.variants import History, List, Tree
 from talweg.passes.functionalize import Step, bodies_of, program_of
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import (
@@ -33,7 +33,7 @@ from talweg.passes.specialize.program import (
     Value,
 )
 from talweg.passes.specialize.stack_primitives import Construct
-from talweg.passes.specialize.trees import ListRange, Sparse, Stack, UniformList, leaves
+from talweg.passes.specialize.trees import ListRange, Sparse, Stack, array_of, arrays_of
 
 ACTING = frozenset(("host", "random"))  # effects of steps that stay in their order
 ACTS = frozenset(("host", "random", "graph"))  # effects of equations that stay in their order
@@ -322,9 +322,7 @@ def parts_of(tree: object) -> list:
         return [tree.state, tree.blocks]
     if type(tree) is Sparse:
         return [part for entry in tree.entries for part in parts_of(entry)]
-    if type(tree) in (List, History, Stack, ListRange):
-        return [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
-    return []
+    return arrays_of(tree) if isinstance(tree, Tree) else []
 
 
 def can_be_given(tree: object, straight: StaticProgram) -> bool:
@@ -340,9 +338,8 @@ def can_be_given(tree: object, straight: StaticProgram) -> bool:
     if type(tree) is Stack:
         if tree.growing or tree.loose or tree.rows is None:
             return False
-        rows = tree.rows.value if type(tree.rows) is UniformList else tree.rows
         known = tree.length is not None or tree.size < 1 << 40
-        return type(rows) is Value and known
+        return type(array_of(tree.rows)) is Value and known
     if type(tree) is History:
         return all(can_be_given(each, straight) for each in tree.values.values())
     return False

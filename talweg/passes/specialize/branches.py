@@ -28,7 +28,7 @@ from talweg.passes.specialize.stack_primitives import (
     is_zero,
     with_row,
 )
-from talweg.passes.specialize.trees import Sparse, UniformList, leaves, map_tree
+from talweg.passes.specialize.trees import array_of, leaves, map_tree, map_values
 from talweg.prims import arithmetic, reduce
 
 if TYPE_CHECKING:
@@ -98,18 +98,7 @@ class BranchBody:
         self.results += [written.get(v, states[v]) for v in parent.written]
 
     def _here(self, tree: History | Value | Stack) -> Any:
-        inner = self.straight
-        if not self.apart:
-            return tree
-
-        def brought(leaf: Value) -> Any:
-            return (
-                UniformList(inner.bring_in(leaf.value))
-                if type(leaf) is UniformList
-                else inner.bring_in(leaf)
-            )
-
-        return map_tree(brought, tree)
+        return map_values(self.straight.bring_in, tree) if self.apart else tree
 
 
 class BranchMaker:
@@ -119,7 +108,7 @@ class BranchMaker:
         self.maker, self.outer, self.node, self.step = maker, maker.straight, step.node, step
         self.index, *operands = [maker.values.get(slot) for slot in step.inputs]
         self.lists = Lists(self.outer, self.node)
-        self.operands = [self.lists.settled(x) if type(x) is Sparse else x for x in operands]
+        self.operands = [self.lists.settled(x) for x in operands]
         self.bodies = params["bodies"]
         self.states = {v: maker.values[before] for v, before, _ in step.states}
         self.after = {v: after for v, before, after in step.states if after != before}
@@ -250,7 +239,7 @@ class BranchMaker:
         kept = []
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
-                tree = body.lists.settled(tree) if type(tree) is Sparse else tree
+                tree = body.lists.settled(tree)
                 columns = [_known_outside(body.straight, _plain(leaf)) for leaf in leaves(tree)]
                 start = len(rows)
                 for leaf, known in zip(leaves(tree), columns):
@@ -345,12 +334,11 @@ def _fill_tree(tree: History | Value | Stack, found: tuple, start: int, known: A
     """A tree with results, from number `start`, as its arrays, but for those that are known."""
     values, others = iter(found[start:]), iter(known or ())
 
-    def fill(leaf: Value) -> Any:
+    def fill(_: Value) -> Any:
         value = None if known is None else next(others)
-        value = next(values) if value is None else value
-        return UniformList(value) if type(leaf) is UniformList else value
+        return next(values) if value is None else value
 
-    return map_tree(fill, tree)
+    return map_values(fill, tree)
 
 
 def _absent(value: Value) -> Value | None:
@@ -365,7 +353,7 @@ def _absent(value: Value) -> Value | None:
 
 
 def _plain(leaf: Value) -> Value:
-    return leaf.value if type(leaf) is UniformList else leaf
+    return array_of(leaf)
 
 
 def _is_small(body: BranchBody) -> bool:

@@ -29,11 +29,13 @@ from talweg.passes.specialize.stack_primitives import (
     with_row,
 )
 from talweg.passes.specialize.trees import (
+    JoinedRows,
     ListSegment,
     SegmentedList,
     Sparse,
     Stack,
     UniformList,
+    array_of,
     form,
     leaves,
     map_tree,
@@ -88,7 +90,7 @@ class Lists:
 
     def stacked(self, values: list) -> Any:
         """Arrays as the rows of one."""
-        plain = [x.value if type(x) is UniformList else x for x in values]
+        plain = list(map(array_of, values))
         if all(x is plain[0] for x in plain):
             return UniformList(plain[0])
         if any(type(x) is UniformList for x in values):
@@ -99,9 +101,7 @@ class Lists:
 
     def whole(self, rows: Any, size: int) -> Any:
         """The array of all rows."""
-        if type(rows) in (ListSegment, SegmentedList) or (
-            type(rows) is UniformList and size >= ENDLESS
-        ):
+        if isinstance(rows, JoinedRows) or (type(rows) is UniformList and size >= ENDLESS):
             raise SpecializationError(Reason.STACK_USED)
         if type(rows) is not UniformList:
             return rows
@@ -120,9 +120,7 @@ class Lists:
         if type(rows) is UniformList:
             return rows.value
         if type(rows) is SegmentedList and rows.depth > 1:
-            parts = [None if x is None else self.row(x, index) for x in rows.parts()]
-            segments, starts, count = parts
-            return rows.of(segments, starts, count, rows.depth - 1)
+            return rows.map_parts(lambda part: self.row(part, index), rows.depth - 1)
         if type(rows) is SegmentedList:
             start = index if rows.starts is None else self.row(rows.starts, index)
             return ListSegment(rows.rows, start, rows.step)
@@ -151,7 +149,7 @@ class Lists:
 
     def put_row(self, rows: Value, size: int, index: Value, value: Value) -> Value:
         """An array with another row."""
-        value = value.value if type(value) is UniformList else value
+        value = array_of(value)
         rows = self.whole(rows, size)
         maker = rows.maker
         if maker is not None and maker.prim is with_row and self.equal(maker.inputs[1], index):
@@ -316,13 +314,13 @@ class Lists:
         return values.rows if size == values.size else self.resized(values, size).rows
 
     def _zero_rows(self, part: Value, size: int) -> Value:
-        part = part.value if type(part) is UniformList else part
+        part = array_of(part)
         return self.zero((size, *part.dims), part.dtype)
 
     def _zero_row(self, rows: Value) -> Value:
         if type(rows) is UniformList:
             return rows.value
-        if type(rows) in (ListSegment, SegmentedList):
+        if isinstance(rows, JoinedRows):
             raise SpecializationError(Reason.STACK_IN_LIST)
         return self.zero(rows.dims[1:], rows.dtype)
 
@@ -431,8 +429,11 @@ class Lists:
         found.loose = True
         return found
 
-    def settled(self, values: Sparse, size: int | None = None) -> Stack:
-        """A sum of single elements as a stack, of a size that holds them all."""
+    def settled(self, values: Any, size: int | None = None) -> Any:
+        """A sum of single elements as a stack, of a size that holds them all; other trees as they
+        are."""
+        if type(values) is not Sparse:
+            return values
         if size is None:
             limits = [self.limits(index) for index, _ in values.entries]
             if None in limits and (self.straight.within("early") or not self.straight.endless):

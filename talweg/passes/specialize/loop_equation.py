@@ -22,16 +22,7 @@ from talweg.passes.specialize.program import (
     constant,
 )
 from talweg.passes.specialize.stack_primitives import Construct, LoopIndex
-from talweg.passes.specialize.trees import (
-    Sparse,
-    Stack,
-    UniformList,
-    arrange_like,
-    form,
-    leaves,
-    map_tree,
-    template,
-)
+from talweg.passes.specialize.trees import Stack, arrange_like, arrays_of, form, map_tree, template
 
 if TYPE_CHECKING:
     from talweg.graph.node import Node
@@ -148,8 +139,7 @@ def body_values(
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
     """The join of two abstract values of a variable: `known` before a trip and `after` it."""
-    if type(after) is Sparse:
-        after = t.settled(after)
+    after = t.settled(after)
     if type(after) is List:
         after = as_stack(t, after)
         after.loose = known is None
@@ -194,7 +184,7 @@ def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Sta
 
 def _kinds(tree: Value | Stack) -> list:
     """Shapes and dtypes of the arrays of a tree."""
-    values = [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
+    values = arrays_of(tree)
     return [(value.dims, value.dtype) for value in values]
 
 
@@ -205,8 +195,7 @@ def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
         return map_tree(t.zero_like, wanted)
     if type(wanted) is Stack and wanted.length is not None:
         return _endless(t, tree, wanted)
-    if type(tree) is Sparse:
-        tree = t.settled(tree, wanted.size)
+    tree = t.settled(tree, getattr(wanted, "size", None))
     if type(wanted) is Stack:
         stack = as_stack(t, tree) if type(tree) is List else tree
         if stack.rows is None:

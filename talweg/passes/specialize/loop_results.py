@@ -21,9 +21,9 @@ from talweg.passes.specialize.stack_primitives import ENDLESS, append, is_endles
 from talweg.passes.specialize.trees import (
     ListSegment,
     SegmentedList,
-    Sparse,
     Stack,
     UniformList,
+    array_of,
     leaves,
     map_tree,
 )
@@ -167,17 +167,12 @@ class Finish:
     def _history(self, tree: object) -> Any:
         """The residuals of an inner node: the tree of its stacks."""
         lists = self.trial.lists
-        if type(tree) is Sparse:
-            tree = lists.settled(tree)
-        return self._kept_tree(_with_whole_rows(lists, tree))
+        return self._kept_tree(_with_whole_rows(lists, lists.settled(tree)))
 
-    def _kept_tree(self, tree: object) -> Any:
+    def _kept_tree(self, tree: Any) -> Any:
         """The tree of the stacks that keep the arrays of a tree."""
-        if type(tree) is History:
-            trips = tree.trips if type(tree.trips) is int else self._kept(tree.trips)
-            return History(trips, {n: self._kept_tree(x) for n, x in tree.values.items()})
-        if type(tree) is List:
-            return List.of([self._kept_tree(x) for x in tree.values()])
+        if type(tree) in (List, History):
+            return tree.map_parts(self._kept_tree)
         if type(tree) is not Stack:
             return map_tree(self._kept, tree)
         found = tree.having(
@@ -193,7 +188,7 @@ class Finish:
             own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
             starts = None if rows.starts is None else self._kept_rows(rows.starts, length)
             count = None if rows.count is None else self._kept(rows.count)
-            return rows.of(own, starts, count, rows.depth + 1)
+            return SegmentedList(own, starts, rows.step, count, rows.depth + 1)
         if length is None or type(rows) is ListSegment:
             return map_tree(self._kept, rows)
         if type(rows) is UniformList:
@@ -212,7 +207,7 @@ class Finish:
 
     def _kept(self, leaf: Any) -> Any:
         inner, trips = self.inner, self.trial.loop.trips
-        value = leaf.value if type(leaf) is UniformList else leaf
+        value = array_of(leaf)
         if not inner.changes(value):
             return UniformList(inner.twin(value))
         numbers = inner.numbers(value)
@@ -251,7 +246,7 @@ def _with_whole_rows(t: Lists, tree: object) -> Any:
 
         return tree.having(map_tree(whole, tree.rows, True))
     if type(tree) is History:
-        return History(tree.trips, {n: _with_whole_rows(t, x) for n, x in tree.values.items()})
+        return tree.map_parts(lambda part: _with_whole_rows(t, part))
     return tree
 
 

@@ -39,10 +39,12 @@ from talweg.passes.specialize.stack_primitives import ENDLESS, LoopIndex
 from talweg.passes.specialize.trees import (
     Sparse,
     Stack,
-    UniformList,
+    array_of,
+    arrays_of,
     form,
     leaves,
     map_tree,
+    map_values,
     template,
 )
 from talweg.passes.specialize.trip_counts import MOST, TripCount, count_trips, extend_run
@@ -81,7 +83,7 @@ class LoopMaker:
         self.step, self.body, count = step, params["body"], params["count"]
         operands = [maker.values.get(slot) for slot in step.inputs]
         lists = Lists(self.outer, self.node)
-        self.others = [lists.settled(x) if type(x) is Sparse else x for x in operands[count:]]
+        self.others = [lists.settled(x) for x in operands[count:]]
         inner = self.body.everything() if step.everything else self.body.requested()
         self.kept = inner if step.remembers or step.everything else ()
         self.condition = program_of(params["cond"])
@@ -200,8 +202,7 @@ class LoopMaker:
         """The size of what each trip keeps, as far as it is known."""
         total = 0
         for tree in trial.kept:
-            parts = [] if tree is UNKNOWN or type(tree) is Sparse else leaves(tree)
-            values = [leaf.value if type(leaf) is UniformList else leaf for leaf in parts]
+            values = [] if tree is UNKNOWN or type(tree) is Sparse else arrays_of(tree)
             total += sum([x.size * x.dtype.size for x in values if trial.inner.changes(x)])
         return total
 
@@ -355,16 +356,7 @@ class Trial:
 
     def _outside(self, tree: List | Value | Stack) -> Any:
         """A tree of values outside, here."""
-        inner = self.inner
-
-        def brought(leaf: Any) -> Any:
-            return (
-                UniformList(inner.bring_in(leaf.value))
-                if type(leaf) is UniformList
-                else inner.bring_in(leaf)
-            )
-
-        return map_tree(brought, tree)
+        return map_values(self.inner.bring_in, tree)
 
     def _before(self, parent: LoopMaker, number: int) -> Any:
         if number in parent.fixed:
@@ -415,7 +407,7 @@ def _grows(before: Value | Stack | None, after: object) -> bool:
 
 
 def _fresh(leaf: Value) -> Any:
-    value = leaf.value if type(leaf) is UniformList else leaf
+    value = array_of(leaf)
     return Value(value.dims, value.dtype)
 
 
@@ -424,9 +416,7 @@ def _is_unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -
     if form(before) != form(after):
         return False
     pairs = zip(leaves(before), leaves(after))
-    return all(
-        x is y or (type(x) is type(y) is UniformList and x.value is y.value) for x, y in pairs
-    )
+    return all(x is y or (type(x) is type(y) and array_of(x) is array_of(y)) for x, y in pairs)
 
 
 def _constant(start: Any, after: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.variants import Handed, History, List
+from talweg.kernels.variants import Handed, History, List, Tree
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import (
     Equation,
@@ -31,9 +31,12 @@ from talweg.passes.specialize.trees import (
     SegmentedList,
     Stack,
     UniformList,
+    array_of,
+    arrays_of,
     form,
     leaves,
     map_tree,
+    map_values,
 )
 
 fetch: Any = Construct("fetch", {"call": "fetch"}, multiple=True, effect="host")
@@ -53,13 +56,11 @@ class ResidualSpec:
         made: dict[Value, Value] = {}
 
         def own(leaf: Any) -> Any:
-            if type(leaf) is UniformList:
-                return UniformList(own(leaf.value))
             if leaf.content is not None:
                 return constant(np.broadcast_to(leaf.content, leaf.dims))
             return made.setdefault(leaf, Value(leaf.dims, leaf.dtype))
 
-        self.tree = map_tree(own, tree)
+        self.tree = map_values(own, tree)
         self.own = list(made.values())
         self.limits = [limits(value) if value.dtype.is_integer else None for value in made]
         places = {value: number for number, value in enumerate(self.own)}
@@ -77,11 +78,9 @@ class ResidualSpec:
         known = dict(zip(self.own, arrays))
 
         def array(leaf: Value) -> Any:
-            if type(leaf) is UniformList:
-                return UniformList(array(leaf.value))
             return known[leaf] if leaf.content is None else leaf.content
 
-        return _unpack_tree(map_tree(array, self.tree))
+        return _unpack_tree(map_values(array, self.tree))
 
     def handed(self, arrays: list) -> Any:
         """The same, made when somebody looks into it; what is an array after all, at once."""
@@ -99,7 +98,7 @@ class ResidualSpec:
 
 def _bytes_of(leaf: Any, places: dict) -> Any:
     """The key of an array in a form: its numbers, if they are known."""
-    value = leaf.value if type(leaf) is UniformList else leaf
+    value = array_of(leaf)
     return places.get(value) if value.content is None else value.content.tobytes()
 
 
@@ -110,11 +109,6 @@ def _unpack_tree(tree: Any) -> Any:
     """A tree of arrays as the interpreter has it."""
     if type(tree) is UniformList:
         return tree.value
-    if type(tree) is List:
-        return List.of([_unpack_tree(part) for part in tree.values()])
-    if type(tree) is History:
-        values = {node: _unpack_tree(part) for node, part in tree.values.items()}
-        return History(int(tree.trips), values)
     if type(tree) is Stack:
         size = int(tree.size if tree.length is None else tree.length)
         if tree.rows is None:
@@ -122,7 +116,12 @@ def _unpack_tree(tree: Any) -> Any:
         return List.of([_unpack_tree(_row(tree.rows, row)) for row in range(size)])
     if type(tree) is ListRange:
         return numbers_of(tree.start, tree.step, tree.count)
-    return tree
+    if not isinstance(tree, Tree):
+        return tree
+    unpacked = tree.map_parts(_unpack_tree)
+    if type(unpacked) is History:
+        unpacked.trips = int(unpacked.trips)
+    return unpacked
 
 
 def _row(rows: object, number: int) -> Any:
@@ -136,8 +135,7 @@ def _row(rows: object, number: int) -> Any:
         start: Any = number if rows.starts is None else _row(rows.starts, number)
         return ListSegment(rows.rows, start, rows.step)
     if type(rows) is SegmentedList:
-        own, starts, count = [None if x is None else _row(x, number) for x in rows.parts()]
-        return rows.of(own, starts, count, rows.depth - 1)
+        return rows.map_parts(lambda part: _row(part, number), rows.depth - 1)
     if isinstance(rows, np.ndarray):
         return rows[number]
     return map_tree(lambda part: _row(part, number), rows, True)
@@ -170,7 +168,7 @@ def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
         lengths: dict[Value, Value] = {}
         _note_lengths(tree, None, lengths)
         made = ResidualSpec(tree, straight.limits)
-        own = [leaf.value if type(leaf) is UniformList else leaf for leaf in leaves(tree)]
+        own = arrays_of(tree)
         sources = [
             _source(straight, exports, value, lengths, handed)
             for value in dict.fromkeys(own)
@@ -197,7 +195,7 @@ def _source(
     return key
 
 
-def _note_lengths(tree: object, length: object, length_of: dict) -> None:
+def _note_lengths(tree: Any, length: object, length_of: dict) -> None:
     """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
     if type(tree) is Stack:
         if tree.growing:
@@ -206,18 +204,12 @@ def _note_lengths(tree: object, length: object, length_of: dict) -> None:
         if length is not None and type(own) is Value:
             length_of[own] = length
         _note_lengths(tree.rows, own if length is None else length, length_of)
-    elif type(tree) is History:
-        for part in tree.values.values():
-            _note_lengths(part, length, length_of)
-        if length is not None and type(tree.trips) is Value:
-            length_of[tree.trips] = length
-    elif type(tree) is List:
-        for part in tree.values():
-            _note_lengths(part, length, length_of)
     elif type(tree) is SegmentedList:
         _note_rows(tree, length, length_of)
     elif type(tree) is ListSegment:
         raise SpecializationError(Reason.STACK_PART)
+    elif type(tree) in (List, History):
+        tree.map_parts(lambda part: _note_lengths(part, length, length_of))
     elif type(tree) is Value and length is not None:
         length_of[tree] = length
 
@@ -253,11 +245,9 @@ def take_tree(straight: StaticProgram, given: ResidualSpec, position: int) -> An
         straight.equations.append(equation)
 
     def inside(leaf: Value) -> Any:
-        if type(leaf) is UniformList:
-            return UniformList(inside(leaf.value))
         return leaf if leaf.content is not None else made[leaf]
 
-    return map_tree(inside, given.tree)
+    return map_values(inside, given.tree)
 
 
 def pass_arrays(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:

@@ -20,7 +20,7 @@ from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY
 from talweg.graph.node import Node
 from talweg.kernels.random.philox import PHILOX, RESERVED, THREEFRY
-from talweg.kernels.variants import History, List
+from talweg.kernels.variants import History, Tree
 from talweg.passes.fallback.host_steps import HostFallback, HostRequiredError, Hosts, is_plain
 from talweg.passes.fallback.profitability import seconds_saved
 from talweg.passes.fallback.regions import add_regions
@@ -52,7 +52,7 @@ from talweg.passes.specialize.residuals import ResidualSpec, hand_out, take_tree
 from talweg.passes.specialize.side_outputs import hand_over
 from talweg.passes.specialize.stack_primitives import advanced, is_endless
 from talweg.passes.specialize.stacks import are_carried_by_rows
-from talweg.passes.specialize.trees import ListRange, Sparse, Stack
+from talweg.passes.specialize.trees import ListRange, Sparse
 from talweg.prims import arithmetic
 from talweg.prims.random import streams
 
@@ -240,7 +240,7 @@ class _Specializer:
         value = self.values[slot]
         if type(value) is Sparse:
             return Lists(self.straight, None).settled(value)
-        if type(value) not in (List, Stack, History, ListRange) and value is not None:
+        if value is not None and not isinstance(value, Tree):
             raise SpecializationError(Reason.RESULT_KIND)
         return substitute_results(self.straight.hosts, value)
 

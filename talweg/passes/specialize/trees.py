@@ -9,8 +9,8 @@ What a list is made of depends on how it came about:
 * None: a zero of any kind.
 
 Elements are arrays, or lists and histories again; of those `rows` has the same form, with arrays
-that have one more axis in front (`Same`: an array that is equal in all rows; `Runs`: stacks of
-lengths that only a run tells).
+that have one more axis in front (`UniformList`: an array that is equal in all rows; `JoinedRows`:
+stacks of lengths that only a run tells).  All are a `Tree`: functions over them map their parts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from talweg.kernels.variants import History, List
+from talweg.kernels.variants import History, List, Tree
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import SpecializationError, Value
 
 
-class Stack:
+class Stack(Tree):
     """A list whose elements are the rows of arrays.
 
     `loose`: it has as many elements as somebody asks for, all others zero (a cotangent).
@@ -43,17 +43,53 @@ class Stack:
         """The same with other rows."""
         return Stack(self.size, rows, self.loose, self.growing, self.length)
 
+    def map_parts(self, function: Callable[[Any], Any]) -> Stack:
+        """The stack with `function` of its rows, and of its length."""
+        mapped = self.having(function(self.rows))
+        mapped.length = function(self.length)
+        return mapped
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The form of its rows, and what is known of the number of elements."""
+        length = self.length is not None
+        return ("stack", self.size, self.loose, self.growing, length, part_form(self.rows))
+
     def __repr__(self) -> str:
         return f"Stack({self.size}, {self.rows!r})"
 
 
-class Sparse:
+class Sparse(Tree):
     """A sum of lists with one element each: (index, element) pairs."""
 
     __slots__ = ("entries",)
 
     def __init__(self, entries: list):
         self.entries = entries
+
+    def map_parts(self, function: Callable[[Any], Any]) -> Sparse:
+        """No arrays can stand for those of a sum: raise a SpecializationError."""
+        raise SpecializationError(Reason.LIST_SUM)
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The number of entries."""
+        return ("sparse", len(self.entries))
+
+
+class ListRange(Tree):
+    """Integers that are counted: `count` of them, `start` and so on by `step`."""
+
+    __slots__ = ("count", "start", "step")
+
+    def __init__(self, start: Value, step: Value, count: Value):
+        self.start, self.step, self.count = start, step, count
+
+    def map_parts(self, function: Callable[[Any], Any]) -> ListRange:
+        """The range with `function` of its three numbers."""
+        return ListRange(function(self.start), function(self.step), function(self.count))
+
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The form of the numbers."""
+        return ("range", part_form(self.start))
 
 
 class UniformList:
@@ -65,81 +101,74 @@ class UniformList:
         self.value = value
 
 
-class ListSegment:
+class JoinedRows(Tree):
+    """Rows that are parts of the rows of another array: stacks within stacks."""
+
+    __slots__ = ("rows",)
+
+
+class ListSegment(JoinedRows):
     """The rows of a stack within a stack: those of `rows` from number `start` on.
 
     `step` is 0 where all of them are row `start`.
     """
 
-    __slots__ = ("rows", "start", "step")
+    __slots__ = ("start", "step")
 
     def __init__(self, rows: object, start: Value, step: int):
         self.rows, self.start, self.step = rows, start, step
 
-    def parts(self) -> tuple:
-        """The arrays it has."""
-        return self.rows, self.start
+    def map_parts(self, function: Callable[[Any], Any]) -> ListSegment:
+        """The same rows of another array."""
+        return ListSegment(function(self.rows), function(self.start), self.step)
 
-    def of(self, rows: Value | ListSegment, start: Value) -> ListSegment:
-        """The same with other arrays."""
-        return ListSegment(rows, start, self.step)
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The step, and the forms of its arrays."""
+        return ("segment", self.step, part_form(self.rows), part_form(self.start))
 
 
-class SegmentedList:
+class SegmentedList(JoinedRows):
     """Stacks, one after the other in `rows`; they begin at the rows that `starts` has.
 
     With `step` 0 each has but one row, its number.  `count` is how many rows there are in all.
     With a `depth` of 2 there is one more axis in front: these are rows of such things, and so on.
     """
 
-    __slots__ = ("count", "depth", "rows", "starts", "step")
+    __slots__ = ("count", "depth", "starts", "step")
 
     def __init__(self, rows: Any, starts: object, step: int, count: object = None, depth: int = 1):
         self.rows, self.starts, self.step = rows, starts, step
         self.count, self.depth = count, depth
 
-    def parts(self) -> tuple:
-        """The arrays it has."""
-        return self.rows, self.starts, self.count
-
-    def of(self, rows: Any, starts: Any, count: Any, depth: int | None = None) -> SegmentedList:
-        """The same with other arrays."""
+    def map_parts(self, function: Callable[[Any], Any], depth: int | None = None) -> SegmentedList:
+        """The same of other arrays, with as many axes in front or `depth`; None stays."""
+        parts = [None if x is None else function(x) for x in (self.rows, self.starts, self.count)]
+        rows, starts, count = parts
         return SegmentedList(rows, starts, self.step, count, self.depth if depth is None else depth)
 
-
-class ListRange:
-    """Integers that are counted: `count` of them, `start` and so on by `step`."""
-
-    __slots__ = ("count", "start", "step")
-
-    def __init__(self, start: Value, step: Value, count: Value):
-        self.start, self.step, self.count = start, step, count
+    def form(self, part_form: Callable[[Any], Any]) -> tuple:
+        """The step, the axes in front, and the forms of its arrays."""
+        parts = (self.rows, self.starts, self.count)
+        return ("segments", self.step, self.depth, *map(part_form, parts))
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> Any:
-    """A tree with `function` of each array (`Value` or `Same`) in its place.
+    """A tree with `function` of each array (`Value` or `UniformList`) in its place.
 
-    `whole`: arrays are taken for rows; then a `Run` or `Runs` is an array as well.
+    `whole`: arrays are taken for rows; then `JoinedRows` are an array as well.
     """
-    if tree is None:
-        return None
-    if type(tree) is Stack:
-        mapped_tree = tree.having(map_tree(function, tree.rows, whole))
-        mapped_tree.length = map_tree(function, tree.length, whole)
-        return mapped_tree
-    if type(tree) in (ListSegment, SegmentedList) and not whole:
-        return tree.of(*[map_tree(function, part) for part in tree.parts()])
-    if type(tree) is History:
-        values = {node: map_tree(function, part, whole) for node, part in tree.values.items()}
-        trips = tree.trips if type(tree.trips) is int else map_tree(function, tree.trips, whole)
-        return History(trips, values)
-    if type(tree) is List:
-        return List.of([map_tree(function, part, whole) for part in tree.values()])
-    if type(tree) is ListRange:
-        return ListRange(function(tree.start), function(tree.step), function(tree.count))
-    if type(tree) is Sparse:
-        raise SpecializationError(Reason.LIST_SUM)
-    return function(tree)
+    if isinstance(tree, Tree) and not (whole and isinstance(tree, JoinedRows)):
+        return tree.map_parts(lambda part: map_tree(function, part, whole))
+    return None if tree is None else function(tree)
+
+
+def map_values(function: Callable[[Any], Any], tree: Any) -> Any:
+    """A tree with `function` of each array in its place, also of those that all rows share."""
+
+    def map_leaf(leaf: Any) -> Any:
+        return UniformList(map_leaf(leaf.value)) if type(leaf) is UniformList else function(leaf)
+
+    return map_tree(map_leaf, tree)
 
 
 def leaves(tree: object) -> list:
@@ -149,44 +178,38 @@ def leaves(tree: object) -> list:
     return found
 
 
+def array_of(leaf: Any) -> Any:
+    """The array that a leaf of a tree is, or that is the same in all its rows."""
+    return leaf.value if type(leaf) is UniformList else leaf
+
+
+def arrays_of(tree: object) -> list:
+    """The arrays of a tree, in order, for shared rows the one array."""
+    return list(map(array_of, leaves(tree)))
+
+
 def form(tree: Any) -> Any:
     """The form of a tree, equal for trees that differ in their arrays only."""
-    if tree is None:
-        return None
-    if type(tree) is Stack:
-        length = tree.length is not None
-        return ("stack", tree.size, tree.loose, tree.growing, length, form(tree.rows))
-    if type(tree) is History:
-        trips = tree.trips if type(tree.trips) is int else form(tree.trips)
-        return ("history", trips, *[(node, form(part)) for node, part in tree.values.items()])
-    if type(tree) is List:
-        return ("list", *map(form, tree.values()))
+    if isinstance(tree, Tree):
+        return tree.form(form)
     if type(tree) is UniformList:
         return ("same", form(tree.value))
-    if type(tree) is Sparse:
-        return ("sparse", len(tree.entries))
-    if type(tree) is ListRange:
-        return ("range", form(tree.start))
-    if type(tree) in (ListSegment, SegmentedList):
-        depth = tree.depth if type(tree) is SegmentedList else 0
-        return (type(tree), tree.step, depth, *map(form, tree.parts()))
-    return (tree.dims, tree.dtype)
+    return None if tree is None else (tree.dims, tree.dtype)
 
 
 def template(tree: object) -> Any:
     """A tree of which only the form counts, with whole arrays as the rows of stacks."""
     if type(tree) is History:
-        return History(tree.trips, {node: template(x) for node, x in tree.values.items()})
+        return tree.map_parts(template)
     if type(tree) is not Stack or tree.rows is None:
         return tree
     size = tree.size
 
     def whole(rows: Any) -> Value:
-        if type(rows) in (ListSegment, SegmentedList):
+        if isinstance(rows, JoinedRows):
             raise SpecializationError(Reason.STACK_IN_LIST)
-        value = rows.value if type(rows) is UniformList else rows
-        dims = value.dims if type(rows) is UniformList else value.dims[1:]
-        return Value((size, *dims), value.dtype)
+        dims = rows.value.dims if type(rows) is UniformList else rows.dims[1:]
+        return Value((size, *dims), array_of(rows).dtype)
 
     return tree.having(map_tree(whole, tree.rows, True))
 
