@@ -14,6 +14,7 @@ from talweg.core.errors import value_error
 from talweg.core.shapes import static
 from talweg.graph.names import type_of
 from talweg.graph.node import Node
+from talweg.prims import arithmetic, indexing, state
 
 Rule = Callable[[Node, dict], dict]
 
@@ -109,10 +110,14 @@ _RULES: dict[str, Rule] = {
 }
 
 
+# Operations of which TensorFlow calls the dtype of the first operand otherwise
+WITHOUT_T = frozenset((arithmetic.cast, indexing.gather, state.read_variable))
+
+
 def attributes(node: Node) -> dict:
     """The attributes of a node that are known, by TensorFlow's names."""
     found: dict[str, Any] = {}
-    if node.operands and node.prim.name not in ("cast", "gather", "read_variable"):
+    if node.operands and node.prim not in WITHOUT_T:
         found["T"] = node.operands[0].aval.dtype
     rule = _RULES.get(node.prim.name)
     if rule is not None:

@@ -26,6 +26,7 @@ other, since the product alone may be out of range.
     scalar, loops, fold, expand, requires, call, ...   how it is compiled: LOWERINGS below
     samples, rejects, domain, singular, avoid, kinks, accepts, effect
     role       what it is for in graphs, if it is more than an operation (`core/roles.py`)
+    traits     what passes may know of it besides (`core/roles.py: Trait`)
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
     tf_name    the name TensorFlow gives such operations, where it is not the type
@@ -43,7 +44,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, bool_
 from talweg.core.errors import invalid
 from talweg.core.primitive import MEMORY, REGISTRY, NoGradient, Primitive
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.core.shapes import broadcast_dims
 
 if TYPE_CHECKING:
@@ -60,17 +61,12 @@ ELEMENTWISE = "elementwise"
 #   cost      (x, ..., **params) -> what an element of `loops` costs, in multiplications, if it is
 #             more than its operands are; None where `loops` does not serve
 #   fold      (operation, start): a reduction along the parameter `axes`
-# expand    (t, x, ..., **params) -> results, composed of other primitives
-# (`passes/specialize/program.py`)
+#   expand    (t, x, ..., **params) -> results, composed of other primitives
+#             (`passes/specialize/program.py`)
 #   requires  (t, x, ..., **params): calls t.require(condition); where it does not hold, the program
 #             fails and the interpreter, which runs the kernel, says why
-# call      the name of a way in `lower/blocks/registry.py`, which may read further rules (scan,
-# scatter,
-#             redraw)
-#   xla       how XLA does it, where it has better than the rules above: the dotted name of a
-#             function of JAX ("lax.lgamma"), the name of a way in `execute/xla/ways.py`, or
-#             (j, x, ..., **params) -> results, with `j.numpy` (`execute/xla/rules.py`), or
-#             NotImplemented where it does not serve
+#   call      the name of a way in `lower/blocks/registry.py`, which may read further rules (scan,
+#             scatter, redraw)
 #   xla       how XLA does it, where it has better than the rules above: the dotted name of a
 #             function of JAX ("lax.lgamma"), the name of a way in `execute/xla/ways.py`, or
 #             (j, x, ..., **params) -> results, with `j.numpy` (`execute/xla/rules.py`), or
@@ -99,6 +95,7 @@ _PLAIN_FIELDS = (
     "accepts",
     "effect",
     "role",
+    "traits",
     "tf_type",
     "tf_name",
 )
@@ -121,7 +118,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
     prim = Primitive()
     prim.name, prim.doc = name, inspect.cleandoc(doc)
     prim.accepts, prim.effect, prim.domain, prim.singular = None, None, {}, ""
-    prim.avoid, prim.role = "", Role.OPERATION
+    prim.avoid, prim.role, prim.traits = "", Role.OPERATION, frozenset()
     prim.kinks, prim.samples, prim.rejects, prim.lowering = {}, (), (), {}
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
@@ -153,6 +150,7 @@ def elementwise(
     requires: Callable[..., Any] | None = None,
     xla: Callable[..., Any] | str | None = None,
     guarded: bool = False,
+    traits: Iterable[Trait] = (),
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
 
@@ -169,7 +167,7 @@ def elementwise(
             prim.numpy, prim.accepts, prim.keeps_dtype = numpy, frozenset(accepts), result is None
             prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
             prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
-            prim.memory, prim.avoid = "map", avoid
+            prim.memory, prim.avoid, prim.traits = "map", avoid, frozenset(traits)
             prim.lowering = {"scalar": scalar or name}
             if requires is not None:
                 prim.lowering["requires"] = requires
@@ -194,7 +192,8 @@ def _read_partials(prim: Primitive, body: Any) -> None:
     fields = dict(body)
     prim.operands = tuple(fields.pop("operands").split())
     partials = {f"d{x}": x for x in prim.operands}
-    known = ("operands", "tf_type", "tf_name", *LOWERINGS, *partials, "no_gradient")
+    known = ("operands", "traits", "tf_type", "tf_name", *LOWERINGS, *partials, "no_gradient")
+    prim.traits |= frozenset(fields.pop("traits", ()))
     prim.tf_type = fields.pop("tf_type", prim.tf_type)
     prim.tf_name = fields.pop("tf_name", prim.tf_name)
     prim.lowering.update({key: fields.pop(key) for key in LOWERINGS if key in fields})
@@ -311,6 +310,7 @@ def _read_primitive(prim: Primitive, fields: dict) -> None:
     for field in _PLAIN_FIELDS:
         if field in fields:
             setattr(prim, field, fields.pop(field))
+    prim.traits = frozenset(prim.traits)
     for field in _NEEDED:
         if field not in fields:
             raise DeclarationError(f"{prim.name}: no {field!r} in the declaration")

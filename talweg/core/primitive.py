@@ -12,7 +12,7 @@ from typing import Any
 
 from talweg.core import dispatch
 from talweg.core.dtypes import DType, float32
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 
 
 class Registry(dict[str, "Primitive"]):
@@ -112,6 +112,7 @@ class Primitive:
         "singular",
         "tf_name",
         "tf_type",
+        "traits",
         "transposes",
         "variadic",
         "vjp",
@@ -145,6 +146,7 @@ class Primitive:
     lowering: Mapping[str, Any]
     effect: str | None
     role: Role  # what it is for in a graph, if it is no operation alone
+    traits: frozenset[Trait]  # what passes may know of it besides
     domain: Mapping[str, tuple[float, float]]
     singular: str
     avoid: str  # what to write to keep away from where it is not finite

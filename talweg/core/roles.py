@@ -6,7 +6,7 @@ code outside of `prims` knows those primitives by their names.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 
 class Role(IntEnum):
@@ -32,3 +32,22 @@ class Role(IntEnum):
     INNER_VALUE = 17  # a value computed in a body, seen from outside
     CUSTOM_RULE = 18  # results with a derivative of the user's
     REQUIREMENT = 19  # an assertion on values
+
+
+class Trait(Enum):
+    """A property of a primitive that passes, executors or the doctor make use of."""
+
+    SAME_MEMORY = "its result is its operand's elements, in the same order: one memory serves both"
+    MATRICES_IN_PLACE = "BLAS can read matrices of its result in the memory of its operand"
+    REINDEXES = "its elements are those of its first operand at other indices"
+    KEEPS_LIMITS = "its integers lie between the limits of those of its first operand"
+    KEEPS_UNIFORMITY = "of equal elements it makes equal elements"
+    CHEAP_TO_REPEAT = "a reverse program computes it again rather than keep its result"
+    PASSES_ON = "it hands values on without looking at elements, whatever they are"
+    MOVES_ROWS = "it can be applied to a stack of elements of a dataset, one axis further on"
+    TAKES_ELEMENTS = "it takes elements of a tensor out by index"
+    GIVES_PARTS = "its results are parts of its operand: the kernel takes elements of any kind"
+    NO_ARITHMETIC = "it moves or converts numbers and computes none"
+    NORMALIZES = "it divides by a sum over classes"
+    RANDOM_STREAM = "it gives the state of a random stream, a part of the operation that draws"
+    STACK_OPERATION = "it may be applied to stacks of which only a run knows how long they are"

@@ -157,7 +157,7 @@ def carried_slots(program: Program) -> frozenset:
     if program.carried is None:
         used = set(program.outputs) | {slot for slot, _, _ in program.places.values()}
         for step in program.steps:
-            if step.kind != "body" or step.prim.name != "call":
+            if step.kind != "body" or step.prim.role is not Role.CALL:
                 used.update(step.inputs)
                 used.update([before for _, before, _ in step.states])
         carried = set(program.inputs) - used

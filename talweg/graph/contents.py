@@ -19,6 +19,7 @@ import numpy as np
 from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import HEAVY, Atom, Dim, bounds, largest, of_atom, smallest, weight
 from talweg.core.errors import NeedsStaticError
+from talweg.core.roles import Role, Trait
 from talweg.graph.node import Node
 
 LIMIT = 64  # elements followed
@@ -67,9 +68,11 @@ def _sources(node: Node) -> tuple:
     name = node.prim.name
     if name not in _RULES or name in _ENDS or _length(node) > LIMIT:
         return ()
-    if name == "item" and node.operands[0].prim.name not in _PARTED:
-        return ()
-    sources = node.operands[0].operands if name == "item" else node.operands
+    sources = node.operands
+    if node.prim.role is Role.PROJECTION:
+        if Trait.GIVES_PARTS not in sources[0].prim.traits:
+            return ()
+        sources = sources[0].operands
     return tuple([s for s in sources if _length(s) <= LIMIT and s.aval.dtype.is_integer])
 
 
@@ -248,15 +251,8 @@ def _stack(node: Node, params: dict) -> Any:
 
 
 def _item(node: Node, params: dict) -> Any:
-    source = node.operands[0]
-    if source.prim.name == "unstack":
-        return np.take(_operand(source), params["index"], source.params["axis"])
-    if source.prim.name == "split":
-        sizes, axis = source.params["sizes"], source.params["axis"]
-        start = sum(sizes[: params["index"]])
-        places = range(start, start + sizes[params["index"]])
-        return np.take(_operand(source), places, axis)
-    return None
+    source = node.operands[0]  # which only takes parts of an array, of whatever elements
+    return source.prim.numpy(_operand(source), **source.params)[params["index"]]
 
 
 def _slice_by(node: Node, params: dict) -> Any:
@@ -319,4 +315,3 @@ _RULES: dict[str, Any] = {
     "stop_gradient": _same,
 }
 _ENDS = frozenset(("constant", "shape_of", "size_value"))  # their operands' elements do not matter
-_PARTED = frozenset(("unstack", "split"))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from talweg.graph.handle import Handle
 
 
-IN_PLACE = ("call", "again")  # primitives whose body runs once, as if it stood there
+IN_PLACE = (Role.CALL, Role.AGAIN)  # of primitives whose body runs once, as if it stood there
 
 
 class Step:
@@ -161,7 +161,7 @@ def inlined_steps(program: Program) -> int:
     pending = [program]
     while pending:
         top = pending[-1]
-        called = [called_program(step)[0] for step in top.steps if step.prim.name in IN_PLACE]
+        called = [called_program(step)[0] for step in top.steps if step.prim.role in IN_PLACE]
         missing = [each for each in called if each.inlined is None]
         if missing and top.inlined is None:
             pending += missing

@@ -16,6 +16,7 @@ import numpy as np
 
 from talweg.core.declare import ELEMENTWISE
 from talweg.core.dims import Dim
+from talweg.core.roles import Trait
 from talweg.eager.tensor import wrap
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
     from talweg.graph.subgraph import Body
     from talweg.trace.concrete import ConcreteFunction
 
-MOVING = frozenset(
-    (
-        "broadcast_to",
-        "concat",
-        "gather",
-        "gather_rows",
-        "one_hot",
-        "pad",
-        "reshape",
-        "reverse",
-        "strided_slice",
-        "transpose",
-    )
-)
 MANY = 64  # operations, beyond which nobody is sure that it pays
 
 Step = tuple[Callable[..., Any], list[int], int]
@@ -99,7 +86,7 @@ class Vectorized:
             self.start.append(content.array)
             return
         prim = node.prim
-        known = prim.batch == ELEMENTWISE or prim.name in MOVING
+        known = prim.batch == ELEMENTWISE or Trait.MOVES_ROWS in prim.traits
         if not known or prim.effect is not None or prim.multiple or _has_sizes(node):
             raise _RowByRowError
         operands = node.operands

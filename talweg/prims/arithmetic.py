@@ -29,6 +29,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.roles import Trait
 from talweg.core.shapes import broadcast_dims
 from talweg.core.value import Tensor
 from talweg.kernels import casting
@@ -278,7 +279,12 @@ def rsqrt(y, x):
     return y * y, y, -0.5
 
 
-@elementwise(numpy=np.positive, accepts=NUMERIC, scalar=lambda s, x: x)
+@elementwise(
+    numpy=np.positive,
+    accepts=NUMERIC,
+    scalar=lambda s, x: x,
+    traits={Trait.CHEAP_TO_REPEAT, Trait.PASSES_ON, Trait.NO_ARITHMETIC},
+)
 def identity(y, x):
     """y = x, a new tensor."""
     return 1
@@ -289,6 +295,7 @@ class stop_gradient:
     """y = x, a constant as far as derivatives go."""
 
     operands = "x"
+    traits = {Trait.CHEAP_TO_REPEAT, Trait.PASSES_ON}
     no_gradient = NoGradient("stop_gradient makes it a constant", "leave stop_gradient out")
 
 
@@ -432,4 +439,5 @@ class cast:
 
     batch = ELEMENTWISE
     memory = "map"
+    traits = {Trait.KEEPS_LIMITS, Trait.NO_ARITHMETIC}
     samples = (Sample([3], dtype_=float64), Sample([2, 0], dtype_=int32))

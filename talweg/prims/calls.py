@@ -9,7 +9,7 @@ from talweg.core.aval import Aval
 from talweg.core.declare import primitive
 from talweg.core.dtypes import variant
 from talweg.core.hooks import hooks
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.node import BODY, GRAPH
 from talweg.prims.control import avals_outside
 from talweg.prims.rows import in_front
@@ -56,6 +56,7 @@ class with_rule:
     multiple = True
     effect = GRAPH
     memory = "view"
+    traits = {Trait.PASSES_ON}
 
     def infer(*operands, rule, count):
         return tuple(operands[:count])

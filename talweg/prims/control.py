@@ -29,7 +29,7 @@ from talweg.core.dtypes import int32, variant
 from talweg.core.errors import invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, later
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.node import BODY, GRAPH
 from talweg.kernels.variants import History, List, total
 from talweg.prims.rows import UNEVEN, Kinds, element_dims, in_front
@@ -188,6 +188,7 @@ class inner_value:
     role = Role.INNER_VALUE
     effect = GRAPH
     memory = "view"
+    traits = {Trait.PASSES_ON}
 
     def infer(history, *, inner, stacked, rows=()):
         dims, dtype = fixed_dims(inner.aval), inner.aval.dtype
@@ -249,6 +250,7 @@ class history_of:
     operands = "x"
     effect = GRAPH
     memory = "view"
+    traits = {Trait.PASSES_ON}
 
     def infer(x, *, inner):
         return _LIST

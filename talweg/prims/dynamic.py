@@ -18,6 +18,7 @@ from talweg.core.dtypes import float32, int32, int64
 from talweg.core.errors import NeedsStaticError, OpError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.roles import Trait
 from talweg.prims.layout import broadcast_to, like, pad, sliced_size
 from talweg.prims.rounding import mod
 
@@ -480,4 +481,5 @@ class squeeze_all:
 
     batch = LOOP
     memory = "view"
+    traits = {Trait.SAME_MEMORY}
     samples = (Sample([1, 3, 1]), Sample([2, 3]), Sample([1]))

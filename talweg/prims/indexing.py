@@ -20,6 +20,7 @@ from talweg.core.dtypes import as_dtype, float32, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample, later
+from talweg.core.roles import Trait
 from talweg.core.value import IndexedSlices
 from talweg.kernels.scatter import combine_rows, zeros
 from talweg.prims.layout import batch_to_front, broadcast_to, concat, reshape
@@ -153,6 +154,7 @@ class gather:
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
     memory = "gather"
+    traits = {Trait.MOVES_ROWS, Trait.TAKES_ELEMENTS}
     xla = "gather"
     samples = (
         Sample([3, 2], ROWS, axis=0, batch_dims=0),
@@ -280,6 +282,7 @@ class gather_rows:
         return rule(size, batched, x, i, axis=0, batch_dims=0)
 
     memory = "gather"
+    traits = {Trait.MOVES_ROWS}
     samples = (
         Sample([3, 2], ROWS),
         Sample([3], np.array([[1, 1], [0, 2]])),

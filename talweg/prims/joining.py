@@ -12,6 +12,7 @@ from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import float32, float64, int32, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.roles import Trait
 from talweg.core.shapes import merge_equal_shapes, normalize_axis
 from talweg.prims.layout import batch_to_front, concat, reshape
 
@@ -123,6 +124,7 @@ class unstack:
         return tuple([t.reshape(part, shape=dims) for part in parts])
 
     memory = "view"
+    traits = {Trait.GIVES_PARTS}
     samples = (Sample([2, 3], axis=1), Sample([3], axis=0), Sample([2, 0], axis=0))
 
 
@@ -162,6 +164,7 @@ class split:
         return _parts(t, x, sizes, axis)
 
     memory = "view"
+    traits = {Trait.MATRICES_IN_PLACE, Trait.GIVES_PARTS}
     samples = (Sample([5], sizes=(2, 0, 3), axis=0), Sample([2, 4], sizes=(1, 3), axis=1))
     rejects = (Reject([4], sizes=(1, 2), axis=0, code="TW204"),)
 

@@ -12,6 +12,7 @@ from talweg.core.dims import Size, below, differ, largest, same
 from talweg.core.dtypes import float32, int32
 from talweg.core.errors import NeedsStaticError, invalid, invalid_value
 from talweg.core.primitive import Reject, Sample, later
+from talweg.core.roles import Trait
 from talweg.core.shapes import merge_equal_shapes, normalize_axis
 
 
@@ -67,6 +68,7 @@ class broadcast_to:
         return x(*[0 if n == 1 else i for i, n in zip(index[lead:], x.dims)])
 
     memory = "view"
+    traits = {Trait.REINDEXES, Trait.KEEPS_UNIFORMITY, Trait.CHEAP_TO_REPEAT, Trait.MOVES_ROWS}
     xla = "numpy.broadcast_to"
     samples = (
         Sample([3], shape=(2, 3)),
@@ -106,6 +108,15 @@ class reshape:
         return x.at_place(s.place(index, shape))
 
     memory = "view"
+    traits = {
+        Trait.SAME_MEMORY,
+        Trait.REINDEXES,
+        Trait.KEEPS_LIMITS,
+        Trait.KEEPS_UNIFORMITY,
+        Trait.CHEAP_TO_REPEAT,
+        Trait.MOVES_ROWS,
+        Trait.TAKES_ELEMENTS,
+    }
     xla = "numpy.reshape"
     samples = (
         Sample([6], shape=(2, 3)),
@@ -154,6 +165,13 @@ class transpose:
         return x(*[index[place] for place in inverse_permutation(perm)])
 
     memory = "view"
+    traits = {
+        Trait.MATRICES_IN_PLACE,
+        Trait.REINDEXES,
+        Trait.KEEPS_UNIFORMITY,
+        Trait.CHEAP_TO_REPEAT,
+        Trait.MOVES_ROWS,
+    }
 
     def xla(j, x, *, perm):
         return j.lax.transpose(x, perm)
@@ -194,6 +212,7 @@ class reverse:
         return x(*[n - 1 - i if axis in axes else i for axis, (i, n) in places])
 
     memory = "view"
+    traits = {Trait.MOVES_ROWS}
 
     def xla(j, x, *, axes):
         return j.lax.rev(x, axes)
@@ -234,6 +253,7 @@ class strided_slice:
         return x(*[b + i * step for i, b, step in zip(index, begin, strides)])
 
     memory = "view"
+    traits = {Trait.MATRICES_IN_PLACE, Trait.REINDEXES, Trait.MOVES_ROWS, Trait.TAKES_ELEMENTS}
     xla = "strided_slice"
     samples = (
         Sample([5], begin=(1,), end=(4,), strides=(2,)),
@@ -325,6 +345,7 @@ class pad:
         return x.where(fits, v(), *inside)
 
     memory = "map"
+    traits = {Trait.MOVES_ROWS}
 
     def xla(j, x, v, *, low, high):
         return j.lax.pad(x, v.reshape(()), [(a, b, 0) for a, b in zip(low, high)])
@@ -402,6 +423,7 @@ class concat:
         return found if found is not None else s.zero(values[0])
 
     memory = "view"
+    traits = {Trait.MOVES_ROWS}
 
     def xla(j, *values, axis):
         return j.numpy.concatenate(values, axis)

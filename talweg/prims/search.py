@@ -10,6 +10,7 @@ from talweg.core.dims import below, differ, dims_differ
 from talweg.core.dtypes import bool_, int8, int32, int64, uint8
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.roles import Trait
 from talweg.kernels.sorting import distinct
 
 POSITIONS = NoGradient("positions are integers")
@@ -89,6 +90,7 @@ class one_hot:
         return s.converted(s.equal(label, s.index(index[axis], label.dtype)), dtype)
 
     memory = "map"
+    traits = {Trait.MOVES_ROWS}
     samples = (
         Sample(np.array([0, 2, -1, 5], np.int32), depth=3, axis=1, dtype_=int32),
         Sample(np.array([[0], [1]], np.int64), depth=2, axis=0, dtype_=int64),

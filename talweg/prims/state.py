@@ -16,7 +16,7 @@ from talweg.core.dtypes import as_dtype, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.hooks import hooks
 from talweg.core.primitive import NoGradient, Reject, Sample
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.node import GRAPH, INPUT, READ, WRITE
 from talweg.kernels.variable_updates import KINDS, ND_KINDS, UPDATES, write_slice
 
@@ -38,6 +38,7 @@ class constant:
     no_gradient = NoGradient("a constant depends on nothing")
     batch = LOOP
     memory = "none"
+    traits = {Trait.NO_ARITHMETIC}
 
     def infer(*, value):
         return Aval(value.array.shape, as_dtype(value.array.dtype))
@@ -96,6 +97,7 @@ class item:
     no_gradient = NoGradient("part of its operation")
     batch = LOOP
     memory = "view"
+    traits = {Trait.PASSES_ON}
 
     def infer(x: list[Aval], *, index):
         return x[index]
@@ -113,6 +115,7 @@ class after:
     tf_type = "Identity"
     effect = GRAPH
     memory = "view"
+    traits = {Trait.SAME_MEMORY}
 
     def infer(x, *controls):
         return x
@@ -145,6 +148,7 @@ class group:
     no_gradient = ORDER
     batch = LOOP
     memory = "none"
+    traits = {Trait.PASSES_ON}
 
     def infer(*controls):
         return Aval((), bool_)
@@ -202,6 +206,7 @@ class ensure_dims:
     operands = "x"
     tf_type = "EnsureShape"
     memory = "view"
+    traits = {Trait.SAME_MEMORY, Trait.REINDEXES}
     samples = (Sample([2, 3], shape=(2, None)), Sample([3], shape=(3,)))
     rejects = (Reject([2], shape=(3,), code="TW204"),)
 
@@ -262,6 +267,7 @@ class reread:
     effect = GRAPH
     batch = LOOP
     memory = "view"
+    traits = {Trait.SAME_MEMORY, Trait.PASSES_ON}
 
     def infer(x, start):
         return x

@@ -14,7 +14,7 @@ from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom, same_dims
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.contents import element
 from talweg.graph.graph import Graph
 from talweg.graph.node import Node
@@ -24,8 +24,6 @@ from talweg.prims.state import ensure_dims
 from talweg.trace.bodies import BodyGraph
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import jvp_of
-
-CHEAP = frozenset(("broadcast_to", "reshape", "transpose", "identity", "stop_gradient"))
 
 
 class Handles(Graph):
@@ -146,7 +144,7 @@ class View:
             return self.claim(node, graph.own(inner.operands[place]))
         if node.prim.role is Role.CONSTANT:
             return graph.constant(node.params["value"].array)
-        if node.prim.name in CHEAP and not node.table.extra.get(node):
+        if Trait.CHEAP_TO_REPEAT in node.prim.traits and not node.table.extra.get(node):
             return node.prim(*map(self, node.operands), **self._params(node.params))
         return self.claim(node, self.kept(node, self.expected(node)))
 

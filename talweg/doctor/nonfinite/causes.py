@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from talweg.core.provenance import Origin
+from talweg.core.roles import Trait
 from talweg.doctor.nonfinite.ledger import Ledger, LedgerEntry, Link, element_of, has_bad, is_float
 from talweg.eager.custom import CustomRule
 from talweg.prims import arithmetic, reduce, transcendental
@@ -112,7 +113,7 @@ def all_masked(trail: list[Link]) -> Cause | None:
     """The cause, if a softmax met a row of which every element is minus infinity."""
     for link, after in zip(trail, trail[1:]):
         entry = after.entry
-        if entry is None or entry.rule_of is not None or "softmax" not in entry.prim.name:
+        if entry is None or entry.rule_of is not None or Trait.NORMALIZES not in entry.prim.traits:
             continue
         if link.value == -np.inf and np.isnan(after.value):
             return Cause(

@@ -15,7 +15,7 @@ import numpy as np
 
 from talweg.core import dispatch
 from talweg.core.errors import NeedsStaticError
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Place
 from talweg.doctor.nonfinite.causes import Cause, shown_operands
@@ -299,13 +299,13 @@ def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, positio
     others = [i for i, x in enumerate(entry.operands) if i != position and _is_zero(x)]
     if others:
         return _times_zero(entry, others[0])
-    if prim.memory in ("gather", "view") or "slice" in prim.name:
+    if prim.memory in ("gather", "view"):
         return Cause(
             "TW354",
             f"{prim.name} takes out elements that have no gradient, or none at all",
             "check the indices: no element that the target depends on is among those taken",
         )
-    if "softmax" in prim.name and np.shape(entry.operands[position])[-1:] == (1,):
+    if Trait.NORMALIZES in prim.traits and np.shape(entry.operands[position])[-1:] == (1,):
         return Cause(
             "TW355",
             f"{prim.name} over one class gives 1 (its logarithm 0), whatever its operand is",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from talweg.core.roles import Trait
 from talweg.doctor.findings import Finding, megabytes
 from talweg.doctor.waste.observation import ALIVE, EagerSpot, HostTransfer, Observation
 from talweg.doctor.waste.sites import flows_into, is_dropped, places_of
@@ -22,9 +23,7 @@ SMALL_STEPS, SMALL_OPERATIONS = 500, 20_000
 SHARE = 0.04  # of the processor's time from which calls from Python matter
 SMALL = 1 << 16  # bytes of a small result
 DOUBLES = 10  # operations in float64
-TAKING = frozenset(("strided_slice", "gather", "reshape"))
 HOST = frozenset(("host_call", "taped_call"))  # Python called from a graph
-QUIET = frozenset(("cast", "identity", "constant"))
 # Modules whose functions give a result and do nothing else.
 PURE = (
     "api/math/",
@@ -90,7 +89,7 @@ def _doubles(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
     if floats != {"float32"}:
         return
     doors = [door for door in seen.entries.values() if door.doubles and not door.asked]
-    work = [spot for spot in spots if spot.doubles and spot.prim.name not in QUIET]
+    work = [spot for spot in spots if spot.doubles and Trait.NO_ARITHMETIC not in spot.prim.traits]
     nodes = sum(spot.doubles for spot in seen.graphs.traces.spots.values())
     for record in seen.graphs.all_records():
         nodes += sum(spot.doubles for spot in record.spots.values())
@@ -225,13 +224,13 @@ def _find_kept(seen: Observation, spots: list[EagerSpot]) -> Iterator[Finding]:
 def _element_by_element(calls: Any) -> Iterator[Finding]:
     """TW618: a tensor taken apart, element by element, in Python."""
     for spots in calls:
-        names = {spot.prim.name for spot in spots}
+        takers = [spot for spot in spots if Trait.TAKES_ELEMENTS in spot.prim.traits]
         taking = max(
-            (spot for spot in spots if spot.prim.name in TAKING),
+            takers,
             key=lambda spot: spot.count,
             default=None,
         )
-        if taking is None or not names <= TAKING or taking.count < ELEMENTS:
+        if taking is None or len(takers) < len(spots) or taking.count < ELEMENTS:
             continue
         if taking.bytes / max(taking.sampled, 1) <= 64:
             yield Finding(

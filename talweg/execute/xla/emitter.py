@@ -17,6 +17,7 @@ from talweg.execute.xla.rules import rule_of
 from talweg.lower.ir.index import Axis, Index
 from talweg.passes.specialize.program import Equation, Value
 from talweg.passes.specialize.stack_primitives import is_endless
+from talweg.prims.collective import all_reduce
 
 Callback = Callable[[Equation, list], Any]
 ADDRESSES = 2**47  # bytes that a process can have addresses for
@@ -228,7 +229,7 @@ def _meets(equations: Iterable[Equation]) -> bool:
         body = equation.params.get("body") if equation.prim.effect is None else None
         bodies = getattr(body, "bodies", None) or [getattr(body, "straight", None)]
         inner = [x.equations for x in bodies if x is not None]
-        if equation.prim.name == "all_reduce" or any(map(_meets, inner)):
+        if equation.prim is all_reduce or any(map(_meets, inner)):
             return True
     return False
 

@@ -15,6 +15,7 @@ from talweg.core.dropping import drop_oldest
 from talweg.core.errors import invalid
 from talweg.execute.xla import engine
 from talweg.execute.xla.engine import jax
+from talweg.prims.collective import relayout
 
 SHARDINGS: dict[str | None, Any] = {}  # the text of a layout -> its sharding
 _known: dict[Any, tuple] = {}  # sharding -> (mesh, axes)
@@ -80,7 +81,7 @@ def mesh_of_program(equations: Sequence[Any], arrays: Sequence[Any]) -> Any:
     if found is not None:
         return found[0]
     for equation in equations:
-        if equation.prim.name == "relayout" and equation.params["layout"] in SHARDINGS:
+        if equation.prim is relayout and equation.params["layout"] in SHARDINGS:
             return SHARDINGS[equation.params["layout"]].mesh
     return None
 

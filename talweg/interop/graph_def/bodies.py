@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType, float32, int32, resource, variant
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name, scope_of
 from talweg.graph.node import Node
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from talweg.interop.graph_def.exporting import Exporter
 
 WITH_BODIES = (Role.BRANCH, Role.LOOP, Role.CALL, Role.AGAIN)
-STREAMS = frozenset(("reserve_stream", "seed_stream", "generator_stream"))  # part of drawing
 _ARGUMENT = re.compile("[a-z][a-z0-9_]*")
 _NOT_IN_NAMES = re.compile(r"\W")
-LAZY = frozenset(("item", "size_value", *STREAMS))  # written by who uses them, if at all
+
+
+def is_lazy(node: Node) -> bool:
+    """Whether a node is written by the nodes that use it, if at all."""
+    prim = node.prim
+    return prim.role in (Role.PROJECTION, Role.SIZE) or Trait.RANDOM_STREAM in prim.traits
 
 
 def bodies_in(node: Node) -> list[Body]:
@@ -300,7 +304,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
             if (
                 users[inner] == 1
                 and inner in own
-                and inner.prim.name not in (*LAZY, "after")
+                and not (is_lazy(inner) or inner.prim.role is Role.ORDER)
                 and (not inner.prim.multiple)
             ):
                 folded[inner] = node
@@ -310,7 +314,7 @@ def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
         for node in nodes
         if node not in folded
         and node not in hidden
-        and node.prim.name not in LAZY
+        and not is_lazy(node)
         and not (node.prim.role is Role.CONSTANT and not node.params["value"].given)
     ]
     return left, folded

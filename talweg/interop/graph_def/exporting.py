@@ -16,17 +16,16 @@ from talweg.api.lookup.tables import Table
 from talweg.core.dtypes import DType
 from talweg.core.errors import NeedsStaticError, UnimplementedError
 from talweg.core.provenance import describe as where
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.handle import Handle
 from talweg.graph.names import default_name
 from talweg.graph.node import Node
 from talweg.interop.graph_def import attributes
 from talweg.interop.graph_def.bodies import (
-    LAZY,
-    STREAMS,
     WITH_BODIES,
     FunctionLibrary,
     element_dtypes,
+    is_lazy,
     nodes_to_write,
 )
 from talweg.interop.graph_def.expressions import describe
@@ -84,17 +83,17 @@ class Exporter(Writer):
         written = self.values.get(node) or self.constants.get(node)
         if written is not None:
             return written if isinstance(written, Output) else written[0]
-        name = node.prim.name
-        if name == "item":
+        role = node.prim.role
+        if role is Role.PROJECTION:
             source = node.inputs[0]
             if source not in self.values:
                 self.value(source)
             return self.values[source][node.params["index"]]
-        if name == "constant":
+        if role is Role.CONSTANT:
             return self.literal(node, self.unique(self.near("Const")))
-        if name == "update_variable":
+        if role is Role.WRITE:
             return self._read_again(node)
-        if name in LAZY:
+        if is_lazy(node):
             self.write(node, self.unique(self.near(default_name(node))))
             return self.values[node][0]
         raise cannot_write(f"a use of {node!r}")
@@ -223,7 +222,7 @@ class Exporter(Writer):
         if len(labels) != len(node.operands):
             labels = ["Const"] * len(node.operands)
         operands = [
-            None if x.prim.name in STREAMS else self.operand(x, f"{name}/{label}")
+            None if Trait.RANDOM_STREAM in x.prim.traits else self.operand(x, f"{name}/{label}")
             for x, label in zip(node.operands, labels)
         ]
         rule = RULES.get(node.prim.name)

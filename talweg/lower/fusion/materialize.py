@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.lower.fusion.inline import can_pull, is_plain, loops_cost, scalar_cost
-from talweg.lower.fusion.views import SHARED, base_of, operands_of
+from talweg.lower.fusion.views import base_of, operands_of
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 STORE_COST = 6.0  # writing and reading an element
@@ -31,7 +31,7 @@ def _foldable(equation: Equation) -> bool:
 
 def own_cost(equation: Equation) -> float:
     """The cost of one element of a pulled result, operands apart."""
-    if equation.prim.name in SHARED:
+    if Trait.SAME_MEMORY in equation.prim.traits:
         return 0.0
     if "scalar" in equation.prim.lowering:
         return scalar_cost(equation) or 0.0

@@ -7,21 +7,24 @@ and reshapes, where rows and columns still lie at constant strides (`matrix_view
 from __future__ import annotations
 
 from talweg.core.dtypes import bfloat16, float32
+from talweg.core.roles import Trait
 from talweg.lower.fusion.inline import Inliner, UnloweredError
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Expr
 from talweg.lower.ir.registers import registers
 from talweg.passes.specialize.program import Equation, Value
+from talweg.prims import arithmetic
 
-SHARED = frozenset(("reshape", "ensure_dims", "after", "reread", "squeeze_all"))
-SEEN = SHARED | {"transpose", "strided_slice", "split"}
+SEEN = frozenset((Trait.SAME_MEMORY, Trait.MATRICES_IN_PLACE))
 BLAS = frozenset(("float32", "float64"))
 FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matrix registers
 
 
 def base_of(value: Value) -> Value:
     """The value whose memory this one shares: itself, or what it is a mere reshape of."""
-    while value.maker is not None and value.maker.prim.name in SHARED and value.content is None:
+    while value.content is None and value.maker is not None:
+        if Trait.SAME_MEMORY not in value.maker.prim.traits:
+            break
         value = value.maker.inputs[0]
     return value
 
@@ -45,7 +48,7 @@ def matrix_view(value: Value) -> MatrixView:
     chain = [value]
     while chain[-1].maker is not None and chain[-1].content is None:
         maker = chain[-1].maker
-        if maker.prim.name not in SEEN or maker.prim.multiple:
+        if SEEN.isdisjoint(maker.prim.traits) or maker.prim.multiple:
             break
         chain.append(maker.inputs[0])
     for root in reversed(chain[1:]):
@@ -134,7 +137,7 @@ SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
 def before_cast(value: Value) -> Value | None:
     """The bfloat16 value that this one is the cast of; None for any other."""
     maker = value.maker
-    if value.content is not None or maker is None or maker.prim.name != "cast":
+    if value.content is not None or maker is None or maker.prim is not arithmetic.cast:
         return None
     return maker.inputs[0] if maker.inputs[0].dtype is bfloat16 else None
 

@@ -15,7 +15,7 @@ from talweg.core.aval import Aval
 from talweg.core.dim_walks import substitute
 from talweg.core.dims import Atom, Dim, of_atom
 from talweg.core.errors import NeedsStaticError, OpError
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.graph.node import Node
 from talweg.passes.fallback.host_steps import (
     HostFallback,
@@ -38,19 +38,7 @@ if TYPE_CHECKING:
     from talweg.core.dtypes import DType
 
 FEW = 64  # elements of what may stay with the interpreter where it need not
-PASSING = frozenset(
-    (
-        "item",
-        "with_rule",
-        "inner_value",
-        "reread",
-        "stop_gradient",
-        "identity",
-        "group",
-        "history_of",
-    )
-)
-# of those: what looks into its first operand
+# Of what passes values on: what looks into its first operand
 OPENING = frozenset((Role.PROJECTION, Role.INNER_VALUE))
 
 
@@ -69,7 +57,7 @@ def run_step(maker: Any, step: Step) -> None:
     if step.kind == "state" and step.params.get("variable") in hosts.starts:
         host(maker, step, "a variable of unknown shape")
         return
-    if step.prim.name in PASSING:
+    if Trait.PASSES_ON in step.prim.traits:
         if step.prim.role in OPENING and type(trees[0]) is HostFallback:
             host(maker, step)
             return

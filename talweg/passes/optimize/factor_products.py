@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from talweg.core.dims import Dim, same_dims
 from talweg.core.provenance import describe
 from talweg.graph.node import Node
-from talweg.prims import arithmetic
-
-PRODUCT = "matmul"
+from talweg.prims import arithmetic, contract
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def factor_additions(order: list[Node], kept: set[Node]) -> dict[Node, Factored]
 
 
 def _products(node: Node) -> bool:
-    return all(operand.prim.name == PRODUCT for operand in node.operands)
+    return all(operand.prim is contract.matmul for operand in node.operands)
 
 
 def _match(total: Node, a: Node, b: Node) -> Factored | None:

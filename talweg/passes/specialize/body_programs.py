@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from talweg.core.aval import Aval
 from talweg.core.dtypes import int64
+from talweg.core.roles import Trait
 from talweg.passes.specialize.program import StaticProgram, Value, constant
 from talweg.passes.specialize.stack_primitives import (
     LoopIndex,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
     from talweg.graph.node import Node
 
-VIEWS = frozenset(("broadcast_to", "reshape", "transpose", "strided_slice", "ensure_dims", "row"))
 MOST = 1 << 24  # trips of a loop of which all numbers are looked at
 ACTS = frozenset(("host", "random", "graph"))  # effects: such equations stay where they are
 
@@ -159,7 +159,7 @@ class BodyProgram(StaticProgram):
         if prim is round_number:
             return super()._new(prim, inputs, params, node)
         if pure and inputs and not any(map(self.changes, inputs)):
-            if prim.name in VIEWS:
+            if Trait.REINDEXES in prim.traits:
                 made = super()._new(prim, inputs, params, node)
                 self.still.add(made)
                 return made

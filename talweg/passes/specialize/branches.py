@@ -13,11 +13,11 @@ import numpy as np
 
 from talweg.core.dtypes import bool_, int64
 from talweg.core.primitive import REGISTRY
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.kernels.variants import History, List
 from talweg.passes.fallback.regions import add_regions
 from talweg.passes.functionalize import program_of
-from talweg.passes.specialize.body_programs import VIEWS, BodyProgram, acts
+from talweg.passes.specialize.body_programs import BodyProgram, acts
 from talweg.passes.specialize.lists import Lists, as_stack
 from talweg.passes.specialize.loop_equation import body_values, coerce_tree, join
 from talweg.passes.specialize.program import Equation, StaticProgram, Value, constant
@@ -366,7 +366,7 @@ def _is_small(body: BranchBody) -> bool:
         prim = equation.prim
         if prim.effect is not None or prim.multiple:
             return False
-        if not by_element(prim) and prim.name not in VIEWS and prim is not with_row:
+        if not by_element(prim) and Trait.REINDEXES not in prim.traits and prim is not with_row:
             return False
         if prim is not with_row:
             total += equation.output.size

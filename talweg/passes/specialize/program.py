@@ -19,6 +19,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import DType, of_numpy, uint64
 from talweg.core.errors import OpError
 from talweg.core.primitive import REGISTRY, Primitive
+from talweg.core.roles import Trait
 from talweg.passes.faults import fault
 from talweg.passes.reasons import Reason, SpecializationError
 from talweg.passes.specialize.stack_primitives import is_endless
@@ -29,9 +30,6 @@ from talweg.prims.sequences import counting
 if TYPE_CHECKING:
     from talweg.graph.node import Node
 
-ROWS = frozenset(
-    ("row", "with_row", "append", "widen", "head")
-)  # what is done with stacks of unknown length
 FOLDED = 4096  # elements of a result that is computed beforehand
 
 
@@ -161,7 +159,7 @@ class StaticProgram:
         if numbers is not None:
             return int(numbers.min()), int(numbers.max())
         found, maker = self.bounds.get(value), value.maker
-        if found is None and maker is not None and maker.prim.name in _KEEP_LIMITS:
+        if found is None and maker is not None and Trait.KEEPS_LIMITS in maker.prim.traits:
             return self.limits(maker.inputs[0])
         if found is None and maker is not None and maker.prim in (arithmetic.add, arithmetic.sub):
             first, second = [self.limits(x) for x in maker.inputs]
@@ -275,7 +273,7 @@ class StaticProgram:
         return NotImplemented
 
     def _new(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
-        if prim.name not in ROWS and any(map(is_endless, inputs)):
+        if Trait.STACK_OPERATION not in prim.traits and any(map(is_endless, inputs)):
             raise SpecializationError(Reason.STACK_USED)
         equation = Equation(prim, inputs, params, node)
         known = infer_result(prim, inputs, params)
@@ -284,7 +282,7 @@ class StaticProgram:
             if aval.dims is None or not all(type(size) is int for size in aval.dims):
                 raise SpecializationError(Reason.SHAPE_OF_RESULT, prim.name)
         equation.outputs = tuple([Value(aval.dims, aval.dtype) for aval in avals])
-        if prim.name not in ROWS and any(map(is_endless, equation.outputs)):
+        if Trait.STACK_OPERATION not in prim.traits and any(map(is_endless, equation.outputs)):
             raise SpecializationError(Reason.STACK_MADE)
         for value in equation.outputs:
             value.maker = equation
@@ -305,9 +303,6 @@ def infer_result(prim: Primitive, inputs: Sequence, params: dict) -> Any:
 def makes_values(prim: Primitive) -> bool:
     """Whether a primitive can give numbers that it was not given."""
     return prim.memory not in ("view", "gather", "none") and prim is not arithmetic.select
-
-
-_KEEP_LIMITS = frozenset(("row", "reshape", "cast"))
 
 
 class Expansion:
@@ -383,7 +378,9 @@ def _fold_constant(prim: Primitive, inputs: Sequence, params: dict) -> Value | N
         return zero if x.dtype.is_numeric or x.dtype.is_bool else None
     if not inputs or any(x.content is None for x in inputs):
         return None
-    if all(x.content.ndim == 0 for x in inputs) and (prim.elementwise or prim.name in _SPREAD):
+    if all(x.content.ndim == 0 for x in inputs) and (
+        prim.elementwise or Trait.KEEPS_UNIFORMITY in prim.traits
+    ):
         return _fill_result(prim, inputs, params)
     if any(x.content.shape != x.dims for x in inputs):
         return None
@@ -401,9 +398,6 @@ def _fold_constant(prim: Primitive, inputs: Sequence, params: dict) -> Value | N
     except OpError:  # the interpreter will raise it
         return None
     return Value(result.shape, known.dtype, result)
-
-
-_SPREAD = frozenset(("broadcast_to", "reshape", "transpose"))
 
 
 def _fill_result(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:

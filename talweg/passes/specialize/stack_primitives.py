@@ -7,7 +7,7 @@ A stack of which nobody knows how many rows it will have is "endless": its memor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from talweg.core.aval import Aval
 from talweg.core.declare import LOWERINGS, refuse_unknown
 from talweg.core.dtypes import DType
-from talweg.core.roles import Role
+from talweg.core.roles import Role, Trait
 from talweg.prims import arithmetic
 from talweg.prims.random.loop_rules import further_on
 
@@ -58,6 +58,7 @@ class Construct:
         "name",
         "numpy",
         "role",
+        "traits",
     )
 
     def __init__(
@@ -67,10 +68,12 @@ class Construct:
         multiple: bool = False,
         effect: str | None = None,
         role: Role = Role.OPERATION,
+        traits: Iterable[Trait] = (),
     ):
         refuse_unknown(name, lowering.keys() - LOWERINGS, LOWERINGS)
         self.name, self.lowering, self.multiple, self.effect = name, lowering, multiple, effect
         self.memory, self.elementwise, self.role = "none", False, role
+        self.traits = frozenset(traits)
         self.infer: Callable[..., Any] | None = None
         self.numpy: Callable[..., Any] | None = None
 
@@ -105,13 +108,19 @@ def _advanced_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
     return further_on(s, index, [state(k) for k in range(3)], blocks())
 
 
-row: Any = Construct("row", {"loops": _row_at, "call": "stack_row"})  # x[i]
+_STACK = frozenset((Trait.STACK_OPERATION,))
+
+row: Any = Construct(  # x[i]
+    "row",
+    {"loops": _row_at, "call": "stack_row"},
+    traits=_STACK | {Trait.REINDEXES, Trait.KEEPS_LIMITS},
+)
 row.infer = lambda x, i: Aval(x.dims[1:], x.dtype)
 row.numpy = lambda x, i: x[i]
 
-with_row: Any = Construct(
-    "with_row", {"loops": _with_row_at, "call": "stack_put"}
-)  # x with y as row i; x where i is below zero
+with_row: Any = Construct(  # x with y as row i; x where i is below zero
+    "with_row", {"loops": _with_row_at, "call": "stack_put"}, traits=_STACK
+)
 with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
@@ -124,11 +133,15 @@ round_number: Any = Construct("round_number", {"loops": _round_at})  # start + s
 round_number.infer = lambda *, loop, start, step, dtype: Aval((), dtype)
 
 
-append: Any = Construct("append", {"call": "append"})  # x with the first n rows of y from row i on
+append: Any = Construct(  # x with the first n rows of y from row i on
+    "append", {"call": "append"}, traits=_STACK
+)
 append.infer = lambda x, i, y, n: x
 
 
-widen: Any = Construct("widen", {"call": "widen"})  # the rows of x, and zeros behind them
+widen: Any = Construct(  # the rows of x, and zeros behind them
+    "widen", {"call": "widen"}, traits=_STACK
+)
 widen.infer = lambda x: Aval((ENDLESS, *x.dims[1:]), x.dtype)
 
 
@@ -136,7 +149,7 @@ def _head_dims(x: Any, *, size: int) -> Aval:
     return Aval((size, *x.dims[1:]), x.dtype)
 
 
-head: Any = Construct("head", {"call": "head"})  # the first `size` rows of x
+head: Any = Construct("head", {"call": "head"}, traits=_STACK)  # the first `size` rows of x
 head.infer = _head_dims
 
 

@@ -17,6 +17,7 @@ from talweg.core.dims import differ
 from talweg.core.dtypes import FLOATING, NUMERIC, REAL
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample
+from talweg.core.roles import Trait
 from talweg.prims.arithmetic import greater, less, logical_and, minimum, one_like, select
 from talweg.prims.layout import batch_to_front, reshape
 from talweg.prims.reduce import narrow, reduce_sum, widen
@@ -231,6 +232,7 @@ class softmax:
         return narrow(t, t.mul(e, t.reciprocal(sums)), x.dtype)  # sums are 1 or more
 
     memory = "reduce"
+    traits = {Trait.NORMALIZES}
     samples = SOFTMAX_SAMPLES
     rejects = (Reject(np.ones(2, np.int32), axis=0, code="TW102"),)
 
@@ -258,6 +260,7 @@ class log_softmax:
         return narrow(t, t.sub(below, t.log(sums)), x.dtype)
 
     memory = "reduce"
+    traits = {Trait.NORMALIZES}
     samples = SOFTMAX_SAMPLES
     rejects = (Reject(np.ones(2, np.int32), axis=0, code="TW102"),)
 

@@ -13,6 +13,7 @@ from talweg.core.dims import broadcast, differ, dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, bool_, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.roles import Trait
 from talweg.core.shapes import merge_equal_shapes
 from talweg.prims.indexing import gather
 from talweg.prims.layout import batch_to_front, reshape
@@ -104,6 +105,7 @@ class softmax_cross_entropy:
         return narrow(t, t.reduce_sum(parts, axes=axes, keepdims=False), logits.dtype)
 
     memory = "reduce"
+    traits = {Trait.NORMALIZES}
     samples = (
         Sample(np.array([[0.5, 0.25, 0.25], [0, 1, 0]], np.float32), [2, 3]),
         Sample(np.array([0.5, 0.5], np.float32), [2]),
@@ -206,6 +208,7 @@ class sparse_softmax_cross_entropy:
         return narrow(t, t.sub(t.log(sums), chosen), logits.dtype)
 
     memory = "reduce"
+    traits = {Trait.NORMALIZES}
     samples = CLASSES
     rejects = (*NO_CLASSES, Reject(np.array([0, 3], np.int32), [2, 3], code="TW206"))
 
@@ -244,6 +247,7 @@ class softmax_minus_one_hot:
         return t.select(_is_class(t, labels, logits), t.sub(y, 1), y)
 
     memory = "reduce"
+    traits = {Trait.NORMALIZES}
     samples = CLASSES
     rejects = NO_CLASSES
 

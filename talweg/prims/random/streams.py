@@ -26,6 +26,7 @@ from talweg.core.dtypes import (
 )
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.core.roles import Trait
 from talweg.kernels.random import normal, threefry, uniform
 from talweg.kernels.random.permutation import PADDING, permutation
 from talweg.kernels.random.permutation import index_shuffle as shuffle_index
@@ -98,6 +99,7 @@ class seed_stream:
     no_gradient = BITS
     batch = LOOP
     memory = "none"
+    traits = {Trait.RANDOM_STREAM}
     samples = (
         Sample(np.array([1, -2]), algorithm=PHILOX),
         Sample(np.array([1, 2], np.int32), algorithm=THREEFRY),
@@ -124,6 +126,7 @@ class reserve_stream:
     effect = "random"
     batch = LOOP
     memory = "host"
+    traits = {Trait.RANDOM_STREAM}
 
 
 STATE_SIZE = {PHILOX: 3, THREEFRY: 2}  # words of a generator's state: counter, then a key of one
@@ -154,6 +157,7 @@ class generator_stream:
     no_gradient = BITS
     batch = LOOP
     memory = "none"
+    traits = {Trait.RANDOM_STREAM}
     samples = (
         Sample(np.array([1, -2, 3]), algorithm=PHILOX),
         Sample(np.array([1, -2]), algorithm=THREEFRY),
