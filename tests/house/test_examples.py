@@ -13,6 +13,9 @@ import importlib
 import math
 import pkgutil
 import re
+import subprocess
+import sys
+import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -85,6 +88,26 @@ def test_documents(path, direction, tmp_path, monkeypatch):
         tf.compat.v1.reset_default_graph()
         tf.compat.v1.enable_v2_behavior()
     checked(runner, report, direction)
+
+
+def test_the_operation_of_contributing():
+    """The declaration that CONTRIBUTING.md shows works as it stands, value and derivative."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    program = f"""
+import numpy as np, talweg as tf
+from talweg.core.declare import elementwise
+from talweg.core.dtypes import INEXACT
+{textwrap.dedent(block)}
+x = tf.Variable([0.5, 3e38])
+with tf.GradientTape() as tape:
+    y = bump(tf.convert_to_tensor(x))
+print(y.numpy().round(4), tape.gradient(y, x).numpy().round(4))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert found.stdout == "[0.7788 0.    ] [-0.7788 -0.    ]\n", found.stderr
 
 
 @pytest.mark.parametrize("direction", [math.inf, -math.inf])
