@@ -284,8 +284,8 @@ def declared_jobs(names: list[str]) -> Iterator[Job]:
         arrays, params = fitted(case, case.arrays()), case.params()
         try:
             right = declared.expected(prim, arrays, params)
-            straight = declared.straight_of(prim, arrays, params)
-            lowered = build(straight, "program", 1, VECTOR_BYTES, False)
+            static = declared.static_of(prim, arrays, params)
+            lowered = build(static, "program", 1, VECTOR_BYTES, False)
         except (OpError, SpecializationError):
             continue
         near = declared.tolerance_of(arrays)
@@ -319,8 +319,8 @@ def composed_jobs(programs: int, seed: int) -> Iterator[Job]:
     for at, made in enumerate(found):
         if made.refused:
             continue
-        optimize(made.straight)
-        lowered = build(made.straight, "program", 1, VECTOR_BYTES, False)
+        optimize(made.static)
+        lowered = build(made.static, "program", 1, VECTOR_BYTES, False)
 
         def check(parts: list, made: Any = made) -> None:
             for part, wanted in zip(parts, [*made.outputs, *made.after], strict=True):

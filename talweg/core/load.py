@@ -2,7 +2,7 @@
 
 Threads of a product or a program wait for each other.  On a core that somebody else has they wait
 for that one's time slice, in which nobody works: under load two threads can take longer than one.
-So whoever has a team of threads asks now and then what its fair share of the cores is.
+So whoever has a pool of threads asks now and then what its fair share of the cores is.
 """
 
 from __future__ import annotations

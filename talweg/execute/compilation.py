@@ -27,7 +27,7 @@ from talweg.lower.build import build
 from talweg.lower.ir.loops import Host, LoopProgram
 from talweg.lower.ir.printer import to_text
 from talweg.lower.lowered import Lowered
-from talweg.passes.fallback.profitability import is_worth_it
+from talweg.passes.fallback.profitability import is_profitable
 from talweg.passes.fallback.regions import RegionInterpreter
 from talweg.passes.faults import part
 from talweg.passes.functionalize import Program
@@ -50,11 +50,11 @@ def compile_program(
     """Compile a program for arguments of these kinds; `same` of them are variables' values."""
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
-        straight = make_static_program(program, avals, state, same, stages)
+        static = make_static_program(program, avals, state, same, stages)
         clock.append(time.perf_counter())
         with part("lower"):
-            lowered = build(straight, "program", thread_count(), vector_bytes(), matrix_tiles())
-            straight.forget()
+            lowered = build(static, "program", thread_count(), vector_bytes(), matrix_tiles())
+            static.forget()
         clock.append(time.perf_counter())
         show_loops(stages, lowered)
         with part("machine code"):
@@ -62,8 +62,8 @@ def compile_program(
         clock.append(time.perf_counter())
     if stages.wanted:
         show(stages, lowered, clock)
-    drawn = (straight.streams, straight.drawn)
-    return Manifest(lowered, executable, *drawn, straight.exports, straight.hosts)
+    drawn = (static.streams, static.drawn)
+    return Manifest(lowered, executable, *drawn, static.exports, static.hosts)
 
 
 @contextmanager
@@ -97,18 +97,18 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
 
     threads: on how many it runs; as many as usual where it is not given.
     """
-    straight = StaticProgram()
+    static = StaticProgram()
     with part("specialize", SpecializationError):
         for array in arrays:
-            straight.inputs.append(Value(array.shape, of_numpy(array.dtype)))
-        result = straight.apply(prim, straight.inputs, params)
-        straight.outputs = list(result) if prim.multiple else [result]
-    optimize(straight)
+            static.inputs.append(Value(array.shape, of_numpy(array.dtype)))
+        result = static.apply(prim, static.inputs, params)
+        static.outputs = list(result) if prim.multiple else [result]
+    optimize(static)
     with part("lower"):
         lowered = build(
-            straight, prim.name, threads or thread_count(), vector_bytes(), matrix_tiles()
+            static, prim.name, threads or thread_count(), vector_bytes(), matrix_tiles()
         )
-        straight.forget()
+        static.forget()
     if any(isinstance(block, Host) for block in lowered.program.blocks):
         return False
     with part("machine code"):
@@ -149,26 +149,26 @@ def make_static_program(
             raise SpecializationError(Reason.VARIABLE_UNSET, variable.name)
         states[variable] = Aval(array.shape, of_numpy(array.dtype))
     with part("specialize", SpecializationError):
-        straight = specialize(program, avals, states, same)
-    if straight.hosts is not None:
-        said = [f"{name}: {why}" for name, why in straight.hosts.reasons.items()]
+        static = specialize(program, avals, states, same)
+    if static.hosts is not None:
+        said = [f"{name}: {why}" for name, why in static.hosts.reasons.items()]
         reasons = "; ".join(said) or "results that are no arrays"
-        if not is_worth_it(straight, at_all=settings.executor.get() in ("llvm", "xla")):
-            straight.forget()
+        if not is_profitable(static, at_all=settings.executor.get() in ("llvm", "xla")):
+            static.forget()
             raise SpecializationError(Reason.TOO_LITTLE, reasons)
         note = f"called from inside the compiled program: {reasons}"
         program.notes = [each for each in program.notes if each != note] + [note]
         stages.say(f"{program.name} is compiled but for {reasons}")
     if stages.kept:
-        stages.add("straight-0.txt", lambda: printer.to_text(straight), 9)
+        stages.add("static-0.txt", lambda: printer.to_text(static), 9)
         optimize(
-            straight,
-            lambda name: stages.add(f"straight-{name}.txt", lambda: printer.to_text(straight), 9),
+            static,
+            lambda name: stages.add(f"static-{name}.txt", lambda: printer.to_text(static), 9),
             without,
         )
     else:
-        optimize(straight, without=without)
-    return straight
+        optimize(static, without=without)
+    return static
 
 
 RegionInterpreter.run = staticmethod(interpret.run)

@@ -185,10 +185,10 @@ class Compiled:
         try:
             if self.hosts is not None:
                 kept.update(self.hosts.constants)
-                for position, hosted in self.hosts.arguments:
-                    kept[hosted] = arguments[position]
-                for variable, hosted in self.hosts.starts.items():
-                    kept[hosted] = state[variable]
+                for position, host_value in self.hosts.arguments:
+                    kept[host_value] = arguments[position]
+                for variable, host_value in self.hosts.starts.items():
+                    kept[host_value] = state[variable]
             yield
         finally:
             self.side_outputs.end()
@@ -302,8 +302,8 @@ class Compiled:
         """Let variables have what regions kept aside for them."""
         assert self.side_outputs is not None and self.hosts is not None
         kept = self.side_outputs.now()
-        for variable, hosted in self.hosts.writes:
-            value = kept[hosted]
+        for variable, host_value in self.hosts.writes:
+            value = kept[host_value]
             if type(value) is UpdateRule:
                 array = copies.pop(variable, None)
                 if array is None:
@@ -324,7 +324,7 @@ class Compiled:
             if spec is None:
                 inputs.append(arguments[position])
             else:
-                inputs += pass_arrays(spec, position, arguments[position].handed.arrays, kept)
+                inputs += pass_arrays(spec, position, arguments[position].residuals.arrays, kept)
         return inputs
 
     def _is_for_others(self, arguments: list, state: dict) -> bool:

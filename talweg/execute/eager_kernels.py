@@ -67,7 +67,7 @@ class HeavyKernels:
             return kernel(prim.numpy, *arrays, **params)
         if native_kernel is None:
             times = self.spent.get(key)
-            if self._is_worth(prim, times):
+            if self._is_profitable(prim, times):
                 native_kernel = self._compile(key, prim, arrays, params, times)
         if native_kernel:
             results = native_kernel(arrays, [])
@@ -85,7 +85,7 @@ class HeavyKernels:
         return result
 
     @staticmethod
-    def _is_worth(prim: Primitive, times: KernelTimes | None) -> bool:
+    def _is_profitable(prim: Primitive, times: KernelTimes | None) -> bool:
         """Whether an operation is to be compiled now."""
         if settings.deterministic.get():
             return prim.memory == "window"

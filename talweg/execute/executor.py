@@ -50,7 +50,7 @@ else:
     xla_program = LazyModule("talweg.execute.xla.program")
 
 SECONDS, SECONDS_A_STEP = 0.04, 0.004  # what compiling is expected to take
-WORTH = 0.25  # the part of it that the interpreter may have taken before
+INTERPRETED_PART = 0.25  # the part of it that the interpreter may have taken before
 ASIDE = 200  # steps from which a program is compiled while it goes on interpreted
 SOON = 0.1  # of what is worth it otherwise, since nobody waits
 LONG = 30  # steps from which the disk is asked for a program before it runs at all
@@ -155,7 +155,7 @@ class Tier:
         "segments",
         "spent",
         "versions",
-        "worth",
+        "compile_after",
         "xla",
     )
 
@@ -166,7 +166,7 @@ class Tier:
         self.spent: dict[tuple, tuple[int, float]] = {}  # shapes -> calls, seconds interpreted
         self.made = 0  # how often it was compiled
         self.asks = steps >= LONG  # whether the disk is asked at the first call
-        self.worth = WORTH * (SECONDS + SECONDS_A_STEP * inlined)
+        self.compile_after = INTERPRETED_PART * (SECONDS + SECONDS_A_STEP * inlined)
         self.aside = inlined >= ASIDE
         self.queued: dict[tuple, bool] = {}  # shapes to be compiled aside; whether that is over
         self.compiling = threading.Lock()
@@ -178,7 +178,10 @@ class Tier:
         """The executor of the program while results have to be finite: what is compiled differs."""
         if self.checked is None:
             self.checked = Tier(0)
-            self.checked.worth, self.checked.asks = self.worth, self.asks
+            self.checked.compile_after, self.checked.asks = (
+                self.compile_after,
+                self.asks,
+            )
             self.checked.aside = False
         return self.checked
 
@@ -233,7 +236,7 @@ class Tier:
             if self.asks and version is not REFUSED:
                 return run_by(version, program, arguments, state)
         at_once = mode == "llvm" or settings.deterministic.get()
-        is_due = at_once or calls and (calls >= MANY or seconds >= self._worth())
+        is_due = at_once or calls and (calls >= MANY or seconds >= self._compile_after())
         if is_due and not at_once and self._is_aside(key, program, arguments, state):
             is_due = False
         if is_due:
@@ -261,9 +264,9 @@ class Tier:
             return interpret.run(program, arguments, state)
         return run_segments(cut, program, arguments, state)
 
-    def _worth(self) -> float:
+    def _compile_after(self) -> float:
         """Seconds of the interpreter after which shapes are compiled."""
-        return self.worth * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
+        return self.compile_after * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
 
     def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
         """Whether the program is being compiled aside for these shapes, from now on at the latest.

@@ -9,8 +9,8 @@ O(1) again.  Baker, "Shallow binding makes functional arrays fast", 1991.
 An absent element is None, and None in place of a value is a zero: cotangents and tangents mostly
 consist of these.
 
-Compiled programs hand both on as arrays (`Handed`); the elements are only made of these when
-somebody else looks.
+Compiled programs pass both to each other as arrays (`ResidualArrays`); the elements are only made
+of these when somebody else looks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 
-class Handed:
-    """What a compiled program hands on: arrays, and the form that says what they stand for.
+class ResidualArrays:
+    """The residuals that one compiled program gives another: arrays, and what they stand for.
 
     The form is equal for what a program can be given in the same way; `form.made(arrays)` is the
     list or history, and `form.size(arrays)` how many elements it has, or trips it stands for.
@@ -54,7 +54,7 @@ class Tree:
 def kind_of(value: Any) -> Any:
     """The shape of an array, the form of what was handed on; None for other values."""
     if type(value) in (List, History):
-        return None if value.handed is None else value.handed.form
+        return None if value.residuals is None else value.residuals.form
     return getattr(value, "shape", None)
 
 
@@ -67,13 +67,13 @@ def is_opaque(value: Any) -> bool:
 class List(Tree):
     """`size` elements, some of them absent (None)."""
 
-    __slots__ = ("_change", "_elements", "handed", "size")
+    __slots__ = ("_change", "_elements", "residuals", "size")
 
-    def __init__(self, size: int, elements: dict | list, handed: Handed | None = None):
+    def __init__(self, size: int, elements: dict | list, residuals: ResidualArrays | None = None):
         self.size = size
         self._elements: Any = elements  # a list, or a dict where few are present; None if older
         self._change: Any = None  # of an older version: (place, value, the next version)
-        self.handed = handed  # what it is made of when somebody asks for an element
+        self.residuals = residuals  # what it is made of when somebody asks for an element
 
     @classmethod
     def absent(cls, size: int) -> List:
@@ -100,7 +100,7 @@ class List(Tree):
         chain, version = [], self
         while version._elements is None:
             if version._change is None:
-                version._elements = version.handed.form.made(version.handed.arrays).values()
+                version._elements = version.residuals.form.made(version.residuals.arrays).values()
                 break
             chain.append(version)
             version = version._change[2]
@@ -182,17 +182,17 @@ class History(Tree):
     Its cotangent and its tangent are histories, too.
     """
 
-    __slots__ = ("_values", "handed", "trips")
+    __slots__ = ("_values", "residuals", "trips")
 
-    def __init__(self, trips: int, values: Any, handed: Handed | None = None):
-        self.trips, self._values, self.handed = trips, values, handed
+    def __init__(self, trips: int, values: Any, residuals: ResidualArrays | None = None):
+        self.trips, self._values, self.residuals = trips, values, residuals
 
     @property
     def values(self) -> dict:
         """What was kept, by inner node."""
         if self._values is None:
-            assert self.handed is not None
-            self._values = self.handed.form.made(self.handed.arrays).values
+            assert self.residuals is not None
+            self._values = self.residuals.form.made(self.residuals.arrays).values
         return self._values
 
     def map_parts(self, function: Callable[[Any], Any]) -> History:

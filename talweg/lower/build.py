@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def build(
-    straight: StaticProgram,
+    static: StaticProgram,
     name: str = "program",
     threads: int = 2,
     vector_bytes: int = 32,
@@ -50,7 +50,7 @@ def build(
     matrix_tiles: for a processor with registers that multiply matrices.
     """
     with lowering_for(vector_bytes, matrix_tiles):  # what is stored depends on it, too
-        builder = LoweringBuilder(straight, name)
+        builder = LoweringBuilder(static, name)
         builder.threads = threads
         return builder.build()
 
@@ -60,9 +60,9 @@ class LoweringBuilder:
 
     current: Nest | Block  # the unit that is being built
 
-    def __init__(self, straight: StaticProgram, name: str, outer: LoweringBuilder | None = None):
+    def __init__(self, static: StaticProgram, name: str, outer: LoweringBuilder | None = None):
         self.threads = 1 if outer is None else outer.threads
-        self.straight, self.outer = straight, outer
+        self.static, self.outer = static, outer
         self.name = "" if outer is None else f"{name}_"  # what the names of kernels begin with
         self.program = LoopProgram(name) if outer is None else outer.program
         self.lowered = Lowered(self.program)
@@ -77,52 +77,52 @@ class LoweringBuilder:
         ] = {}  # values that are lost after a unit; see lower/fusion/early_stores.py
         self.fixed: set[Buffer] = set()  # of the body of a loop: what no trip changes
         self.ahead: dict[tuple, tuple[Any, Kernel]] = {}  # made of such a buffer, before the loop
-        guard = combined_guards(straight)
+        guard = combined_guards(static)
         if guard is not None:
-            straight.outputs = [*straight.outputs, guard]
+            static.outputs = [*static.outputs, guard]
             self.lowered.guard = True
         self.guard = guard
         self.in_place: dict[Value, Buffer] = {}  # new values made where the old ones are
-        self.storage = Storage(straight)
+        self.storage = Storage(static)
         if outer is None:
             self._interface()
         self.grouping = FusionPlan(self.storage)
 
-    def inside(self, straight: StaticProgram, name: str) -> LoweringBuilder:
+    def inside(self, static: StaticProgram, name: str) -> LoweringBuilder:
         """The builder of a body within this program, to which its buffers must be told."""
-        return LoweringBuilder(straight, name, self)
+        return LoweringBuilder(static, name, self)
 
     def new(self, name: str, dtype: DType, shape: tuple, kind: str) -> Buffer:
         """A new buffer of the program."""
         return self.program.buffer(name, dtype, shape, kind)
 
     def _interface(self) -> None:
-        straight, lowered = self.straight, self.lowered
-        for value in straight.inputs:
+        static, lowered = self.static, self.lowered
+        for value in static.inputs:
             buffer = self.new("input", value.dtype, value.dims, "input")
             self.buffers[value] = buffer
             lowered.inputs.append(buffer)
-        for variable, before, after in straight.states:
+        for variable, before, after in static.states:
             written = after is not before
             buffer = self.new("state", before.dtype, before.dims, "state" if written else "input")
             self.buffers[before] = buffer
             lowered.states.append((variable, buffer, written))
             self.state[variable] = buffer
         self.note_scattered()
-        for value in straight.outputs:
+        for value in static.outputs:
             buffer = self.new("output", value.dtype, value.dims, "output")
             lowered.outputs.append(buffer)
             self.result(value, buffer)
 
     def note_scattered(self) -> None:
         """Find the variables of which only some elements are written, where they are."""
-        for variable, before, after in self.straight.states:
-            if is_scattered(self.straight, before, after):
+        for variable, before, after in self.static.states:
+            if is_scattered(self.static, before, after):
                 self.in_place[after] = self.state[variable]
 
     def _copy_before_scatters(self) -> None:
         """Elements are written last: of what is overwritten by then the updates are copies."""
-        states = [row for row in self.straight.states if row[1] is not row[2]]
+        states = [row for row in self.static.states if row[1] is not row[2]]
         lost = {before for _, before, _ in states}.union(*self.conflicts.values())
         for value in self.in_place:
             equation = value.maker
@@ -172,7 +172,7 @@ class LoweringBuilder:
     def _host_copies(self) -> list:
         """Copies that the host makes, of dtypes that loops have no numbers for."""
         copies = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
-        for variable, before, after in self.straight.states:
+        for variable, before, after in self.static.states:
             if after is not before and not is_plain(after.dtype):
                 copies.append((after, self.state[variable]))
         pairs = [(self.buffer_of(value), buffer) for value, buffer in copies]
@@ -303,12 +303,12 @@ class LoweringBuilder:
             expression = made.get(base)
             return self.stored_at(other, _, guard) if expression is None else expression
 
-        pull = Inliner(resolve)
+        inliner = Inliner(resolve)
         stores: list[Any] = []
         for member in self.current.members:
             if member is not value:
                 assert member.maker is not None  # members are results of equations
-                made[member] = pull.of_equation(member.maker, unflatten(offset, member.dims))
+                made[member] = inliner.of_equation(member.maker, unflatten(offset, member.dims))
             buffer = self.buffers.get(member)
             if buffer is not None and not is_load(made[member], buffer, offset):
                 stores.append(Store(buffer, offset, made[member]))
@@ -349,7 +349,7 @@ def _reshape_results(function: Callable, shapes: list, *arrays: object) -> Any:
     return np.reshape(results, shapes[0])
 
 
-def is_scattered(straight: StaticProgram, before: Value, after: Value) -> bool:
+def is_scattered(static: StaticProgram, before: Value, after: Value) -> bool:
     """Whether a variable's new value is the old one with rows combined, and is for nothing else."""
     maker = after.maker
     if maker is None or maker.prim.role is not Role.WRITE or not is_plain(after.dtype):
@@ -359,9 +359,9 @@ def is_scattered(straight: StaticProgram, before: Value, after: Value) -> bool:
     places, rows = maker.inputs[1:]
     if rows.dims not in ((*places.dims, *before.dims[1:]), ()):
         return False
-    used = [x for equation in straight.equations for x in equation.inputs]
-    used += [base_of(x) for x in (*straight.outputs, *straight.guards)]
-    others = [new for _, old, new in straight.states if old is not before]
+    used = [x for equation in static.equations for x in equation.inputs]
+    used += [base_of(x) for x in (*static.outputs, *static.guards)]
+    others = [new for _, old, new in static.states if old is not before]
     return not any(x is after for x in (*used, *others))
 
 
@@ -380,20 +380,20 @@ def _reshape(function: Any, shapes: list, *arrays: object) -> Any:
     return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 
 
-def combined_guards(straight: StaticProgram) -> Value | None:
+def combined_guards(static: StaticProgram) -> Value | None:
     """The conjunction of all guards, None if there are none.
 
     A constant where the program always fails, which is known only after the passes.
     """
     combined = None
-    for guard in straight.guards:
+    for guard in static.guards:
         if guard.content is not None and bool(np.all(guard.content)):
             continue
         axes = tuple(range(len(guard.dims)))
         all_of = reduce.reduce_all
-        total = straight.apply(all_of, [guard], {"axes": axes, "keepdims": False})
+        total = static.apply(all_of, [guard], {"axes": axes, "keepdims": False})
         if combined is not None:
-            total = straight.apply(arithmetic.logical_and, [combined, total], {})
+            total = static.apply(arithmetic.logical_and, [combined, total], {})
         combined = total
     if combined is not None and combined.content is not None and combined.content.all():
         return None

@@ -33,8 +33,8 @@ class Reason(Enum):
     RESULT_IS_LIST = "a result is a list or a history"
     RESULT_KIND = "a result is neither an array nor a list or history"
     # Steps that the interpreter runs in the middle of a compiled program
-    HOSTED_RANDOM = "random numbers are drawn by what is not compiled"
-    HOSTED_LIST = "a list or a history that the interpreter has otherwise"
+    HOST_RANDOM = "random numbers are drawn by what is not compiled"
+    HOST_LIST = "a list or a history that the interpreter has otherwise"
     # Calls
     CALLS_LONG = "the function that is called has, with all that it calls, more than {} steps"
     # Loops

@@ -23,9 +23,9 @@ from talweg.strategies import on_devices
 from talweg.strategies.datasets import check_options, distribute_dataset, from_function
 from talweg.strategies.extended import StrategyExtended
 from talweg.strategies.reduction import gather_values, reduced_leaf, reduced_nest
-from talweg.strategies.replica_context import TeamContext
+from talweg.strategies.replica_context import ReplicaThreadContext
+from talweg.strategies.replica_threads import run_replicas
 from talweg.strategies.strategy import OneReplica, Strategy
-from talweg.strategies.team import run_replicas
 from talweg.strategies.values import InputContext, ValueContext
 from talweg.strategies.variables import (
     DistributedVariable,
@@ -162,7 +162,9 @@ class MirroredExtended(StrategyExtended):
     def _run(self, fn: Callable, args: tuple, kwargs: dict) -> Any:
         strategy = self.container_strategy
         made: dict = {}
-        replicas = [TeamContext(strategy, index, made) for index in range(len(self._devices))]
+        replicas = [
+            ReplicaThreadContext(strategy, index, made) for index in range(len(self._devices))
+        ]
         return run_replicas(replicas, fn, args, kwargs)
 
     def traced_together(self, own: Function) -> Function:

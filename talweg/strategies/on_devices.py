@@ -2,7 +2,7 @@
 
 That is done where XLA runs programs and there is a device for each replica.  What one trace cannot
 stand for (parts of different sizes, variables made in the first call, steps in Python) is left to
-the replicas that run in turn (`team.py`).
+the replicas that run in turn (`replica_threads.py`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from talweg.strategies.contexts import ReplicaContext, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
 from talweg.strategies.crossing import joined
 from talweg.strategies.reduction import gather_values, reduced_together
-from talweg.strategies.team import Replica
+from talweg.strategies.replica_threads import Replica
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from talweg.strategies.mirrored import MirroredStrategy
 
 
-class TeamContext(ReplicaContext):
+class ReplicaThreadContext(ReplicaContext):
     """The replica context of one of several replicas."""
 
     replica: Replica | None = None  # while the replica runs

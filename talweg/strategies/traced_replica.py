@@ -22,7 +22,7 @@ from talweg.strategies.contexts import ReduceOp, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
 from talweg.strategies.local_values import LocalValue, first_of, rows_of_all
 from talweg.strategies.reduction import reduced_leaf
-from talweg.strategies.replica_context import TeamContext
+from talweg.strategies.replica_context import ReplicaThreadContext
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
@@ -32,7 +32,7 @@ class NotTracedOnceError(Exception):
     """One trace cannot stand for all replicas: each is traced by itself, in one graph."""
 
 
-class TracedContext(TeamContext):
+class TracedContext(ReplicaThreadContext):
     """What the replica that is traced knows of itself and the others."""
 
     def __init__(self, strategy: Any):

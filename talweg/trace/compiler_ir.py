@@ -17,7 +17,7 @@ from talweg.passes.functionalize import program_of
 from talweg.trace.concrete import ConcreteFunction
 
 STAGES = {
-    "hlo": "straight-0.txt",
+    "hlo": "static-0.txt",
     "optimized_hlo": "loops.txt",
     "fusion": "nests.txt",
     "llvm": "llvm.ll",

@@ -229,7 +229,7 @@ def test_short_programs_are_interpreted_until_it_pays():
         x = tf.constant(1.0)
         function(x)
         tier = program_of(function.get_concrete_function(x).body).tier
-        tier.worth = 1e9  # seconds, that a busy machine may take: only calls count
+        tier.compile_after = 1e9  # seconds, that a busy machine may take: only calls count
         for _ in range(9):
             function(x)
         assert not tier.versions and [calls for calls, _ in tier.spent.values()] == [10]
@@ -245,18 +245,18 @@ def test_shapes_that_change_all_the_time_are_interpreted(monkeypatch):
         function = tf.function(lambda x: x + 1, input_signature=[tf.TensorSpec([None])])
         function(tf.zeros([1]))
         tier = program_of(function.get_concrete_function().body).tier
-        tier.worth = 1e9  # seconds: only calls count
+        tier.compile_after = 1e9  # seconds: only calls count
         for size in range(2, 400):
             function(tf.zeros([size]))
         assert not tier.versions and len(tier.spent) <= executor.SHAPES
         for _ in range(executor.MANY + 1):
             function(tf.zeros([7]))
         assert [key[0] for key in tier.versions] == [(7,)] and tier.made == 1
-        tier.worth, tier.made = 1e-9, 0
+        tier.compile_after, tier.made = 1e-9, 0
         function(tf.zeros([8]))
         function(tf.zeros([8]))  # what the first call took was enough
         assert len(tier.versions) == 2
-        tier.worth, tier.made = 1e-9, int(1e18)
+        tier.compile_after, tier.made = 1e-9, int(1e18)
         function(tf.zeros([9]))
         function(tf.zeros([9]))
         assert len(tier.versions) == 2

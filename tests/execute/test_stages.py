@@ -45,8 +45,8 @@ def test_dump_writes_every_stage(tmp_path):
     (folder,) = (tmp_path / "stages").iterdir()
     assert folder.name.endswith("shares")
     names = {path.name for path in folder.iterdir()}
-    assert {"straight-0.txt", "straight-split.txt", "loops.txt", "llvm.ll", "assembly.s"} <= names
-    assert "reduce_max" in (folder / "straight-0.txt").read_text()
+    assert {"static-0.txt", "static-split.txt", "loops.txt", "llvm.ll", "assembly.s"} <= names
+    assert "reduce_max" in (folder / "static-0.txt").read_text()
     assert "for o0 in 4 parallel:" in (folder / "loops.txt").read_text()
 
 

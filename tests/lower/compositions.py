@@ -33,7 +33,7 @@ class Composition:
     """See this module's docstring; `values` are pairs (value, array)."""
 
     def __init__(self) -> None:
-        self.straight = StaticProgram()
+        self.static = StaticProgram()
         self.values: list[tuple[Value, np.ndarray]] = []
         self.inputs: list[np.ndarray] = []
         self.before: list[np.ndarray] = []
@@ -45,14 +45,14 @@ class Composition:
     def given(self, array: np.ndarray) -> None:
         """One more input."""
         value = Value(array.shape, of_numpy(array.dtype))
-        self.straight.inputs.append(value)
+        self.static.inputs.append(value)
         self.inputs.append(array)
         self.values.append((value, array))
 
     def variable(self, array: np.ndarray) -> None:
         """One more variable."""
         value = Value(array.shape, of_numpy(array.dtype))
-        self.straight.states.append((f"v{len(self.before)}", value, value))
+        self.static.states.append((f"v{len(self.before)}", value, value))
         self.before.append(array)
         self.values.append((value, array))
 
@@ -69,18 +69,18 @@ class Composition:
             array = np.zeros(known.dims, known.dtype.numpy_dtype)
         shown = [x if isinstance(x, int) else f"array{x.shape}" for x in places]
         self.steps.append(f"{len(self.values)} = {name}{shown} {params or ''} {array.shape}")
-        value = self.straight.apply(prim, [value for value, _ in pairs], params)
+        value = self.static.apply(prim, [value for value, _ in pairs], params)
         self.values.append((value, array))
         return len(self.values) - 1
 
     def finish(self, outputs: list[int], writes: list[int | None]) -> None:
         """Say what the outputs are, and what the variables become."""
-        self.straight.outputs = [self.values[k][0] for k in outputs]
+        self.static.outputs = [self.values[k][0] for k in outputs]
         self.outputs = [self.values[k][1] for k in outputs]
         for place, written in enumerate(writes):
-            variable, before, _ = self.straight.states[place]
+            variable, before, _ = self.static.states[place]
             value, array = (before, self.before[place]) if written is None else self.values[written]
-            self.straight.states[place] = (variable, before, value)
+            self.static.states[place] = (variable, before, value)
             self.after.append(array)
         self.steps.append(f"outputs {outputs}, writes {writes}")
 

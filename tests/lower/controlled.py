@@ -36,14 +36,14 @@ class Case:
         self.before = {v: np.asarray(v.variable.numpy()) for v in variables}
         states = {v: Aval(array.shape, of_numpy(array.dtype)) for v, array in self.before.items()}
         avals = [Aval(x.shape, of_numpy(x.dtype)) for x in self.inputs]
-        self.straight = specialize(self.program, avals, states)
+        self.static = specialize(self.program, avals, states)
 
     def lowered(self) -> Lowered:
         """The loop program, which keeps all rules and has a text."""
-        self.streams = self.straight.streams
+        self.streams = self.static.streams
         with settings.check(True):
-            optimize(self.straight)
-        found = build(self.straight)
+            optimize(self.static)
+        found = build(self.static)
         plan(found.program)
         check(found.program)
         text = to_text(found.program)

@@ -16,17 +16,15 @@ from talweg.lower.ir.verifier import check
 from talweg.passes.specialize.program import StaticProgram, Value
 
 
-def straight_of(
-    prim: Primitive, arrays: list, params: dict, constants: tuple = ()
-) -> StaticProgram:
+def static_of(prim: Primitive, arrays: list, params: dict, constants: tuple = ()) -> StaticProgram:
     """The program of one equation; operands at the places `constants` are known."""
-    straight = StaticProgram()
-    add(straight, prim, arrays, params, constants)
-    return straight
+    static = StaticProgram()
+    add(static, prim, arrays, params, constants)
+    return static
 
 
 def add(
-    straight: StaticProgram, prim: Primitive, arrays: list, params: dict, constants: tuple = ()
+    static: StaticProgram, prim: Primitive, arrays: list, params: dict, constants: tuple = ()
 ) -> list[Value]:
     """Apply a primitive to new inputs of a program; the results, which are outputs."""
     values = []
@@ -34,10 +32,10 @@ def add(
         value = Value(array.shape, of_numpy(array.dtype), array if place in constants else None)
         values.append(value)
         if place not in constants:
-            straight.inputs.append(value)
-    results = straight.apply(prim, values, params)
+            static.inputs.append(value)
+    results = static.apply(prim, values, params)
     results = list(results) if prim.multiple else [results]
-    straight.outputs += results
+    static.outputs += results
     return results
 
 
@@ -53,9 +51,9 @@ def run(lowered: Lowered, arrays: list, lanes: bool = True) -> list[np.ndarray]:
     return [found[buffer.name].reshape(buffer.shape) for buffer in lowered.outputs]
 
 
-def lower(straight: StaticProgram) -> Lowered:
+def lower(static: StaticProgram) -> Lowered:
     """The loop program, which keeps the rules of the language."""
-    lowered = build(straight)
+    lowered = build(static)
     check(lowered.program)
     return lowered
 
@@ -63,7 +61,7 @@ def lower(straight: StaticProgram) -> Lowered:
 def results(prim: Primitive, arrays: list, params: dict, **options: Any) -> tuple[list, Lowered]:
     """What the loop program gives (without its guard), and the program."""
     constants = options.get("constants", ())
-    lowered = lower(straight_of(prim, arrays, params, constants))
+    lowered = lower(static_of(prim, arrays, params, constants))
     given = [array for place, array in enumerate(arrays) if place not in constants]
     found = run(lowered, given, options.get("lanes", True))
     if lowered.guard:

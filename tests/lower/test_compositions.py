@@ -43,8 +43,8 @@ def by_machine(made: Composition, lowered) -> tuple[list, list]:
 
 def agree(made: Composition, run) -> None:
     with checked(True):
-        optimize(made.straight)
-    lowered = build(made.straight)
+        optimize(made.static)
+    lowered = build(made.static)
     check(lowered.program)
     outputs, states = run(made, lowered)
     text = f"{made!r}\n{to_text(lowered.program)}"

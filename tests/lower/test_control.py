@@ -557,10 +557,10 @@ def test_failures_are_told_by_the_interpreter():
 
 
 def count(start, step, test, limit):
-    straight = StaticProgram()
+    static = StaticProgram()
     before = Value((), int32)
-    after = straight.apply(later("add"), [before, constant(np.int32(step))], {})
-    going = straight.apply(later(test), [before, constant(np.int32(limit))], {})
+    after = static.apply(later("add"), [before, constant(np.int32(step))], {})
+    going = static.apply(later(test), [before, constant(np.int32(limit))], {})
     found = count_trips(going, {before: after}, {before: np.int32(start)})
     return None if found is None else (found.trips, found.exact)
 
@@ -587,12 +587,12 @@ def test_trips_that_do_not_end():
 
 
 def test_trips_bounded_by_one_of_two_conditions():
-    straight = StaticProgram()
+    static = StaticProgram()
     before, other = Value((), int32), Value((), float32)
-    after = straight.apply(later("add"), [before, constant(np.int32(1))], {})
-    small = straight.apply(later("less"), [other, constant(np.float32(1))], {})
-    few = straight.apply(later("less"), [before, constant(np.int32(8))], {})
-    going = straight.apply(later("logical_and"), [small, few], {})
+    after = static.apply(later("add"), [before, constant(np.int32(1))], {})
+    small = static.apply(later("less"), [other, constant(np.float32(1))], {})
+    few = static.apply(later("less"), [before, constant(np.int32(8))], {})
+    going = static.apply(later("logical_and"), [small, few], {})
     found = count_trips(going, {before: after}, {before: np.int32(0)})
     assert found is not None and (found.trips, found.exact) == (8, False)
 

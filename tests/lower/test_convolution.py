@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 import talweg as tf
 from talweg.core.primitive import later
 from talweg.lower.convolution.geometry import geometry_of, shares
-from tests.lower.declared import hosts, lower, straight_of
+from tests.lower.declared import hosts, lower, static_of
 from tests.lower.windows import CHANNELS, check_case, convolutions
 
 NAMES = ("convolution", "convolution_input_gradient", "convolution_filter_gradient")
@@ -73,15 +73,15 @@ def test_shapes(name, shape):
 def test_integers_are_left_to_numpy():
     prim = later("convolution")
     arrays = [np.ones((1, 3, 3, 1), "i"), np.ones((2, 2, 1, 2), "i")]
-    assert hosts(lower(straight_of(prim, arrays, plain())).program) == ["convolution"]
+    assert hosts(lower(static_of(prim, arrays, plain())).program) == ["convolution"]
 
 
 def test_windows_of_an_input_gradient():
     """Each place of x belongs to one product, and each tap to one of each axis."""
     g, w = np.ones((1, 4, 3, 2), "f"), np.ones((3, 4, 5, 2), "f")
     params = plain(strides=(2, 3), sizes=(7, 9), dilation=(1, 2))
-    straight = straight_of(later("convolution_input_gradient"), [g, w], params)
-    parts = geometry_of(straight.equations[0]).backward()
+    static = static_of(later("convolution_input_gradient"), [g, w], params)
+    parts = geometry_of(static.equations[0]).backward()
     assert len(parts) == 6
     for axis, (size, taps) in enumerate(zip((7, 9), (3, 4))):
         lines = {part.lines[axis] for part in parts}

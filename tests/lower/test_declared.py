@@ -95,7 +95,7 @@ def test_samples(case):
     arrays = fitted(case, case.arrays())
     if case.prim.name in VALUES and case.sample.params.get("count") is None:
         with pytest.raises(SpecializationError, match="depends on values"):
-            declared.straight_of(case.prim, arrays, case.params())
+            declared.static_of(case.prim, arrays, case.params())
         return
     called = agree(case, arrays)
     if case.prim.name in HOST_ONLY:
@@ -172,7 +172,7 @@ def special(case: Case, dtype: tf.DType) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("kind", ("float32", "float64", "int32"))
 def test_special_values_by_machine(kind):
-    straight, given, wanted, names, dtype = StaticProgram(), [], [], [], tf.as_dtype(kind)
+    static, given, wanted, names, dtype = StaticProgram(), [], [], [], tf.as_dtype(kind)
     for case in ELEMENTWISE:
         if dtype not in case.prim.accepts or "check" in case.prim.name:
             continue
@@ -182,9 +182,9 @@ def test_special_values_by_machine(kind):
         except OpError:
             continue
         given += arrays
-        declared.add(straight, case.prim, arrays, {})
+        declared.add(static, case.prim, arrays, {})
         names.append(case.prim.name)
-    lowered = declared.lower(straight)
+    lowered = declared.lower(static)
     found = Executable(lowered.program, threads=1)([np.array(array) for array in given], [])
     for name, part, right in zip(names, found, wanted):
         declared.assert_close(part, right, 2e-6, name)
@@ -200,8 +200,8 @@ def test_all_pairs_of_special_values(case, kind):
     try:
         wanted = declared.expected(prim, arrays, {})[0]
     except OpError:  # divided by zero: it has to be refused
-        straight = declared.straight_of(prim, arrays, {})
-        lowered = declared.lower(straight)
+        static = declared.static_of(prim, arrays, {})
+        lowered = declared.lower(static)
         assert declared.hosts(lowered.program) or not declared.run(lowered, arrays)[-1]
         arrays[-1] = arrays[-1][arrays[-1] > 0]
         wanted = declared.expected(prim, arrays, {})[0]
@@ -272,7 +272,7 @@ def test_what_the_kernel_refuses_the_guard_refuses(case):
     if prim.name in HOST_ONLY:
         return
     try:
-        lowered = declared.lower(declared.straight_of(prim, arrays, case.params()))
+        lowered = declared.lower(declared.static_of(prim, arrays, case.params()))
     except (OpError, SpecializationError):
         return  # refused before it runs
     if declared.hosts(lowered.program):
@@ -285,16 +285,16 @@ def test_what_the_kernel_refuses_the_guard_refuses(case):
 @pytest.mark.parametrize("part", range(8))
 def test_by_machine(part):
     """First samples as machine code, many in one program: without NumPy's hand in it."""
-    straight, given, wanted, what = StaticProgram(), [], [], []
+    static, given, wanted, what = StaticProgram(), [], [], []
     for case in LOOPS[part::8]:
         arrays = fitted(case, case.arrays())
         if not fits(case, arrays):
             continue
         given += arrays
         wanted += declared.expected(case.prim, arrays, case.params())
-        results = declared.add(straight, case.prim, arrays, case.params())
+        results = declared.add(static, case.prim, arrays, case.params())
         what += [case.name] * len(results)
-    lowered = declared.lower(straight)
+    lowered = declared.lower(static)
     found = Executable(lowered.program, threads=2)([np.array(array) for array in given], [])
     if lowered.guard:
         assert found.pop()

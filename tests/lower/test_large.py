@@ -207,10 +207,10 @@ def test_places_in_arrays_of_more_than_two_gigabytes(long):
     places = np.array([SPOT, 3, 0, SPOT - 1], np.int64)
     gather = later("gather")
     params = {"axis": 0, "batch_dims": 0}
-    straight = StaticProgram()
-    straight.inputs = [Value(x.shape, of_numpy(x.dtype)) for x in (long, places)]
-    straight.outputs = [straight.apply(gather, straight.inputs, params)]
-    lowered = build(straight, "gather", 2)
+    static = StaticProgram()
+    static.inputs = [Value(x.shape, of_numpy(x.dtype)) for x in (long, places)]
+    static.outputs = [static.apply(gather, static.inputs, params)]
+    lowered = build(static, "gather", 2)
     run = Executable(lowered.program, lowered.inputs, [], lowered.outputs, 2)
     found, fine = run([long, places], [])
     assert fine

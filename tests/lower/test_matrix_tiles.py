@@ -41,10 +41,10 @@ class Case:
     """tanh(x y / sqrt(k) + b) of bfloat16 matrices, transposed or not."""
 
     def __init__(self, x_dims, y_dims, turned=(False, False), finish=True, computed=False):
-        self.straight, self.arrays, self.computed = StaticProgram(), [], computed
+        self.static, self.arrays, self.computed = StaticProgram(), [], computed
         rng = np.random.default_rng(0)
         self.values = [self.given(rng, dims, flip) for dims, flip in zip((x_dims, y_dims), turned)]
-        apply = self.straight.apply
+        apply = self.static.apply
         z = apply(later("matmul"), [value for value, _ in self.values], {})
         x, y = [array.astype(np.float64) for _, array in self.values]
         self.wanted = x @ y
@@ -54,25 +54,25 @@ class Case:
             self.wanted = np.tanh(self.wanted + bias[1].astype(np.float64))
             self.scale = 1.0
             z = apply(later("tanh"), [apply(later("add"), [z, bias[0]], {})], {})
-        self.straight.outputs = [z]
-        optimize(self.straight)
+        self.static.outputs = [z]
+        optimize(self.static)
 
     def given(self, rng, dims, turned):
         held = (*dims[:-2], *dims[:-3:-1]) if turned else dims
         array = rng.normal(size=held).astype(bfloat16.numpy_dtype)
         value = Value(array.shape, float32 if self.computed else bfloat16)
-        self.straight.inputs.append(value)
+        self.static.inputs.append(value)
         self.arrays.append(array.astype(value.dtype.numpy_dtype))
         if self.computed:
-            value = self.straight.apply(later("cast"), [value], {"dtype": bfloat16})
+            value = self.static.apply(later("cast"), [value], {"dtype": bfloat16})
         if not turned:
             return value, array
         perm = (*range(len(dims) - 2), len(dims) - 1, len(dims) - 2)
-        value = self.straight.apply(later("transpose"), [value], {"perm": perm})
+        value = self.static.apply(later("transpose"), [value], {"perm": perm})
         return value, array.transpose(perm)
 
     def lowered(self, threads=1, tiles=True):
-        found = build(self.straight, "product", threads, 32, tiles)
+        found = build(self.static, "product", threads, 32, tiles)
         check(found.program)
         return found
 

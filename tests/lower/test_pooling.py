@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import talweg as tf
 from talweg.core.errors import InvalidArgumentError
 from talweg.core.primitive import later
-from tests.lower.declared import avals_of, hosts, lower, straight_of
+from tests.lower.declared import avals_of, hosts, lower, static_of
 from tests.lower.windows import check_case, pairs
 
 NAMES = (
@@ -108,7 +108,7 @@ def test_no_host_calls(name, padding, strides):
     x = np.random.default_rng(0).normal(size=(2, 7, 6, 5)).astype("f")
     params = {"window": (2, 2), "strides": strides, "padding": padding, "dilation": (1, 1)}
     prim, arrays, params = case_of(name, x, params, 0)
-    assert not hosts(lower(straight_of(prim, arrays, params)).program)
+    assert not hosts(lower(static_of(prim, arrays, params)).program)
     check_case((prim, arrays, params))
 
 

@@ -31,32 +31,32 @@ class Case:
     """act(x y + b) in one dtype; x and y transposed views, or parts of something wider."""
 
     def __init__(self, sizes, batch=(), seen=("plain", "plain"), dtype="float32", finish=False):
-        self.straight, self.arrays = StaticProgram(), []
+        self.static, self.arrays = StaticProgram(), []
         rows, k, n = sizes
         self.scale = max(k, 1) ** -0.25  # so that results are near 1
         self.rng = np.random.default_rng(0)
         x, x_array = self.operand(batch, (rows, k), seen[0], dtype)
         y, y_array = self.operand(batch, (k, n), seen[1], dtype)
-        z = self.straight.apply(later("matmul"), [x, y], {})
+        z = self.static.apply(later("matmul"), [x, y], {})
         self.wanted = x_array @ y_array
-        self.straight.outputs = [z]
+        self.static.outputs = [z]
         if finish:
             other = self.given(self.wanted.shape, dtype)
-            total = self.straight.apply(later("add"), [z, other], {})
+            total = self.static.apply(later("add"), [z, other], {})
             self.wanted = np.tanh(self.wanted + self.arrays[-1])
-            self.straight.outputs = [self.straight.apply(later("tanh"), [total], {})]
+            self.static.outputs = [self.static.apply(later("tanh"), [total], {})]
 
     def given(self, dims, dtype) -> Value:
         """An input."""
         array = self.rng.normal(0, self.scale, dims).astype(dtype)
         value = Value(array.shape, of_numpy(array.dtype))
-        self.straight.inputs.append(value)
+        self.static.inputs.append(value)
         self.arrays.append(array)
         return value
 
     def operand(self, batch, dims, seen, dtype) -> tuple:
         """Matrices seen in a way, and what NumPy sees."""
-        apply, count = self.straight.apply, len(batch)
+        apply, count = self.static.apply, len(batch)
         if seen == "turned":
             x = self.given((*batch, *dims[::-1]), dtype)
             perm = (*range(count), count + 1, count)
@@ -87,7 +87,7 @@ class Case:
                 patch.setattr(register_tiles, "FAR", 8)
             else:
                 patch.setattr(products, "by_column_blocks", lambda *_: None)
-            found = build(self.straight, threads=threads)
+            found = build(self.static, threads=threads)
         check(found.program)
         return found
 

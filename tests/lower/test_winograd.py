@@ -17,7 +17,7 @@ from talweg.lower.convolution.winograd_transforms import form_of
 from talweg.lower.ir.loops import If, Repeat
 from talweg.lower.ir.printer import parse, to_text
 from talweg.lower.ir.verifier import check
-from tests.lower.declared import expected, results, straight_of
+from tests.lower.declared import expected, results, static_of
 
 NAMES = ("convolution", "convolution_input_gradient", "convolution_filter_gradient")
 
@@ -59,7 +59,7 @@ def kernels(blocks: list) -> list[str]:
 def natively(case: tuple, threads: int) -> np.ndarray:
     """What machine code gives that was made for so many threads."""
     prim, arrays, params = case
-    lowered = build(straight_of(prim, arrays, params), "program", threads)
+    lowered = build(static_of(prim, arrays, params), "program", threads)
     check(lowered.program)
     assert not any("panels" in name for name in kernels(lowered.program.blocks))
     run = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads=threads)
@@ -165,8 +165,8 @@ def test_accuracy(name, depth, bound):
 def windows_of(batch: int, size: int, depth: int, width: int, **more) -> Windows:
     arrays = [np.empty((batch, size, size, depth), "f"), np.empty((3, 3, depth, width), "f")]
     params = {"strides": (1, 1), "padding": "SAME", "dilation": (1, 1), "groups": 1, **more}
-    straight = straight_of(later("convolution"), arrays, params)
-    return geometry_of(straight.equations[0]).forward()
+    static = static_of(later("convolution"), arrays, params)
+    return geometry_of(static.equations[0]).forward()
 
 
 def taken(windows: Windows, threads: int = 1) -> tuple:

@@ -15,7 +15,7 @@ from tests.lower.declared import (
     hosts,
     lower,
     results,
-    straight_of,
+    static_of,
 )
 
 CHANNELS = (1, 2, 3, 4, 5, 8, 9, 12, 16, 17, 24, 33, 40)
@@ -69,7 +69,7 @@ def convolutions(
 
 def natively(prim: Primitive, arrays: list, params: dict, threads: int) -> list:
     """What machine code gives."""
-    lowered = lower(straight_of(prim, arrays, params))
+    lowered = lower(static_of(prim, arrays, params))
     executable = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads=threads)
     found = executable([np.ascontiguousarray(array) for array in arrays])
     return [array.reshape(buffer.shape) for array, buffer in zip(found, lowered.outputs)]

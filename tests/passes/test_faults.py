@@ -49,13 +49,13 @@ def forgetting_a_rule(patch):
         raise AttributeError("no such rule")
 
     patch.setattr(
-        StaticProgram, "rewrite", lambda straight, rule: list(map(broken, straight.equations))
+        StaticProgram, "rewrite", lambda static, rule: list(map(broken, static.equations))
     )
 
 
 def refusing(name):
     def broken(patch):
-        def refuse(straight):
+        def refuse(static):
             raise SpecializationError(Reason.SIZE_OF_VALUE)
 
         patch.setitem(pipeline.PASSES, name, refuse)
@@ -66,12 +66,12 @@ def refusing(name):
 
 def losing_an_equation(patch):
     """Its result is used, and nobody computes it."""
-    patch.setitem(pipeline.PASSES, "simplify", lambda straight: straight.equations.pop(0))
+    patch.setitem(pipeline.PASSES, "simplify", lambda static: static.equations.pop(0))
 
 
 def with_operands_of_other_shapes(patch):
-    def broken(straight):
-        straight.apply(later("add"), [straight.inputs[0], constant(np.ones(3, np.float32))], {})
+    def broken(static):
+        static.apply(later("add"), [static.inputs[0], constant(np.ones(3, np.float32))], {})
 
     patch.setitem(pipeline.PASSES, "find_products", broken)
 
@@ -263,8 +263,8 @@ def test_the_stages_that_were_reached_are_written(nothing_kept, monkeypatch, tmp
         program()(x)
     (folder,) = tmp_path.iterdir()
     names = {path.name for path in folder.iterdir()}
-    assert {"fault.txt", "straight-0.txt", "straight-simplify.txt"} <= names
-    assert "straight-split.txt" not in names
+    assert {"fault.txt", "static-0.txt", "static-simplify.txt"} <= names
+    assert "static-split.txt" not in names
     assert "passes/optimize/split_reductions.py" in (folder / "fault.txt").read_text()
 
 
@@ -284,11 +284,11 @@ def test_a_program_that_fails_for_sure_is_refused_where_it_is_specialized():
 
 
 def test_a_guard_that_a_pass_finds_to_be_false_is_lowered_all_the_same():
-    straight = StaticProgram()
-    straight.inputs = [Value((3,), tf.float32)]
-    straight.outputs = [straight.apply(later("neg"), straight.inputs, {})]
-    straight.guards = [constant(np.False_)]
-    lowered = building.build(straight, "fails", 1)
+    static = StaticProgram()
+    static.inputs = [Value((3,), tf.float32)]
+    static.outputs = [static.apply(later("neg"), static.inputs, {})]
+    static.guards = [constant(np.False_)]
+    lowered = building.build(static, "fails", 1)
     assert lowered.guard and len(lowered.outputs) == 2
 
 

@@ -13,18 +13,18 @@ from talweg.passes.optimize.pipeline import PASSES
 from talweg.passes.optimize.verifier import check
 from talweg.passes.specialize.program import StaticProgram, Value
 from tests.lower.compositions import programs
-from tests.lower.straight_numpy import evaluated
+from tests.lower.static_numpy import evaluated
 
 
 @given(made=programs())
 @settings(max_examples=60)
 def test_each_pass_keeps_the_meaning(made):
-    straight = made.straight
-    check(straight)
+    static = made.static
+    check(static)
     for name, run in PASSES.items():
-        run(straight)
-        check(straight, name)
-        results, states, fine = evaluated(straight, made.inputs, made.before)
+        run(static)
+        check(static, name)
+        results, states, fine = evaluated(static, made.inputs, made.before)
         assert fine != made.refused
         if made.refused:
             continue
@@ -36,51 +36,51 @@ def test_each_pass_keeps_the_meaning(made):
 
 def program():
     """tanh(x) + y, and y becomes it."""
-    straight = StaticProgram()
+    static = StaticProgram()
     x, y = Value((3,), float32), Value((3,), float32)
-    straight.inputs = [x]
-    tanh = straight.apply(later("tanh"), [x], {})
-    total = straight.apply(later("add"), [tanh, y], {})
-    straight.outputs, straight.states = [total], [("y", y, total)]
-    return straight
+    static.inputs = [x]
+    tanh = static.apply(later("tanh"), [x], {})
+    total = static.apply(later("add"), [tanh, y], {})
+    static.outputs, static.states = [total], [("y", y, total)]
+    return static
 
 
-def in_another_order(straight):
-    straight.equations.reverse()
+def in_another_order(static):
+    static.equations.reverse()
 
 
-def without_an_equation(straight):
-    del straight.equations[0]
+def without_an_equation(static):
+    del static.equations[0]
 
 
-def twice(straight):
-    straight.equations.append(straight.equations[0])
+def twice(static):
+    static.equations.append(static.equations[0])
 
 
-def of_another_shape(straight):
-    straight.equations[0].outputs[0].dims = (4,)
+def of_another_shape(static):
+    static.equations[0].outputs[0].dims = (4,)
 
 
-def of_another_dtype(straight):
-    straight.equations[1].outputs[0].dtype = float64
+def of_another_dtype(static):
+    static.equations[1].outputs[0].dtype = float64
 
 
-def with_a_lost_result(straight):
-    straight.outputs.append(Value((3,), float32))
+def with_a_lost_result(static):
+    static.outputs.append(Value((3,), float32))
 
 
-def with_a_lost_guard(straight):
-    straight.guards.append(Value((3,), int32))
+def with_a_lost_guard(static):
+    static.guards.append(Value((3,), int32))
 
 
-def with_a_variable_of_another_shape(straight):
-    ((variable, before, _),) = straight.states
-    short = straight.apply(later("reduce_sum"), [before], {"axes": (0,), "keepdims": False})
-    straight.states = [(variable, before, short)]
+def with_a_variable_of_another_shape(static):
+    ((variable, before, _),) = static.states
+    short = static.apply(later("reduce_sum"), [before], {"axes": (0,), "keepdims": False})
+    static.states = [(variable, before, short)]
 
 
-def with_another_maker(straight):
-    straight.equations[0].outputs[0].maker = straight.equations[1]
+def with_another_maker(static):
+    static.equations[0].outputs[0].maker = static.equations[1]
 
 
 BREAKS = [
@@ -98,8 +98,8 @@ BREAKS = [
 
 @pytest.mark.parametrize("break_it", BREAKS, ids=lambda function: function.__name__)
 def test_a_broken_program_is_refused(break_it):
-    straight = program()
-    check(straight)
-    break_it(straight)
+    static = program()
+    check(static)
+    break_it(static)
     with pytest.raises(InternalError, match="after simplify: "):
-        check(straight, "simplify")
+        check(static, "simplify")

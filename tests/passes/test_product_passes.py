@@ -13,7 +13,7 @@ from talweg.core.settings import executor
 from talweg.passes.optimize.contractions import find_products
 from talweg.passes.optimize.matrix_chains import order_products
 from talweg.passes.specialize.program import StaticProgram, Value
-from tests.lower.straight_numpy import evaluated
+from tests.lower.static_numpy import evaluated
 
 RANDOM = np.random.default_rng(0)
 
@@ -108,39 +108,39 @@ def test_every_arrangement_of_axes(classes):
     x = numbers(*[1 if kind in ("columns", "none") else size for kind, size in classes])
     y = numbers(*[1 if kind in ("rows", "none", "lone") else size for kind, size in classes])
     summed = [axis for axis, (kind, _) in enumerate(classes) if kind in ("inner", "lone")]
-    straight = StaticProgram()
-    straight.inputs = [Value(array.shape, tf.float32) for array in (x, y)]
+    static = StaticProgram()
+    static.inputs = [Value(array.shape, tf.float32) for array in (x, y)]
     spread = [
-        straight.apply(later("broadcast_to"), [v], {"shape": tuple(dims)}) for v in straight.inputs
+        static.apply(later("broadcast_to"), [v], {"shape": tuple(dims)}) for v in static.inputs
     ]
-    total = straight.apply(later("mul"), spread, {})
+    total = static.apply(later("mul"), spread, {})
     params = {"axes": tuple(summed), "keepdims": False}
-    straight.outputs = [straight.apply(later("reduce_sum"), [total], params)]
-    find_products(straight)
-    found = result_of(straight, [x, y])
+    static.outputs = [static.apply(later("reduce_sum"), [total], params)]
+    find_products(static)
+    found = result_of(static, [x, y])
     wanted = np.multiply(np.broadcast_to(x, dims), y).sum(tuple(summed))
     assert found.shape == wanted.shape and np.allclose(found, wanted, atol=1e-3)
 
 
-def result_of(straight, arrays):
-    (found,), _, _ = evaluated(straight, arrays)
+def result_of(static, arrays):
+    (found,), _, _ = evaluated(static, arrays)
     return found
 
 
 def chain(shapes, kept=()):
     """A chain from the left: the static program and its operands; products `kept` are results."""
-    straight, arrays = StaticProgram(), [numbers(*dims, dtype="float64") for dims in shapes]
-    straight.inputs = [Value(array.shape, tf.float64) for array in arrays]
-    value, made = straight.inputs[0], []
-    for x in straight.inputs[1:]:
-        value = straight.apply(later("matmul"), [value, x], {})
+    static, arrays = StaticProgram(), [numbers(*dims, dtype="float64") for dims in shapes]
+    static.inputs = [Value(array.shape, tf.float64) for array in arrays]
+    value, made = static.inputs[0], []
+    for x in static.inputs[1:]:
+        value = static.apply(later("matmul"), [value, x], {})
         made.append(value)
-    straight.outputs = [value, *[made[place] for place in kept]]
-    return straight, arrays
+    static.outputs = [value, *[made[place] for place in kept]]
+    return static, arrays
 
 
-def multiplications(straight):
-    needed, pending = set(), [straight.outputs[0]]
+def multiplications(static):
+    needed, pending = set(), [static.outputs[0]]
     while pending:
         maker = pending.pop().maker
         if maker is not None and maker not in needed:
@@ -150,30 +150,30 @@ def multiplications(straight):
 
 
 def test_a_chain_that_ends_in_a_vector_is_computed_from_the_right():
-    straight, arrays = chain([(60, 70), (70, 80), (80, 1)])
+    static, arrays = chain([(60, 70), (70, 80), (80, 1)])
     wanted = arrays[0] @ (arrays[1] @ arrays[2])
-    assert multiplications(straight) == 60 * 70 * 80 + 60 * 80
-    order_products(straight)
-    assert multiplications(straight) == 70 * 80 + 60 * 70
-    assert np.allclose(result_of(straight, arrays), wanted)
+    assert multiplications(static) == 60 * 70 * 80 + 60 * 80
+    order_products(static)
+    assert multiplications(static) == 70 * 80 + 60 * 70
+    assert np.allclose(result_of(static, arrays), wanted)
 
 
 def test_the_textbook_chain():
     sizes = [30, 35, 15, 5, 10, 20, 25]  # Cormen et al., "Introduction to Algorithms", 15.2
-    straight, arrays = chain([(4 * a, 4 * b) for a, b in zip(sizes, sizes[1:])])
+    static, arrays = chain([(4 * a, 4 * b) for a, b in zip(sizes, sizes[1:])])
     wanted = np.linalg.multi_dot(arrays)
-    assert multiplications(straight) == 4**3 * 40_500
-    order_products(straight)
-    assert multiplications(straight) == 4**3 * 15_125
-    assert np.allclose(result_of(straight, arrays), wanted)
+    assert multiplications(static) == 4**3 * 40_500
+    order_products(static)
+    assert multiplications(static) == 4**3 * 15_125
+    assert np.allclose(result_of(static, arrays), wanted)
 
 
 def test_stacks_and_matrices():
-    straight, arrays = chain([(6, 50, 60), (60, 70), (6, 70, 2)])
+    static, arrays = chain([(6, 50, 60), (60, 70), (6, 70, 2)])
     wanted = arrays[0] @ arrays[1] @ arrays[2]
-    order_products(straight)
-    assert multiplications(straight) == 6 * (60 * 70 * 2 + 50 * 60 * 2)
-    assert np.allclose(result_of(straight, arrays), wanted)
+    order_products(static)
+    assert multiplications(static) == 6 * (60 * 70 * 2 + 50 * 60 * 2)
+    assert np.allclose(result_of(static, arrays), wanted)
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_stacks_and_matrices():
     ],
 )
 def test_what_stays(shapes, kept):
-    straight, _ = chain(shapes, kept)
-    before = list(straight.equations)
-    order_products(straight)
-    assert straight.equations == before
+    static, _ = chain(shapes, kept)
+    before = list(static.equations)
+    order_products(static)
+    assert static.equations == before
 
 
 def test_a_chain_in_a_program():

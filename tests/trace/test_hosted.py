@@ -38,7 +38,7 @@ def results(name, executor):
 def test_they_give_what_the_interpreter_gives(name):
     wanted, _ = results(name, "interpret")
     found, compiled = results(name, "llvm")
-    assert compiled and all(version.hosted is not None for version in compiled)
+    assert compiled and all(version.hosts is not None for version in compiled)
     for one, other in zip(wanted, found, strict=True):
         assert np.shape(one) == np.shape(other) and type(one) is type(other)
         if np.asarray(one).dtype.kind in "OS":
@@ -80,7 +80,7 @@ def test_what_is_not_compiled_is_told(capfd):
 def test_a_dump_has_the_steps_and_their_lines(tmp_path):
     with settings.dump(str(tmp_path)):
         results("masked_loss", "llvm")
-    (text,) = [path.read_text() for path in tmp_path.glob("*/straight-0.txt")]
+    (text,) = [path.read_text() for path in tmp_path.glob("*/static-0.txt")]
     assert "host $" in text and "nonzero" in text and "tests/trace/hosted.py" in text
 
 

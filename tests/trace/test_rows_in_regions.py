@@ -121,7 +121,7 @@ def test_they_are_what_the_interpreter_makes(step):
         np.testing.assert_allclose(run(mask=mask), interpreted(mask=mask), rtol=2e-4, atol=1e-4)
         for one, other in zip(model.values(), wanted.values(), strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-4, atol=1e-4)
-    assert run.version().hosted is not None
+    assert run.version().hosts is not None
 
 
 @pytest.mark.parametrize("step", IN_PLACE)

@@ -117,7 +117,7 @@ class Emitter:
     def repeat(self, equation: Equation) -> tuple:
         """A loop."""
         body = equation.params["body"]
-        inner, trips = body.straight, body.loop.trips
+        inner, trips = body.static, body.loop.trips
         count = len(inner.inputs)
         outside = [self.value(x) for x in equation.inputs[:count]]
         starts = tuple([self.value(x) for x in equation.inputs[count:]])
@@ -227,7 +227,7 @@ def _meets(equations: Iterable[Equation]) -> bool:
     """Whether replicas meet in one of these equations, or in a body."""
     for equation in equations:
         body = equation.params.get("body") if equation.prim.effect is None else None
-        bodies = getattr(body, "bodies", None) or [getattr(body, "straight", None)]
+        bodies = getattr(body, "bodies", None) or [getattr(body, "static", None)]
         inner = [x.equations for x in bodies if x is not None]
         if equation.prim is all_reduce or any(map(_meets, inner)):
             return True

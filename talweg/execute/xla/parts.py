@@ -42,21 +42,21 @@ class Part:
         self.outputs: list[Value] = []
 
 
-def parts_of(straight: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
+def parts_of(static: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
     """The parts in order; `wanted` is what the program gives."""
     levels: dict[Value, int] = {}
     parts = [Part()]
     next_step = next_called = 0  # levels for what acts on the world, between parts and in them
-    for equation in straight.equations:
+    for equation in static.equations:
         level = max([levels.get(x, 0) for x in equation.inputs], default=0)
-        hosted = not has_form(equation)
+        on_host = not has_form(equation)
         if equation.prim.effect in ACTS:
-            level = next_step = max(level, next_step if hosted else next_called)
-            next_called = level + hosted
-        while len(parts) <= level + hosted:
+            level = next_step = max(level, next_step if on_host else next_called)
+            next_called = level + on_host
+        while len(parts) <= level + on_host:
             parts.append(Part())
-        (parts[level].steps if hosted else parts[level].equations).append(equation)
-        levels.update(dict.fromkeys(equation.outputs, level + hosted))
+        (parts[level].steps if on_host else parts[level].equations).append(equation)
+        levels.update(dict.fromkeys(equation.outputs, level + on_host))
     _find_interfaces(parts, wanted)
     return parts
 
@@ -85,14 +85,14 @@ class Ending:
     `states`: (before, after) of variables that are written.
     """
 
-    def __init__(self, straight: StaticProgram):
+    def __init__(self, static: StaticProgram):
         self.guards = [
             guard
-            for guard in straight.guards
+            for guard in static.guards
             if guard.content is None or not bool(np.all(guard.content))
         ]
-        self.states = [(b, a) for _, b, a in straight.states if a is not b]
-        self.outputs = list(straight.outputs)
+        self.states = [(b, a) for _, b, a in static.states if a is not b]
+        self.outputs = list(static.outputs)
 
     def wanted(self) -> list[Value]:
         """All values that the last part needs."""
@@ -123,14 +123,14 @@ class PartsExecutable:
     shares = False  # XLA's own threads see to the cores
     may_be_called = True  # by those who have arrays in order, without a look at where they are
 
-    def __init__(self, straight: StaticProgram, stages: Stages):
-        self.ending = Ending(straight)
+    def __init__(self, static: StaticProgram, stages: Stages):
+        self.ending = Ending(static)
         with engine.wide():
-            self.parts = parts_of(straight, self.ending.wanted())
-        self.stages, self.exports = stages, straight.exports
+            self.parts = parts_of(static, self.ending.wanted())
+        self.stages, self.exports = stages, static.exports
         self.hosts = [step for part in self.parts for step in part.steps]
-        self.inputs = list(straight.inputs)
-        self.states = [before for _, before, _ in straight.states]
+        self.inputs = list(static.inputs)
+        self.states = [before for _, before, _ in static.states]
         self.capacity = ROWS
         self.compiled: dict[tuple, Any] = {}
         self.calls_back = False  # whether a part calls Python while it runs

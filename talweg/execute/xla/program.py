@@ -54,35 +54,35 @@ class XlaProgram(Compiled):
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
-            straight = compilation.make_static_program(
+            static = compilation.make_static_program(
                 program, avals, state, self.signature.aliases, stages, without=("split",)
             )
             with part("XLA"):
-                executable = self._executable_of(straight, stages)
+                executable = self._executable_of(static, stages)
         states = [
-            (variable, None, after is not before) for variable, before, after in straight.states
+            (variable, None, after is not before) for variable, before, after in static.states
         ]
         return XlaManifest(
             XlaLowered(states, False),
             executable,
-            straight.streams,
-            straight.drawn,
-            straight.exports,
-            straight.hosts,
+            static.streams,
+            static.drawn,
+            static.exports,
+            static.hosts,
         )
 
-    def _executable_of(self, straight: StaticProgram, stages: Stages) -> PartsExecutable:
+    def _executable_of(self, static: StaticProgram, stages: Stages) -> PartsExecutable:
         """What runs a static program."""
         if not dispatch.state.meshes:
-            return PartsExecutable(straight, stages)
+            return PartsExecutable(static, stages)
         given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
-        inputs = dict(zip(straight.inputs, given))
-        near = self._near.on_device([variable for variable, _, _ in straight.states])
-        inputs.update(zip([before for _, before, _ in straight.states], near))
-        mesh = meshes.mesh_of_program(straight.equations, list(inputs.values()))
+        inputs = dict(zip(static.inputs, given))
+        near = self._near.on_device([variable for variable, _, _ in static.states])
+        inputs.update(zip([before for _, before, _ in static.states], near))
+        mesh = meshes.mesh_of_program(static.equations, list(inputs.values()))
         if mesh is None:
-            return PartsExecutable(straight, stages)
-        return SpreadExecutable(straight, stages, mesh, inputs)
+            return PartsExecutable(static, stages)
+        return SpreadExecutable(static, stages, mesh, inputs)
 
     def __init__(self, program: Program, arguments: list, state: Any, stages: Any = None):
         self._near, self._first, self._placement = nearest(state), list(arguments), None

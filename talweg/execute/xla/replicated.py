@@ -32,13 +32,13 @@ class NotReplicatedError(Exception):
 class ReplicatedExecutable(PartsExecutable):
     """The only part of a program, for all devices; `apart`: inputs of which each has its own."""
 
-    def __init__(self, straight: StaticProgram, stages: Stages, mesh: ReplicaMesh, apart: list):
+    def __init__(self, static: StaticProgram, stages: Stages, mesh: ReplicaMesh, apart: list):
         self.mesh = mesh
-        self.own = {x for x, own in zip(straight.inputs, apart) if own}
-        self.own |= {before for _, before, _ in straight.states}
+        self.own = {x for x, own in zip(static.inputs, apart) if own}
+        self.own |= {before for _, before, _ in static.states}
         self.refused = ""  # why not
         self.digest = ""  # of its text, which other processes must have, too
-        super().__init__(straight, stages)
+        super().__init__(static, stages)
 
     def _prepare(self) -> None:
         """Compile the only part."""
@@ -125,12 +125,12 @@ class ReplicatedProgram(XlaProgram):
         if refused or self.side_outputs is not None or self.signature.residuals or self._others:
             raise NotReplicatedError(refused or "values that are no arrays")
 
-    def _executable_of(self, straight: StaticProgram, stages: Stages) -> ReplicatedExecutable:
+    def _executable_of(self, static: StaticProgram, stages: Stages) -> ReplicatedExecutable:
         given = [
             own for place, own in enumerate(self._apart) if place not in self.signature.aliases
         ]
-        given += [True] * (len(straight.inputs) - len(given))  # random streams
-        return ReplicatedExecutable(straight, stages, self.mesh, given)
+        given += [True] * (len(static.inputs) - len(given))  # random streams
+        return ReplicatedExecutable(static, stages, self.mesh, given)
 
     @property
     def written(self) -> list:

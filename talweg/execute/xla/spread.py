@@ -22,7 +22,7 @@ class SpreadExecutable(PartsExecutable):
 
     may_be_called = False
 
-    def __init__(self, straight: StaticProgram, stages: Stages, mesh: Any, arrays: dict):
+    def __init__(self, static: StaticProgram, stages: Stages, mesh: Any, arrays: dict):
         self.mesh = mesh
         self.shardings = {
             value: array.sharding
@@ -30,7 +30,7 @@ class SpreadExecutable(PartsExecutable):
             if getattr(array, "sharding", None) is not None and array.sharding.num_devices > 1
         }
         self._everywhere = meshes.sharding(mesh, ())
-        super().__init__(straight, stages)
+        super().__init__(static, stages)
 
     def _kinds(self, values: Sequence[Value]) -> tuple:
         kinds = super()._kinds(values)
@@ -67,8 +67,8 @@ class SpreadExecutable(PartsExecutable):
         return super()._called(equation, arrays)
 
 
-def compile_once(straight: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:
+def compile_once(static: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:
     """A program of one primitive on a mesh; None where it needs Python."""
     with engine.wide():
-        found = SpreadExecutable(straight, Stages(name), mesh, dict(zip(straight.inputs, arrays)))
+        found = SpreadExecutable(static, Stages(name), mesh, dict(zip(static.inputs, arrays)))
     return found if len(found.parts) == 1 and not found.hosts else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import int32
 from talweg.lower.blocks.stacks import Growth, is_blank, kind_of, start_stack, write_last
-from talweg.lower.fusion.inline import Inliner, UnloweredError, can_pull, is_plain
+from talweg.lower.fusion.inline import Inliner, UnloweredError, can_inline, is_plain
 from talweg.lower.fusion.loop_nests import plain_loops
 from talweg.lower.fusion.views import base_of
 from talweg.lower.handler import s
@@ -45,7 +45,7 @@ class _CarriedSlot:
             if other.content is not None:
                 buffer = body.builder.constant(other)
             if buffer is None:
-                if other.maker is not None and not can_pull(other.maker):
+                if other.maker is not None and not can_inline(other.maker):
                     raise UnloweredError(f"{other} is computed in the trip")
                 return None
             if other in body.befores or other in body.rows:
@@ -64,8 +64,8 @@ class _LoopBuilder:
         self.axis = Axis("t", body.loop.trips)
         body.loop.trip = Index.of(self.axis)
         self.befores = {c.before: number for number, c in enumerate(body.carried)}
-        count = len(body.straight.inputs)
-        outside = zip(body.straight.inputs, equation.inputs[:count])
+        count = len(body.static.inputs)
+        outside = zip(body.static.inputs, equation.inputs[:count])
         self.inner_buffers = {x: builder.buffer_of(outer) for x, outer in outside}
         self.fixed = set(self.inner_buffers.values())
         self.starts = equation.inputs[count:]
@@ -81,8 +81,8 @@ class _LoopBuilder:
         self.growth = Growth(builder)
         self.last: list = []  # blocks at the end of a trip
         self.place_of: dict[Value, _CarriedSlot] = {}
-        self.outside = {x: outer for x, outer in zip(body.straight.inputs, equation.inputs)}
-        self.straight = StaticProgram()
+        self.outside = {x: outer for x, outer in zip(body.static.inputs, equation.inputs)}
+        self.static = StaticProgram()
 
     def blocks(self) -> list:
         """The blocks before a loop, and the loop."""
@@ -103,9 +103,9 @@ class _LoopBuilder:
 
     def _inner(self) -> Any:
         """The builder of the body."""
-        straight, body = self.straight, self.body
-        straight.inputs = list(body.straight.inputs)
-        straight.equations = self._with_windows()
+        static, body = self.static, self.body
+        static.inputs = list(body.static.inputs)
+        static.equations = self._with_windows()
         outputs: list[tuple[Value, Buffer]] = []
         conflicts: dict[Any, dict[Value, bool]] = {}
         places: dict[Any, set] = {}
@@ -115,27 +115,27 @@ class _LoopBuilder:
             before, after = carried.before, carried.after
             writes = self._row_writes(before, after, used)
             if after is before:
-                straight.states.append((carried, before, before))
+                static.states.append((carried, before, before))
             elif is_appended(before, after, used):
-                straight.states.append((carried, before, before))
+                static.states.append((carried, before, before))
                 outputs.append((after, self.inner_buffers[before]))
             elif is_endless(before) and self._is_passed_on(before, after, used):
-                straight.states.append((carried, before, before))
+                static.states.append((carried, before, before))
                 changed = pass_on(before, after) or []
                 outputs += [(x, self.inner_buffers[before]) for x in changed]
             elif is_endless(before) and writes is None:
-                straight.states.append((carried, before, before))
+                static.states.append((carried, before, before))
                 self._write_last(before, after, used, outputs)
             elif writes is None:
-                straight.states.append((carried, before, after))
+                static.states.append((carried, before, after))
                 state[carried] = self.inner_buffers[before]
                 conflicts[carried] = self._overwritten(before)
             else:
-                straight.states.append((carried, before, before))
+                static.states.append((carried, before, before))
                 for target, value in writes:
                     self._write(before, target, value, used, outputs, conflicts, places, state)
-        straight.outputs = [value for value, _ in outputs]
-        inner = self.builder.inside(straight, self.name)
+        static.outputs = [value for value, _ in outputs]
+        inner = self.builder.inside(static, self.name)
         inner.buffers.update(self.inner_buffers)
         inner.fixed = self.fixed
         inner.conflicts, inner.places, inner.state = conflicts, places, state
@@ -162,7 +162,7 @@ class _LoopBuilder:
             outputs.append((self._own(value), window))
             return
         key = (stack, len(state))
-        self.straight.states.append((key, Value((0,), value.dtype), value))
+        self.static.states.append((key, Value((0,), value.dtype), value))
         state[key], conflicts[key] = window, overwritten
         places[key] = slot.reads
 
@@ -195,7 +195,7 @@ class _LoopBuilder:
         equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
-        self.straight.equations.append(equation)
+        self.static.equations.append(equation)
         return copy
 
     def _overwritten(self, before: Value, place: _CarriedSlot | None = None) -> dict[Value, bool]:
@@ -231,7 +231,7 @@ class _LoopBuilder:
     def _with_windows(self) -> list[Equation]:
         """The body's equations, those left out that read a row: these are windows."""
         kept = []
-        for equation in self.body.straight.equations:
+        for equation in self.body.static.equations:
             if equation.prim is row and equation.inputs[0] in self.inner_buffers:
                 stack, index = equation.inputs
                 try:
@@ -242,7 +242,7 @@ class _LoopBuilder:
                 value = equation.output
                 self.rows[value] = (stack, index_in_row)
                 self.inner_buffers[value] = self._window(stack, index_in_row)
-                self.straight.inputs.append(value)
+                self.static.inputs.append(value)
                 value.maker = None
             else:
                 kept.append(equation)
@@ -251,7 +251,7 @@ class _LoopBuilder:
     def _used(self) -> dict[Value, int]:
         """The number of uses of each value in the body; sets which stacks are read as wholes."""
         used: dict[Value, int] = {}
-        for equation in self.straight.equations:
+        for equation in self.static.equations:
             for x in equation.inputs:
                 used[x] = used.get(x, 0) + 1
         for carried in self.body.carried:
@@ -309,8 +309,8 @@ def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     outer = iter(operands)
     bodies = []
     for number, inner in enumerate(body.bodies):
-        straight = StaticProgram()
-        straight.inputs, straight.equations = list(inner.inputs), list(inner.equations)
+        static = StaticProgram()
+        static.inputs, static.equations = list(inner.inputs), list(inner.equations)
         buffers = {x: builder.buffer_of(next(outer)) for x in inner.inputs}
         results = [
             (row[number], builder.buffers[output])
@@ -319,8 +319,8 @@ def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
         ]
         given = [pair for pair in results if is_endless(pair[0]) and _is_given(pair[0], buffers)]
         results = [pair for pair in results if pair not in given]
-        straight.outputs = [value for value, _ in results]
-        made = builder.inside(straight, f"{name}_{number}")
+        static.outputs = [value for value, _ in results]
+        made = builder.inside(static, f"{name}_{number}")
         made.buffers.update(buffers)
         for value, buffer in results:
             made.result(value, buffer)

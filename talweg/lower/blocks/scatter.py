@@ -40,8 +40,8 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
         return None
     if not value.size:
         return []
-    pull = Inliner(builder.stored_at)
-    operands = [InlineOperand(pull, x) for x in equation.inputs]
+    inliner = Inliner(builder.stored_at)
+    operands = [InlineOperand(inliner, x) for x in equation.inputs]
     plan = equation.prim.lowering["scatter"](s, *operands, **equation.params)
     if plan is None:
         return None

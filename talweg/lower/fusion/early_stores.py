@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from talweg.lower.fusion.final_writes import order_members
 from talweg.lower.fusion.groups import Block, Nest
-from talweg.lower.fusion.inline import can_pull, is_plain
+from talweg.lower.fusion.inline import can_inline, is_plain
 from talweg.lower.fusion.materialize import is_fold
 from talweg.lower.fusion.views import base_of, operands_of
 from talweg.passes.specialize.program import Value
@@ -25,16 +25,16 @@ WITH_RESULTS = frozenset(("matmul",))  # blocks that can put a result into sever
 
 def write_early(builder: LoweringBuilder) -> None:
     """Let the units of a body write carried values, as many as possible."""
-    grouping, straight = builder.grouping, builder.straight
+    grouping, static = builder.grouping, builder.static
     wanted = [
         (variable, base_of(after))
-        for variable, before, after in straight.states
+        for variable, before, after in static.states
         if after is not before and _is_made_here(builder, base_of(after))
     ]
     early = {variable for variable, _ in wanted}
-    given = {base_of(after) for _, _, after in straight.states} - {base for _, base in wanted}
+    given = {base_of(after) for _, _, after in static.states} - {base for _, base in wanted}
     given |= {base_of(value) for value, _ in builder.copies}
-    given.update(*[builder.places.get(v, ()) for v, _, _ in straight.states if v not in early])
+    given.update(*[builder.places.get(v, ()) for v, _, _ in static.states if v not in early])
     for _, base in wanted:
         grouping.ensure(base)
     wanted.sort(key=lambda pair: not builder.places.get(pair[0]))
@@ -44,9 +44,9 @@ def write_early(builder: LoweringBuilder) -> None:
             done.add(variable)
         else:  # where it goes is asked by one of the last nests
             given |= builder.places.get(variable, set())
-    straight.states = [
+    static.states = [
         (variable, before, before if variable in done else after)
-        for variable, before, after in straight.states
+        for variable, before, after in static.states
     ]
 
 
@@ -56,7 +56,7 @@ def _is_made_here(builder: LoweringBuilder, base: Value) -> bool:
         return False
     if base in builder.in_place or base.maker is None:
         return False
-    if can_pull(base.maker) or is_fold(base.maker):
+    if can_inline(base.maker) or is_fold(base.maker):
         return True
     return base.maker.prim.lowering.get("call") in WITH_RESULTS or base not in builder.buffers
 

@@ -31,13 +31,13 @@ def place_finals(
 
     New values that are in `elsewhere` are written by others.
     """
-    straight = grouping.straight
+    static = grouping.static
     writes = [
         (after, variable)
-        for variable, before, after in straight.states
+        for variable, before, after in static.states
         if after is not before and is_plain(after.dtype) and after not in elsewhere
     ]
-    lost = {variable: {before: True} for variable, before, _ in straight.states} | conflicts
+    lost = {variable: {before: True} for variable, before, _ in static.states} | conflicts
     while True:
         count = len(grouping.units)
         for value, target in copies:

@@ -189,11 +189,11 @@ class FusionPlan:
 
     def __init__(self, storage: Storage):
         self.storage = storage
-        self.straight = storage.straight
+        self.static = storage.static
         self.units: list = []
         self.unit_of: dict[Value, int] = {}
         self.reasons: list[tuple[Value, str]] = []  # why a value began a nest of its own
-        self.given = {*self.straight.inputs, *[b for _, b, _ in self.straight.states]}
+        self.given = {*self.static.inputs, *[b for _, b, _ in self.static.states]}
         for equation in storage.live:
             if storage.kind[equation] == "block":
                 self._block(equation)
@@ -230,7 +230,7 @@ class FusionPlan:
         equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
-        self.storage.kind[equation] = "pull"
+        self.storage.kind[equation] = "inliner"
         self.ensure(copy)
         return copy
 
@@ -346,20 +346,20 @@ class _Trial:
     def expression(self, value: Value, fold: bool) -> int:
         """Pull the element of a place; how many parts it has."""
         nest = self.nest
-        pull = Inliner(self._resolve)
+        inliner = Inliner(self._resolve)
         if fold:
             x = value.maker.inputs[0]  # type: ignore[union-attr]
-            pull.at(x, unflatten(nest.full(), x.dims))
-            return len(pull.made)
+            inliner.at(x, unflatten(nest.full(), x.dims))
+            return len(inliner.made)
         flat_index = nest.place(value, False)
         if flat_index is None:
             raise RefusedError("another number of elements")
         index = unflatten(flat_index, value.dims)
         if value.maker is None or value in self.grouping.unit_of:
-            pull.at(value, index)
+            inliner.at(value, index)
         else:
-            pull.of_equation(value.maker, index)
-        return len(pull.made)
+            inliner.of_equation(value.maker, index)
+        return len(inliner.made)
 
     def _resolve(self, value: Value, index: tuple, guard: Expr | None) -> Expr | None:
         grouping, nest = self.grouping, self.nest

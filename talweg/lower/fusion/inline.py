@@ -27,10 +27,10 @@ class UnloweredError(Exception):
 class InlineOperand:
     """An operand of a rule: called with indices it gives the element there."""
 
-    __slots__ = ("_pull", "_value")
+    __slots__ = ("_inliner", "_value")
 
-    def __init__(self, pull: Inliner, value: Value):
-        self._pull, self._value = pull, value
+    def __init__(self, inliner: Inliner, value: Value):
+        self._inliner, self._value = inliner, value
 
     @property
     def dims(self) -> tuple:
@@ -43,19 +43,19 @@ class InlineOperand:
         return self._value.dtype
 
     def __call__(self, *index: object) -> Expr:
-        return self._pull.at(self._value, tuple(map(Index.of, index)))
+        return self._inliner.at(self._value, tuple(map(Index.of, index)))
 
     def only(self, condition: Expr | None, *index: object) -> Expr:
         """The element where the condition holds; anything where the index is out of range."""
         if condition is None:
             return self(*index)
-        pull = self._pull
-        before = pull.guard
-        pull.guard = condition if before is None else s.all(before, condition)
+        inliner = self._inliner
+        before = inliner.guard
+        inliner.guard = condition if before is None else s.all(before, condition)
         try:
             return self(*index)
         finally:
-            pull.guard = before
+            inliner.guard = before
 
     def where(self, condition: Expr | None, other: Expr | int, *index: object) -> Expr:
         """The element where the condition holds, `other` where the index is out of range."""
@@ -64,7 +64,7 @@ class InlineOperand:
 
     def at_place(self, place: Index) -> Expr:
         """The element at a place in row-major order."""
-        return self._pull.at(self._value, unflatten(place, self._value.dims))
+        return self._inliner.at(self._value, unflatten(place, self._value.dims))
 
 
 class Inliner:
@@ -161,7 +161,7 @@ def kind_of(dtype: DType) -> str:
     return "u" if dtype.is_unsigned else "i"
 
 
-def can_pull(equation: Equation) -> bool:
+def can_inline(equation: Equation) -> bool:
     """Whether an equation's result is a function of its operands' elements that rules tell."""
     prim = equation.prim
     if prim.multiple or prim.effect is not None:

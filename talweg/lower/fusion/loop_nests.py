@@ -48,10 +48,10 @@ class NestBuilder:
         nest = self.nest
         for level in sorted(set(nest.levels.values())):
             self.level = level
-            pull = Inliner(self._resolve)
+            inliner = Inliner(self._resolve)
             own = [value for value in nest.members if nest.levels[value] == level]
             own.sort(key=lambda value: not self._is_row(value))
-            self.stages[level] = [(value, self._member(pull, value)) for value in own]
+            self.stages[level] = [(value, self._member(inliner, value)) for value in own]
         makers = [value.maker for value in nest.members if value.maker is not None]
         make = {"map": self._map, "rows": self._rows, "columns": self._columns}[nest.space[0]]
         kernel = Kernel(name, make(), [maker.prim.name for maker in makers])
@@ -66,21 +66,21 @@ class NestBuilder:
         space = self.nest.space
         return space[0] == "rows" and value.size != self.nest.total and not self._is_fold(value)
 
-    def _member(self, pull: Inliner, value: Value) -> Expr:
+    def _member(self, inliner: Inliner, value: Value) -> Expr:
         """A member's element; of a reduction, what is reduced."""
         nest, maker = self.nest, value.maker
         if self._is_fold(value):
             x = maker.inputs[0]  # type: ignore[union-attr]
-            expr = pull.at(x, unflatten(nest.full(), x.dims))
+            expr = inliner.at(x, unflatten(nest.full(), x.dims))
             fold = Fold(maker)  # type: ignore[arg-type]
             tile = self.tiles[value] = Tile(f"s{len(self.tiles)}", value.dtype, (), fold.start)
             self.made[value] = tile.at()
             return expr
         index = unflatten(nest.place(value, False), value.dims)  # type: ignore[arg-type]
         if maker is None or self.elsewhere(value) is not None:
-            expr = pull.at(value, index)
+            expr = inliner.at(value, index)
         else:
-            expr = pull.of_equation(maker, index)
+            expr = inliner.of_equation(maker, index)
         if self._is_row(value):
             tile = self.tiles[value] = Tile(f"t{len(self.tiles)}", expr.dtype, (), expr)
             expr = tile.at()
@@ -262,7 +262,7 @@ def block_of(size: int, sums: int) -> int:
     return 1
 
 
-def general_loops(equation: Any, buffer: Buffer, pull: Inliner) -> list:
+def general_loops(equation: Any, buffer: Buffer, inliner: Inliner) -> list:
     """A reduction along any axes, by itself."""
     x = equation.inputs[0]
     fold = Fold(equation)
@@ -271,7 +271,7 @@ def general_loops(equation: Any, buffer: Buffer, pull: Inliner) -> list:
     reduced = range(len(axes)) if reduced is None else reduced
     kept = [axis for k, axis in enumerate(axes) if k not in reduced]
     summed = [axis for k, axis in enumerate(axes) if k in reduced]
-    expr = pull.at(x, tuple(map(Index.of, axes)))
+    expr = inliner.at(x, tuple(map(Index.of, axes)))
     if axes and axes[-1] not in summed and axes[-1].extent > 1:
         return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
     offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from talweg.core.roles import Role, Trait
-from talweg.lower.fusion.inline import can_pull, is_plain, loops_cost, scalar_cost
+from talweg.lower.fusion.inline import can_inline, is_plain, loops_cost, scalar_cost
 from talweg.lower.fusion.views import base_of, operands_of
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
@@ -43,18 +43,18 @@ def own_cost(equation: Equation) -> float:
 class Storage:
     """`stored`: the base values that have memory, in the order in which they are made."""
 
-    def __init__(self, straight: StaticProgram):
-        self.straight = straight
+    def __init__(self, static: StaticProgram):
+        self.static = static
         self.kind: dict[Equation, str] = {}  # pull, fold or block
-        self.live = _live(straight)
+        self.live = _live(static)
         self.uses: dict[Value, list[Equation]] = {}
         for equation in self.live:
             self.kind[equation] = _kind(equation)
             for x in set(equation.inputs):
                 self.uses.setdefault(x, []).append(equation)
-        self.wanted = {base_of(v) for v in straight.outputs if v.content is None}
-        self.stored: set[Value] = set(straight.inputs)
-        self.stored.update([before for _, before, _ in straight.states])
+        self.wanted = {base_of(v) for v in static.outputs if v.content is None}
+        self.stored: set[Value] = set(static.inputs)
+        self.stored.update([before for _, before, _ in static.states])
         self.updates = {x for equation in self.live for x in self._updates(equation)}
         self._must()
         self._should()
@@ -62,7 +62,7 @@ class Storage:
     def _must(self) -> None:
         for equation in self.live:
             kind = self.kind[equation]
-            if kind != "pull":
+            if kind != "inliner":
                 self.stored.update(equation.outputs)
             if kind == "block":
                 operands = [x for x in operands_of(equation) if x not in self.updates]
@@ -86,7 +86,7 @@ class Storage:
             and equation.inputs.count(x) == 1
             and base_of(x) not in self.wanted
             and x.maker is not None
-            and self.kind.get(x.maker) == "pull"
+            and self.kind.get(x.maker) == "inliner"
         ]
 
     def parts(self, value: Value) -> list[Value]:
@@ -105,7 +105,7 @@ class Storage:
         """Values that are cheaper to store than to compute at every use."""
         cost: dict[Value, float] = {}
         for equation in self.live:
-            if self.kind[equation] != "pull":
+            if self.kind[equation] != "inliner":
                 continue
             value = equation.output
             parts = [cost.get(x, 0.0) for x in set(equation.inputs)]
@@ -115,12 +115,12 @@ class Storage:
             elif value in self.updates:
                 if total > LIGHT:
                     self.stored.add(base_of(value))
-            elif total > LONGEST or self._worth(value, total):
+            elif total > LONGEST or self._is_profitable(value, total):
                 self.stored.add(base_of(value))
                 total = 0.0
             cost[value] = total
 
-    def _worth(self, value: Value, total: float) -> bool:
+    def _is_profitable(self, value: Value, total: float) -> bool:
         if total == 0.0 or not value.size:
             return False
         demand = 0
@@ -147,15 +147,15 @@ def times(value: Value, result: Value) -> int:
 def _kind(equation: Equation) -> str:
     if is_fold(equation):
         return "fold"
-    return "pull" if can_pull(equation) else "block"
+    return "inliner" if can_inline(equation) else "block"
 
 
-def _live(straight: StaticProgram) -> list[Equation]:
+def _live(static: StaticProgram) -> list[Equation]:
     """The equations that something needs, or that act on the world."""
-    needed: set[Value] = {*straight.outputs, *[after for _, _, after in straight.states]}
-    needed.update(straight.guards)
+    needed: set[Value] = {*static.outputs, *[after for _, _, after in static.states]}
+    needed.update(static.guards)
     kept = []
-    for equation in reversed(straight.equations):
+    for equation in reversed(static.equations):
         acts = equation.prim.effect in ("host", "random", "graph")
         if acts or any(value in needed for value in equation.outputs):
             kept.append(equation)

@@ -118,8 +118,8 @@ class Draft:
 class Hosts:
     """All regions of one static program."""
 
-    def __init__(self, straight: StaticProgram, forced: set[Step], outer: Hosts | None = None):
-        self.straight, self.forced, self.outer = straight, forced, outer
+    def __init__(self, static: StaticProgram, forced: set[Step], outer: Hosts | None = None):
+        self.static, self.forced, self.outer = static, forced, outer
         self.drafts: dict[int, Draft] = {}
         self.levels: dict[Equation, int] = {}
         self.least: dict[Equation, int] = {}  # levels of what acts, because of what acted before
@@ -133,7 +133,9 @@ class Hosts:
         self.constants: list[tuple[HostFallback, Any]] = []
         self.writes: list[tuple[Any, HostFallback]] = []  # variables that get what is kept aside
         self.updated: list[Any] = []  # those of them of which some rows change
-        self.handed: list[tuple[int, HostFallback]] = []  # (place, a result that is kept aside)
+        self.results_aside: list[
+            tuple[int, HostFallback]
+        ] = []  # (place, a result that is kept aside)
 
     @property
     def whole(self) -> Hosts:
@@ -147,9 +149,9 @@ class Hosts:
         self.whole.constants.append((found, array))
         return found
 
-    def inside(self, straight: StaticProgram) -> Hosts:
+    def inside(self, static: StaticProgram) -> Hosts:
         """The regions of a body in this program."""
-        found = Hosts(straight, self.forced, self)
+        found = Hosts(static, self.forced, self)
         self.whole.bodies.append(found)
         return found
 
@@ -157,11 +159,11 @@ class Hosts:
         """Take apart what refers to each other, but for what a run needs."""
         for hosts in (*self.bodies, self):
             for draft in hosts.drafts.values():
-                for hosted in [x for each in draft.steps for x in each.results]:
-                    hosted.maker = hosted.value = hosted.stream = None
+                for host_value in [x for each in draft.steps for x in each.results]:
+                    host_value.maker = host_value.value = host_value.stream = None
             for held in (hosts.drafts, hosts.levels, hosts.least, hosts.made, hosts.makers):
                 held.clear()
-            hosts.straight = hosts.outer = None  # type: ignore[assignment]
+            hosts.static = hosts.outer = None  # type: ignore[assignment]
         self.bodies = []
 
     def __len__(self) -> int:
@@ -219,17 +221,17 @@ class Hosts:
 
     # -- values
 
-    def value_of(self, hosted: HostFallback) -> Value:
+    def value_of(self, host_value: HostFallback) -> Value:
         """The value that stands for what a region gives."""
-        if hosted.value is None:
-            if not hosted.plain or hosted.region not in self.drafts:
+        if host_value.value is None:
+            if not host_value.plain or host_value.region not in self.drafts:
                 raise SpecializationError(Reason.SIZE_OF_VALUE)
-            draft = self.drafts[hosted.region]
-            value = hosted.value = Value(hosted.aval.dims, hosted.aval.dtype)
+            draft = self.drafts[host_value.region]
+            value = host_value.value = Value(host_value.aval.dims, host_value.aval.dtype)
             value.maker = draft.equation
-            draft.results.append(hosted)
-            self.made[value] = hosted
-        return hosted.value
+            draft.results.append(host_value)
+            self.made[value] = host_value
+        return host_value.value
 
     def add(self, maker: Any, step: Step, params: dict, operands: dict) -> Draft:
         """Let a region run a step; which one."""
@@ -253,11 +255,11 @@ class Hosts:
 
     def _check(self, tree: object) -> None:
         """Whether a region can be given this in the interpreter's form."""
-        if can_be_given(tree, self.straight):
+        if can_be_given(tree, self.static):
             return
         _, step = self.makers.get(id(tree), (None, None))
         if step is None or step in self.forced:
-            raise SpecializationError(Reason.HOSTED_LIST)
+            raise SpecializationError(Reason.HOST_LIST)
         raise HostRequiredError(step)
 
     # -- taking back
@@ -267,7 +269,7 @@ class Hosts:
         found: list[Any] = []
         hosts: Hosts | None = self
         while hosts is not None:
-            found += _containers(hosts.straight)
+            found += _containers(hosts.static)
             found += [(hosts.drafts, len(hosts.drafts)), (hosts.least, len(hosts.least))]
             found += [(each.steps, len(each.steps)) for each in hosts.drafts.values()]
             found += [(each.results, len(each.results)) for each in hosts.drafts.values()]
@@ -290,10 +292,10 @@ class Hosts:
                     container.popitem()
 
 
-def _containers(straight: StaticProgram) -> list:
+def _containers(static: StaticProgram) -> list:
     """The lists and dictionaries of a program, and how long they are."""
-    names = [name for kind in type(straight).__mro__ for name in getattr(kind, "__slots__", ())]
-    held: list[Any] = [getattr(straight, name, None) for name in names]
+    names = [name for kind in type(static).__mro__ for name in getattr(kind, "__slots__", ())]
+    held: list[Any] = [getattr(static, name, None) for name in names]
     return [(each, len(each)) for each in held if type(each) in (list, dict)]
 
 
@@ -325,23 +327,23 @@ def parts_of(tree: object) -> list:
     return arrays_of(tree) if isinstance(tree, Tree) else []
 
 
-def can_be_given(tree: object, straight: StaticProgram) -> bool:
+def can_be_given(tree: object, static: StaticProgram) -> bool:
     """Whether the interpreter's form of something can be made when it is needed."""
     if tree is None or type(tree) in (HostFallback, ListRange, StreamAt):
         return True
     if type(tree) is Value:
-        return not tree.dims or tree.dims[0] < 1 << 40 or tree in straight.lengths
+        return not tree.dims or tree.dims[0] < 1 << 40 or tree in static.lengths
     if type(tree) is tuple:
-        return all(can_be_given(each, straight) for each in tree)
+        return all(can_be_given(each, static) for each in tree)
     if type(tree) is List:
-        return all(can_be_given(each, straight) for each in tree.values())
+        return all(can_be_given(each, static) for each in tree.values())
     if type(tree) is Stack:
         if tree.growing or tree.loose or tree.rows is None:
             return False
         known = tree.length is not None or tree.size < 1 << 40
         return type(array_of(tree.rows)) is Value and known
     if type(tree) is History:
-        return all(can_be_given(each, straight) for each in tree.values.values())
+        return all(can_be_given(each, static) for each in tree.values.values())
     return False
 
 

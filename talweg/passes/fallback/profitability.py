@@ -16,15 +16,15 @@ LEAST = 3e-5  # seconds to be saved in a call: a native call and its arguments t
 TRIPS = 100  # of a loop of which nobody knows
 
 
-def is_worth_it(straight: StaticProgram, at_all: bool) -> bool:
+def is_profitable(static: StaticProgram, at_all: bool) -> bool:
     """Whether what is compiled is more than a few scalars; `at_all`: whether there is anything."""
-    least = 0.0 if at_all else LEAST + CALL * len(straight.hosts)
-    return seconds_saved(straight) > least
+    least = 0.0 if at_all else LEAST + CALL * len(static.hosts)
+    return seconds_saved(static) > least
 
 
-def seconds_saved(straight: StaticProgram) -> float:
+def seconds_saved(static: StaticProgram) -> float:
     """The seconds that the interpreter would take for what is compiled, roughly."""
-    return sum(map(_seconds, straight.equations))
+    return sum(map(_seconds, static.equations))
 
 
 def _seconds(equation: Equation) -> float:
@@ -33,7 +33,7 @@ def _seconds(equation: Equation) -> float:
         return 0.0
     body = equation.params.get("body")
     if body is not None and hasattr(body, "loop"):
-        return min(body.loop.trips, TRIPS) * seconds_saved(body.straight)
+        return min(body.loop.trips, TRIPS) * seconds_saved(body.static)
     if body is not None and hasattr(body, "bodies"):
         return max([seconds_saved(each) for each in body.bodies], default=0.0)
     if prim is contract.matmul:

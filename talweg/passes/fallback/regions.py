@@ -101,23 +101,25 @@ class Region:
             for chunk in self.chunks:
                 given = [source(arrays, kept) for source in chunk.sources]
                 chunk_results = RegionInterpreter.run(chunk.program, given, {})
-                for hosted, value in zip(chunk.results, chunk_results):
-                    kept[hosted] = value if self.copies else _apart(value, arrays)
+                for host_value, value in zip(chunk.results, chunk_results):
+                    kept[host_value] = value if self.copies else _apart(value, arrays)
         except Exception as error:
             error.talweg_exact = self.exact  # type: ignore[attr-defined]
             raise
-        results = tuple([self._result(hosted, kept[hosted], arrays) for hosted in self.results])
-        for hosted in self.drops:
-            kept.pop(hosted, None)
+        results = tuple(
+            [self._result(host_value, kept[host_value], arrays) for host_value in self.results]
+        )
+        for host_value in self.drops:
+            kept.pop(host_value, None)
         return results
 
-    def _result(self, hosted: HostFallback, value: Any, arrays: tuple) -> Any:
+    def _result(self, host_value: HostFallback, value: Any, arrays: tuple) -> Any:
         """The value that compiled steps are given: an array of the shape that was known
         beforehand."""
-        if hosted in self.streams:
-            start = stream_of_state(arrays[self.streams[hosted]])
+        if host_value in self.streams:
+            start = stream_of_state(arrays[self.streams[host_value]])
             return np.uint64(value.counter - start.counter & MASK64)
-        if np.shape(value) != hosted.aval.dims:
+        if np.shape(value) != host_value.aval.dims:
             raise DeclinedError
         return value
 
@@ -144,20 +146,20 @@ def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
 # -- making them
 
 
-def add_regions(straight: StaticProgram, exact: bool) -> None:
+def add_regions(static: StaticProgram, exact: bool) -> None:
     """Let the regions of a program be equations, each in its place."""
-    hosts = straight.hosts
+    hosts = static.hosts
     if not hosts:
         return
-    maker = _RegionMaker(straight, hosts, exports_of(hosts.whole.straight), exact)
+    maker = _RegionMaker(static, hosts, exports_of(hosts.whole.static), exact)
     for number, draft in sorted(hosts.drafts.items()):
         maker.make(number, draft)
     maker.note_last_uses()
-    keys = {equation: 2 * _level_of(hosts, equation) for equation in straight.equations}
+    keys = {equation: 2 * _level_of(hosts, equation) for equation in static.equations}
     for number, draft in hosts.drafts.items():
         keys[draft.equation] = 2 * number + 1
-        straight.equations.append(draft.equation)
-    straight.equations.sort(key=lambda equation: keys[equation])
+        static.equations.append(draft.equation)
+    static.equations.sort(key=lambda equation: keys[equation])
 
 
 def _level_of(hosts: Hosts, equation: Equation) -> int:
@@ -169,18 +171,20 @@ def _level_of(hosts: Hosts, equation: Equation) -> int:
 class _RegionMaker:
     """Makes regions of drafts."""
 
-    def __init__(self, straight: StaticProgram, hosts: Hosts, exports: SideOutputs, exact: bool):
-        self.straight, self.hosts, self.exports, self.exact = straight, hosts, exports, exact
+    def __init__(self, static: StaticProgram, hosts: Hosts, exports: SideOutputs, exact: bool):
+        self.static, self.hosts, self.exports, self.exact = static, hosts, exports, exact
         self.guards: set[Value] = set()  # those which an earlier region has looked at
         self.uses: dict[HostFallback, Region] = {}  # the last region that uses what is kept aside
         self.aside: set[HostFallback] = set()  # what regions keep aside
         self.users: dict[HostFallback, set[int]] = {}  # by id, the steps that use it
-        self.kept = {hosted for _, hosted in hosts.writes}  # what is needed after the last region
-        self.kept.update(hosted for _, hosted in hosts.handed)
+        self.kept = {
+            host_value for _, host_value in hosts.writes
+        }  # what is needed after the last region
+        self.kept.update(host_value for _, host_value in hosts.results_aside)
         for draft in hosts.drafts.values():
             for each in draft.steps:
-                for hosted in self.used(each):
-                    self.users.setdefault(hosted, set()).add(id(each))
+                for host_value in self.used(each):
+                    self.users.setdefault(host_value, set()).add(id(each))
         for draft in hosts.drafts.values():
             for each in draft.steps:
                 each.waits = self._waits(each)
@@ -203,7 +207,7 @@ class _RegionMaker:
         (result,) = each.results
         starts = [
             before
-            for variable, before, after in self.straight.states
+            for variable, before, after in self.static.states
             if before is after and (variable, result) in hosts.writes
         ]
         before = each.operands[step.inputs[0]]
@@ -231,15 +235,15 @@ class _RegionMaker:
     def _guard(self, number: int) -> Value | None:
         """Whether all is well that is known before a region, but for what others look at."""
         found = None
-        for guard in self.straight.guards:
+        for guard in self.static.guards:
             if guard.content is not None or guard in self.guards:
                 continue
             if self.hosts.level(guard) <= number:
                 self.guards.add(guard)
                 params = {"axes": tuple(range(len(guard.dims))), "keepdims": False}
-                total = self.straight.apply(reduce.reduce_all, [guard], params)
+                total = self.static.apply(reduce.reduce_all, [guard], params)
                 if found is not None:
-                    total = self.straight.apply(arithmetic.logical_and, [found, total], {})
+                    total = self.static.apply(arithmetic.logical_and, [found, total], {})
                 found = total
         return found
 
@@ -264,23 +268,23 @@ class _RegionMaker:
             region.chunks.append(maker.make(run))
         for each in draft.steps:
             self.uses.update(dict.fromkeys(self.used(each), region))
-        kept = [hosted for chunk in region.chunks for hosted in chunk.results]
+        kept = [host_value for chunk in region.chunks for host_value in chunk.results]
         acts = any(each.acts or each.step.kind == "body" for each in draft.steps)
         region.copies = acts or any(map(_is_compound, kept))
         self.aside.update(kept)
-        for hosted in kept:
-            self.uses.setdefault(hosted, region)
+        for host_value in kept:
+            self.uses.setdefault(host_value, region)
 
     def note_last_uses(self) -> None:
         """Let each region forget what no later one needs."""
-        for hosted, region in self.uses.items():
-            if hosted in self.aside and hosted not in self.kept:
-                region.drops.append(hosted)
+        for host_value, region in self.uses.items():
+            if host_value in self.aside and host_value not in self.kept:
+                region.drops.append(host_value)
 
 
-def _is_compound(hosted: HostFallback) -> bool:
+def _is_compound(host_value: HostFallback) -> bool:
     """Whether it may be more than one array."""
-    return type(hosted.aval) is tuple or hosted.aval.dtype.name == "variant"
+    return type(host_value.aval) is tuple or host_value.aval.dtype.name == "variant"
 
 
 class _ChunkMaker:
@@ -301,15 +305,15 @@ class _ChunkMaker:
             self._step(each)
         wanted = [x for x in self.made if self._is_wanted(x, run)]
         self.chunk.results = wanted
-        program.outputs = [hosted.slot for hosted in wanted]
+        program.outputs = [host_value.slot for host_value in wanted]
         let_go(program)
         return self.chunk
 
-    def _is_wanted(self, hosted: HostFallback, run: list[HostStep]) -> bool:
+    def _is_wanted(self, host_value: HostFallback, run: list[HostStep]) -> bool:
         """Whether anything beside these steps needs it."""
-        if hosted.value is not None or hosted in self.parent.kept:
+        if host_value.value is not None or host_value in self.parent.kept:
             return True
-        return not self.parent.users.get(hosted, set()) <= set(map(id, run))
+        return not self.parent.users.get(host_value, set()) <= set(map(id, run))
 
     def _step(self, each: HostStep) -> None:
         step, operands = copy(each.step), each.operands
@@ -330,22 +334,22 @@ class _ChunkMaker:
                     step.dynamic = True
                     slot, kind, position = self.maker.program.places[atom]
                     self.chunk.program.places[atom] = (moved[slot], kind, position)
-        for hosted in each.results:
-            self.here[hosted.slot] = hosted
-            self.made.add(hosted)
+        for host_value in each.results:
+            self.here[host_value.slot] = host_value
+            self.made.add(host_value)
         self.chunk.program.steps.append(step)
 
     def _slot(self, slot: int, tree: Any) -> int:
         """The slot in which the chunk has an operand."""
         made = self.parent.hosts.made
-        hosted = made.get(tree, tree) if type(tree) is Value else tree
+        host_value = made.get(tree, tree) if type(tree) is Value else tree
         if type(tree) is StreamAt:
-            hosted = made.get(tree.blocks, tree.blocks)
-            hosted = hosted if type(hosted) is HostFallback else tree
-        if type(hosted) is HostFallback:
-            if hosted.maker is self.maker:
-                slot = hosted.slot
-            tree = hosted
+            host_value = made.get(tree.blocks, tree.blocks)
+            host_value = host_value if type(host_value) is HostFallback else tree
+        if type(host_value) is HostFallback:
+            if host_value.maker is self.maker:
+                slot = host_value.slot
+            tree = host_value
         if slot in self.here:
             return slot
         self.here[slot] = tree
@@ -387,16 +391,16 @@ class _ChunkMaker:
         return self._stack(tree)
 
     def _array(self, value: Value) -> Callable[[tuple, dict], Any]:
-        hosted = self.parent.hosts.made.get(value)
-        if hosted is not None:
-            return lambda arrays, kept: kept[hosted]
+        host_value = self.parent.hosts.made.get(value)
+        if host_value is not None:
+            return lambda arrays, kept: kept[host_value]
         if value.content is not None:
             array = np.broadcast_to(value.content, value.dims)
             return lambda arrays, kept: array
         place = self._place(value)
         if not is_endless(value):
             return lambda arrays, kept: arrays[place]
-        length = self._source(self.parent.straight.lengths[value])
+        length = self._source(self.parent.static.lengths[value])
         return lambda arrays, kept: rows_of(arrays[place], length(arrays, kept))
 
     def _place(self, value: Value) -> int:

@@ -44,8 +44,8 @@ OPENING = frozenset((Role.PROJECTION, Role.INNER_VALUE))
 
 def run_step(maker: Any, step: Step) -> None:
     """Specialize one step: as equations if that is possible, in a region if not."""
-    hosts: Hosts = maker.straight.hosts
-    if maker.straight.within("early"):  # too little is known yet
+    hosts: Hosts = maker.static.hosts
+    if maker.static.within("early"):  # too little is known yet
         maker.compiled(step)
         return
     trees = [maker.values.get(slot) for slot in _slots_read(maker, step)]
@@ -68,7 +68,7 @@ def run_step(maker: Any, step: Step) -> None:
         for slot in _slots_read(maker, step):
             maker.values[slot] = substitute_results(hosts, maker.values.get(slot))
     mark = hosts.mark() if _may_fail_late(step) else None
-    before = len(maker.straight.equations)
+    before = len(maker.static.equations)
     try:
         maker.compiled(step)
     except SpecializationError as error:
@@ -76,7 +76,7 @@ def run_step(maker: Any, step: Step) -> None:
             hosts.restore(mark)
         host(maker, step, str(error))
         return
-    hosts.note_acting(maker.straight.equations[before:])
+    hosts.note_acting(maker.static.equations[before:])
     _learn(maker, step)
 
 
@@ -123,21 +123,21 @@ def substitute_results(hosts: Hosts, tree: object) -> Any:
 
 def places_kept_aside(maker: Any) -> set[int]:
     """The results of a whole program that are no values, by place: they are kept aside."""
-    hosts, found = maker.straight.hosts, set()
+    hosts, found = maker.static.hosts, set()
     if hosts is None:
         return found
     for place, slot in enumerate(maker.program.outputs):
         tree = maker.values[slot]
         if type(tree) is HostFallback and not (tree.plain and tree.region in hosts.drafts):
-            exports_of(maker.straight).places.append((place, tree))
-            hosts.handed.append((place, tree))
+            exports_of(maker.static).places.append((place, tree))
+            hosts.results_aside.append((place, tree))
             found.add(place)
     return found
 
 
 def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
     """Whether a variable's new value is one that only regions know: it becomes that array."""
-    hosts, tree = maker.straight.hosts, maker.values[slot]
+    hosts, tree = maker.static.hosts, maker.values[slot]
     if type(tree) is not HostFallback or tree.value is not None or tree.region not in hosts.drafts:
         return False
     if not tree.plain or tree.aval.dims != variable.shape.as_tuple():
@@ -148,7 +148,7 @@ def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
 
 def leaving(maker: Any, results: list) -> list:
     """The results of a body; those of one in an equation of its own have to be values."""
-    hosts = maker.straight.hosts
+    hosts = maker.static.hosts
     if hosts is None or hosts.outer is None:
         return results
     return [substitute_results(hosts, tree) for tree in results]
@@ -156,9 +156,9 @@ def leaving(maker: Any, results: list) -> list:
 
 def host(maker: Any, step: Step, reason: str = "") -> None:
     """Let a region run a step."""
-    hosts: Hosts = maker.straight.hosts
+    hosts: Hosts = maker.static.hosts
     if step.kind == "stream":
-        raise SpecializationError(Reason.HOSTED_RANDOM)
+        raise SpecializationError(Reason.HOST_RANDOM)
     operands, params, streams = {}, step.params, {}
     for slot in _slots_read(maker, step):
         operands[slot] = maker.values.get(slot)
@@ -170,7 +170,7 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
             operands[slot] = maker.values.get(slot)
     for variable, before, after in step.states:
         if type(variable) is Node:
-            state = maker.straight.stream(variable, variable.params["seeds"])
+            state = maker.static.stream(variable, variable.params["seeds"])
             operands[before] = StreamAt(state, maker.values[before])
             streams[after] = state
     draft = hosts.add(maker, step, params, operands)
@@ -182,9 +182,9 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         if after not in (before, step.out):
             avals[after] = _aval_of(maker.values[before])
     for slot, aval in avals.items():
-        hosted = maker.values[slot] = HostFallback(maker, slot, aval, number)
-        hosted.stream = streams.get(slot)
-        draft.steps[-1].results.append(hosted)
+        host_value = maker.values[slot] = HostFallback(maker, slot, aval, number)
+        host_value.stream = streams.get(slot)
+        draft.steps[-1].results.append(host_value)
 
 
 def _aval_of(tree: Any) -> Any:
@@ -276,7 +276,7 @@ def _learn(maker: Any, step: Step) -> None:
 
 def note_maker(maker: Any, tree: object, step: Step) -> None:
     """Remember which step gave a list or history."""
-    makers = maker.straight.hosts.makers
+    makers = maker.static.hosts.makers
     for each in (tree, *(tree if type(tree) is tuple else ())):
         if type(each) not in (Value, HostFallback):
             makers.setdefault(id(each), (each, step))

@@ -26,15 +26,15 @@ LEAST = 8  # rows, columns and inner elements from which it pays
 BATCH, ROWS, COLUMNS, INNER = range(4)
 
 
-def find_products(straight: StaticProgram) -> None:
+def find_products(static: StaticProgram) -> None:
     """Rewrite the sums of a program in place."""
-    uses = straight.uses()
+    uses = static.uses()
 
     def product(equation: Equation) -> Value | None:
         found = _sum_of_products(equation, uses)
-        return None if found is None else found.made(straight, equation)
+        return None if found is None else found.made(static, equation)
 
-    straight.rewrite(product)
+    static.rewrite(product)
 
 
 class _Product:
@@ -51,23 +51,23 @@ class _Product:
         """Whether there is enough in every direction."""
         return all(math.prod(self.sizes(kind)) >= LEAST for kind in (ROWS, COLUMNS, INNER))
 
-    def made(self, straight: StaticProgram, equation: Equation) -> Value:
+    def made(self, static: StaticProgram, equation: Equation) -> Value:
         """The product, in the form of the sum."""
         node = equation.node
-        x = self._matrices(straight, self.operands[0], (BATCH, ROWS, INNER), node)
-        y = self._matrices(straight, self.operands[1], (BATCH, INNER, COLUMNS), node)
-        z = straight.apply(contract.matmul, [x, y], {}, node)
+        x = self._matrices(static, self.operands[0], (BATCH, ROWS, INNER), node)
+        y = self._matrices(static, self.operands[1], (BATCH, INNER, COLUMNS), node)
+        z = static.apply(contract.matmul, [x, y], {}, node)
         axes = [
             axis
             for kind in (BATCH, ROWS, COLUMNS)
             for axis, own in enumerate(self.classes)
             if own == kind
         ]
-        z = _reshape(straight, z, [self.dims[axis] for axis in axes], node)
-        z = _transpose(straight, z, _ranks(axes), node)
-        return _reshape(straight, z, equation.output.dims, node)
+        z = _reshape(static, z, [self.dims[axis] for axis in axes], node)
+        z = _transpose(static, z, _ranks(axes), node)
+        return _reshape(static, z, equation.output.dims, node)
 
-    def _matrices(self, straight: StaticProgram, x: Value, order: tuple, node: object) -> Value:
+    def _matrices(self, static: StaticProgram, x: Value, order: tuple, node: object) -> Value:
         """An operand with one axis for each class, in this order; without a batch of nothing."""
         own = [axis for axis, kind in enumerate(self.classes) if kind in order]
         runs: list[list[int]] = []  # neighbours of one class are one axis
@@ -77,12 +77,12 @@ class _Product:
             else:
                 runs.append([axis])
         sizes = [math.prod([self.dims[axis] for axis in run]) for run in runs]
-        x = _reshape(straight, x, sizes, node)
+        x = _reshape(static, x, sizes, node)
         places = sorted(range(len(runs)), key=lambda i: (order.index(self.classes[runs[i][0]]), i))
-        x = _transpose(straight, x, places, node)
+        x = _transpose(static, x, places, node)
         batch = [math.prod(self.sizes(BATCH))] if self.sizes(BATCH) else []
         matrix = [math.prod(self.sizes(kind)) for kind in order[1:]]
-        return _reshape(straight, x, [*batch, *matrix], node)
+        return _reshape(static, x, [*batch, *matrix], node)
 
 
 def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | None:
@@ -133,12 +133,12 @@ def _ranks(axes: list[int]) -> list[int]:
     return sorted(range(len(axes)), key=lambda place: axes[place])
 
 
-def _reshape(straight: StaticProgram, x: Value, dims: Iterable[int], node: object) -> Value:
+def _reshape(static: StaticProgram, x: Value, dims: Iterable[int], node: object) -> Value:
     shape = tuple(dims)
-    return x if x.dims == shape else straight.apply(layout.reshape, [x], {"shape": shape}, node)
+    return x if x.dims == shape else static.apply(layout.reshape, [x], {"shape": shape}, node)
 
 
-def _transpose(straight: StaticProgram, x: Value, perm: list[int], node: object) -> Value:
+def _transpose(static: StaticProgram, x: Value, perm: list[int], node: object) -> Value:
     if perm == sorted(perm):
         return x
-    return straight.apply(layout.transpose, [x], {"perm": tuple(perm)}, node)
+    return static.apply(layout.transpose, [x], {"perm": tuple(perm)}, node)

@@ -8,16 +8,16 @@ from talweg.passes.specialize.loop_equation import LoopEquation
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 
-def prune_all(straight: StaticProgram) -> None:
+def prune_all(static: StaticProgram) -> None:
     """Leave out what a whole program does not need for its results, checks and new values."""
-    after = [value for _, _, value in straight.states]
-    prune(straight, {*straight.outputs, *straight.guards, *after})
+    after = [value for _, _, value in static.states]
+    prune(static, {*static.outputs, *static.guards, *after})
 
 
-def prune(straight: StaticProgram, needed: set[Value]) -> None:
+def prune(static: StaticProgram, needed: set[Value]) -> None:
     """Leave out what nobody needs, in a program and in all bodies within; `needed` grows."""
     kept = []
-    for equation in reversed(straight.equations):
+    for equation in reversed(static.equations):
         acts = equation.prim.effect in ACTS
         if not acts and not any(value in needed for value in equation.outputs):
             continue
@@ -27,12 +27,12 @@ def prune(straight: StaticProgram, needed: set[Value]) -> None:
             _prune_choice(equation, needed)
         needed.update(equation.inputs)
         kept.append(equation)
-    straight.equations = kept[::-1]
+    static.equations = kept[::-1]
 
 
 def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
     body: LoopEquation = equation.params["body"]
-    inner = body.straight
+    inner = body.static
     starts = equation.inputs[len(inner.inputs) :]
     alive = {i for i, value in enumerate(equation.outputs) if value in needed}
     alive |= {i for i, carried in enumerate(body.carried) if carried is body.flag}

@@ -39,15 +39,15 @@ from talweg.passes.specialize.stack_primitives import (
 from talweg.prims import arithmetic, contract, layout, reduce
 
 
-def improve_loops(straight: StaticProgram) -> None:
+def improve_loops(static: StaticProgram) -> None:
     """Rewrite all loops of a program in place."""
-    _improve(straight)
-    prune_all(straight)
+    _improve(static)
+    prune_all(static)
 
 
-def _improve(straight: StaticProgram) -> None:
-    equations, straight.equations = straight.equations, []
-    straight.known = {}
+def _improve(static: StaticProgram) -> None:
+    equations, static.equations = static.equations, []
+    static.known = {}
     renamed: dict[Value, Value] = {}
     for equation in equations:
         equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
@@ -55,13 +55,13 @@ def _improve(straight: StaticProgram) -> None:
         if equation.prim.role is Role.BRANCH:
             _improve_bodies(body)  # type: ignore[arg-type]
         if equation.prim.role is not Role.LOOP:
-            straight.equations.append(equation)
+            static.equations.append(equation)
             continue
-        rounds = LoopSimplifier(straight, equation)
+        rounds = LoopSimplifier(static, equation)
         rounds.before()
-        straight.equations.append(equation)
+        static.equations.append(equation)
         renamed.update(rounds.after())
-    straight.rename(renamed)
+    static.rename(renamed)
 
 
 def _improve_bodies(choice: BranchEquation) -> None:
@@ -82,7 +82,7 @@ class LoopSimplifier:
     def __init__(self, outer: StaticProgram, equation: Equation):
         self.outer, self.equation = outer, equation
         self.body: LoopEquation = equation.params["body"]
-        self.inner: BodyProgram = self.body.straight
+        self.inner: BodyProgram = self.body.static
         count = len(self.inner.inputs)
         self.starts = list(equation.inputs[count:])
         self.outputs = list(equation.outputs)

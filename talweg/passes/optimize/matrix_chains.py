@@ -19,12 +19,12 @@ from talweg.prims import contract
 LEAST = 1 << 16  # multiplications to be saved
 
 
-def order_products(straight: StaticProgram) -> None:
+def order_products(static: StaticProgram) -> None:
     """Rewrite the chains of a program in place."""
-    uses = straight.uses()
+    uses = static.uses()
     inside = {
         x
-        for equation in straight.equations
+        for equation in static.equations
         if equation.prim is contract.matmul
         for x in equation.inputs
         if uses[x] == 1 and _is_product(x)
@@ -40,9 +40,9 @@ def order_products(straight: StaticProgram) -> None:
         before, after = _cost(equation.output, inside), chain.cost(0, len(factors) - 1)
         if before < 2 * after or before - after < LEAST:
             return None
-        return chain.made(straight, equation, 0, len(factors) - 1)
+        return chain.made(static, equation, 0, len(factors) - 1)
 
-    straight.rewrite(ordered)
+    static.rewrite(ordered)
 
 
 def _is_product(value: Value) -> bool:
@@ -98,12 +98,12 @@ class _Chain:
         own = count * parts[0].dims[-2] * self.factors[middle].dims[-1] * parts[-1].dims[-1]
         return own + self.cost(first, middle) + self.cost(middle + 1, last)
 
-    def made(self, straight: StaticProgram, equation: Equation, first: int, last: int) -> Value:
+    def made(self, static: StaticProgram, equation: Equation, first: int, last: int) -> Value:
         """The product of a part."""
         if first == last:
             return self.factors[first]
         middle = self._split(first, last)[1]
         parts = [
-            self.made(straight, equation, *part) for part in ((first, middle), (middle + 1, last))
+            self.made(static, equation, *part) for part in ((first, middle), (middle + 1, last))
         ]
-        return straight.apply(contract.matmul, parts, {}, equation.node)
+        return static.apply(contract.matmul, parts, {}, equation.node)

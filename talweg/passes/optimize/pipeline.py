@@ -27,7 +27,7 @@ PASSES: dict[str, Callable[[StaticProgram], None]] = {
 
 
 def optimize(
-    straight: StaticProgram,
+    static: StaticProgram,
     after: Callable[[str], None] | None = None,
     without: tuple[str, ...] = (),
 ) -> None:
@@ -38,13 +38,13 @@ def optimize(
     checked = settings.check.get()
     if checked:
         with part("specialize"):
-            check(straight)
+            check(static)
     for name, run in PASSES.items():
         if name in without:
             continue
         with part(name):
-            run(straight)
+            run(static)
             if checked:
-                check(straight, name)
+                check(static, name)
         if after is not None:
             after(name)

@@ -41,9 +41,9 @@ def number_of(value: Value) -> float | None:
 class Simplifier:
     """Applies the rules from the first equation to the last."""
 
-    def __init__(self, straight: StaticProgram):
-        self.straight = straight
-        self.uses = straight.uses()
+    def __init__(self, static: StaticProgram):
+        self.static = static
+        self.uses = static.uses()
 
     def apply(self, name: str, *operands: object) -> Value:
         """The result of a primitive, with numbers of the dtype of the first value."""
@@ -52,7 +52,7 @@ class Simplifier:
             x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
             for x in operands
         ]
-        made = self.straight.apply(REGISTRY[name], inputs, {})
+        made = self.static.apply(REGISTRY[name], inputs, {})
         self.uses[made] = self.uses.get(made, 0) + 1  # it stands for one that is used
         return made
 
@@ -118,7 +118,7 @@ def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
     axes = maker.params["axes"]
     if dims != tuple([1 if axis in axes else size for axis, size in enumerate(x.dims)]):
         return None
-    return simplifier.straight.apply(exp_below, equation.inputs, {})
+    return simplifier.static.apply(exp_below, equation.inputs, {})
 
 
 def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
@@ -184,9 +184,9 @@ RULES: tuple[Callable[[Simplifier, Equation], Value | None], ...] = (
 )
 
 
-def simplify(straight: StaticProgram) -> None:
+def simplify(static: StaticProgram) -> None:
     """Apply the rules to the whole program, in place."""
-    simplifier = Simplifier(straight)
+    simplifier = Simplifier(static)
 
     def cheaper(equation: Equation) -> Value | None:
         if not equation.prim.elementwise:
@@ -194,4 +194,4 @@ def simplify(straight: StaticProgram) -> None:
         found = (rule(simplifier, equation) for rule in RULES)
         return next((value for value in found if value is not None), None)
 
-    straight.rewrite(cheaper)
+    static.rewrite(cheaper)

@@ -18,14 +18,14 @@ NARROWEST = 16  # columns of rows that stay as they are
 FEWEST = 16  # results from which there is enough to do for every thread
 
 
-def split(straight: StaticProgram) -> None:
+def split(static: StaticProgram) -> None:
     """Rewrite the reductions of a program in place."""
 
     def in_parts(equation: Equation) -> Value | None:
         parts = _parts(equation)
-        return _in_parts(straight, equation, *parts) if parts else None
+        return _in_parts(static, equation, *parts) if parts else None
 
-    straight.rewrite(in_parts)
+    static.rewrite(in_parts)
 
 
 def _parts(equation: Equation) -> tuple | None:
@@ -50,7 +50,7 @@ def _parts(equation: Equation) -> tuple | None:
 
 
 def _in_parts(
-    straight: StaticProgram, equation: Equation, parts: int, rows: int, columns: int
+    static: StaticProgram, equation: Equation, parts: int, rows: int, columns: int
 ) -> Value:
     x, prim = equation.inputs[0], equation.prim
     shape: tuple = (parts, rows, columns)
@@ -60,10 +60,10 @@ def _in_parts(
         split_rows = row >= NARROWEST and rows % row == 0 and rows != row
         shape, axes = ((parts, rows // row, row), (1, 2)) if split_rows else ((parts, rows), (1,))
     reshape = layout.reshape
-    whole = straight.apply(reshape, [x], {"shape": shape}, equation.node)
-    some = straight.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
-    total = straight.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)
+    whole = static.apply(reshape, [x], {"shape": shape}, equation.node)
+    some = static.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
+    total = static.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)
     dims = equation.output.dims
     if total.dims == dims:
         return total
-    return straight.apply(reshape, [total], {"shape": dims}, equation.node)
+    return static.apply(reshape, [total], {"shape": dims}, equation.node)

@@ -16,16 +16,16 @@ from talweg.core.errors import InternalError
 from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 
-def check(straight: StaticProgram, stage: str = "the beginning") -> None:
+def check(static: StaticProgram, stage: str = "the beginning") -> None:
     """InternalError unless the program is as it has to be; `stage`: after which pass."""
     try:
-        _check(straight, set(straight.inputs) | {before for _, before, _ in straight.states})
+        _check(static, set(static.inputs) | {before for _, before, _ in static.states})
     except InternalError as error:
         raise InternalError(None, None, f"after {stage}: {error.message}") from None
 
 
-def _check(straight: StaticProgram, there: set[Value], more: Iterable[Value] = ()) -> None:
-    for equation in straight.equations:
+def _check(static: StaticProgram, there: set[Value], more: Iterable[Value] = ()) -> None:
+    for equation in static.equations:
         for place, x in enumerate(equation.inputs):
             _require(x.content is not None or x in there, f"operand {place} is not there", equation)
         _check_results(equation)
@@ -34,9 +34,9 @@ def _check(straight: StaticProgram, there: set[Value], more: Iterable[Value] = (
             _require(value.maker is equation, f"{value} has another maker", equation)
             _require(value not in there, f"{value} is made twice", equation)
         there.update(equation.outputs)
-    for value in (*straight.outputs, *straight.guards, *more):
+    for value in (*static.outputs, *static.guards, *more):
         _require(value.content is not None or value in there, f"the result {value} is not there")
-    for variable, before, after in straight.states:
+    for variable, before, after in static.states:
         _require(after.content is not None or after in there, f"{variable}'s value is not there")
         _require(_kind(before) == _kind(after), f"{variable} becomes {after}, was {before}")
 
@@ -55,7 +55,7 @@ def _check_results(equation: Equation) -> None:
 def _check_bodies(equation: Equation) -> None:
     body: Any = equation.params.get("body")
     if hasattr(body, "carried"):
-        inner = body.straight
+        inner = body.static
         starts = equation.inputs[len(inner.inputs) :]
         _require(len(starts) == len(body.carried), "another number of starts", equation)
         for carried, start, value in zip(body.carried, starts, equation.outputs, strict=True):

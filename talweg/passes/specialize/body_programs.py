@@ -241,6 +241,6 @@ def affine(numbers: NDArray) -> tuple[int, int] | None:
     return (start, step) if (exact == start + step * np.arange(len(exact))).all() else None
 
 
-def acts(straight: StaticProgram) -> bool:
+def acts(static: StaticProgram) -> bool:
     """Whether a program does something beside computing results."""
-    return any(equation.prim.effect in ACTS for equation in straight.equations)
+    return any(equation.prim.effect in ACTS for equation in static.equations)

@@ -85,27 +85,27 @@ def branch(maker: object, step: Step, params: dict) -> tuple:
 class BranchBody:
     """The results of one body: results, values kept, variables after it."""
 
-    def __init__(self, parent: BranchMaker, body: Any, straight: StaticProgram):
-        self.straight, self.apart = straight, straight is not parent.outer
-        self.lists = Lists(straight, parent.node)
+    def __init__(self, parent: BranchMaker, body: Any, static: StaticProgram):
+        self.static, self.apart = static, static is not parent.outer
+        self.lists = Lists(static, parent.node)
         self.kept_nodes = parent.kept_of(body)
         program = program_of(body, self.kept_nodes, parent.step.everything)
         operands = [self._here(tree) for tree in parent.operands]
         states = {v: self._here(tree) for v, tree in parent.states.items()}
-        found, written = body_values(parent.maker, straight, program, operands, states)
+        found, written = body_values(parent.maker, static, program, operands, states)
         count = len(body.outputs)
         self.results, self.kept = found[:count], found[count:]
         self.results += [written.get(v, states[v]) for v in parent.written]
 
     def _here(self, tree: History | Value | Stack) -> Any:
-        return map_values(self.straight.bring_in, tree) if self.apart else tree
+        return map_values(self.static.bring_in, tree) if self.apart else tree
 
 
 class BranchMaker:
     """Specializes one branch to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
-        self.maker, self.outer, self.node, self.step = maker, maker.straight, step.node, step
+        self.maker, self.outer, self.node, self.step = maker, maker.static, step.node, step
         self.index, *operands = [maker.values.get(slot) for slot in step.inputs]
         self.lists = Lists(self.outer, self.node)
         self.operands = [self.lists.settled(x) for x in operands]
@@ -224,7 +224,7 @@ class BranchMaker:
 
     def chosen(self, bodies: list[BranchBody]) -> tuple:
         """The results where one body runs."""
-        inners = [body.straight for body in bodies]
+        inners = [body.static for body in bodies]
         rows: list[list] = []
         places = []
         for number, wanted in enumerate(self._forms(bodies)):
@@ -240,7 +240,7 @@ class BranchMaker:
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
                 tree = body.lists.settled(tree)
-                columns = [_known_outside(body.straight, _plain(leaf)) for leaf in leaves(tree)]
+                columns = [_known_outside(body.static, _plain(leaf)) for leaf in leaves(tree)]
                 start = len(rows)
                 for leaf, known in zip(leaves(tree), columns):
                     if known is None:
@@ -358,11 +358,11 @@ def _plain(leaf: Value) -> Value:
 
 def _is_small(body: BranchBody) -> bool:
     """Whether a body costs so little that it may run in vain."""
-    straight = body.straight
-    if straight.guards or straight.hosts or len(straight.equations) > SMALL:
+    static = body.static
+    if static.guards or static.hosts or len(static.equations) > SMALL:
         return False
     total = 0
-    for equation in straight.equations:
+    for equation in static.equations:
         prim = equation.prim
         if prim.effect is not None or prim.multiple:
             return False

@@ -83,7 +83,7 @@ class SliceSizes:
 
     def __init__(self, maker: Any, step: Step):
         self.maker = maker
-        self.lists = Lists(maker.straight, step.node)
+        self.lists = Lists(maker.static, step.node)
 
     def known(self, size: Size) -> Any:
         """A size with what is known put in."""
@@ -290,7 +290,7 @@ def _sequence(maker: _Specializer, step: Step, params: dict | None = None) -> An
     by = 0 if delta.content is None else delta.content.reshape(-1)[0]
     if by == 0 or not start.dtype.is_integer:
         raise SpecializationError(Reason.SIZE_OF_VALUE)
-    t = Lists(maker.straight, step.node)
+    t = Lists(maker.static, step.node)
     span = t.apply(arithmetic.sub, limit, start)
     if by != 1:
         more = constant(np.asarray(by - (1 if by > 0 else -1), start.dtype.numpy_dtype))
@@ -303,7 +303,7 @@ def _shape_of(maker: _Specializer, step: Step, params: dict) -> Any:
     values = maker.values.get(step.inputs[0])
     if type(values) is not ListRange:
         return NotImplemented
-    t = Lists(maker.straight, step.node)
+    t = Lists(maker.static, step.node)
     count = t.apply(arithmetic.cast, values.count, dtype=params["dtype"])
     return t.apply(layout.reshape, count, shape=(1,))
 
@@ -313,7 +313,7 @@ def _number_of(maker: Any, step: Any, params: dict) -> Any:
     values, index = [maker.values.get(slot) for slot in step.inputs]
     if type(values) is not ListRange:
         return NotImplemented
-    t = Lists(maker.straight, step.node)
+    t = Lists(maker.static, step.node)
     own = t.apply(arithmetic.cast, index, dtype=values.start.dtype)
     if not is_one(values.step):
         own = t.apply(arithmetic.mul, own, values.step)

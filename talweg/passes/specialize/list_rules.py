@@ -38,9 +38,9 @@ def _list_new(t: Lists, inputs: list, params: dict) -> Any:
     size = t.number(inputs[0])
     if size is not None and size >= 0:
         return List.absent(size)
-    if size is not None or not t.straight.endless:
+    if size is not None or not t.static.endless:
         raise SpecializationError(Reason.LIST_LENGTH_OF_VALUE)
-    own = Expansion(t.straight, t.node)
+    own = Expansion(t.static, t.node)
     own.require(own.greater_equal(inputs[0], 0))
     return Stack(ENDLESS, None, length=own.cast(inputs[0], dtype=int32))
 
@@ -102,7 +102,7 @@ def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
 
 def stack_of_unknown(maker: _Specializer, step: Step) -> Value:
     """A stack of all elements of a list of dynamic length."""
-    lists = Lists(maker.straight, step.node)
+    lists = Lists(maker.static, step.node)
     return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
 
 

@@ -65,14 +65,14 @@ def as_stack(t: Lists, values: Any) -> Stack:
 class Lists:
     """Operations on lists and histories, for one node of a program."""
 
-    def __init__(self, straight: StaticProgram, node: object):
-        self.straight, self.node = straight, node
+    def __init__(self, static: StaticProgram, node: object):
+        self.static, self.node = static, node
 
     # -- arrays
 
     def apply(self, prim: Any, *inputs: Value, **params: object) -> Any:
         """The result of an operation on arrays."""
-        return self.straight.apply(prim, inputs, params, self.node)
+        return self.static.apply(prim, inputs, params, self.node)
 
     def zero(self, dims: Any, dtype: Any) -> Value:
         """Zeros."""
@@ -180,17 +180,17 @@ class Lists:
 
     def equal(self, i: Value, j: Value) -> bool:
         """Whether two indices are certainly equal."""
-        a, b = self.straight.numbers(i), self.straight.numbers(j)
+        a, b = self.static.numbers(i), self.static.numbers(j)
         return i is j or (a is not None and b is not None and bool(np.all(a == b)))
 
     def apart(self, i: Value, j: Value) -> bool:
         """Whether two indices are certainly not equal."""
-        a, b = self.straight.numbers(i), self.straight.numbers(j)
+        a, b = self.static.numbers(i), self.static.numbers(j)
         return a is not None and b is not None and not np.any(a == b)
 
     def limits(self, index: Value) -> tuple[int, int] | None:
         """The smallest and the largest value of an index."""
-        return self.straight.limits(index)
+        return self.static.limits(index)
 
     def require(self, index: Value, size: int) -> Value:
         """An index that is below `size`: this one, of which the program requires that it is.
@@ -202,14 +202,14 @@ class Lists:
             return index
         if limits is None or (limits[0] < size and limits[1] >= 0):
             return self.safe(index, size)
-        if not (self.straight.endless and self.straight.within("inexact")):
+        if not (self.static.endless and self.static.within("inexact")):
             raise SpecializationError(Reason.LIST_OUTSIDE)
-        self.straight.guards.append(constant(np.False_))  # unless the list becomes longer
+        self.static.guards.append(constant(np.False_))  # unless the list becomes longer
         return constant(np.zeros((), index.dtype.numpy_dtype))
 
     def safe(self, index: Value, size: Any) -> Value:
         """An index where it is in [0, size), 0 elsewhere, where the program fails."""
-        t = Expansion(self.straight, self.node)
+        t = Expansion(self.static, self.node)
         inside = t.greater_equal(index, 0)
         if type(size) is Value:
             inside = t.logical_and(inside, t.less(self._wide(index), self._wide(size)))
@@ -229,7 +229,7 @@ class Lists:
 
     def longer(self, values: Stack, index: Value) -> Value:
         """The length of a list that has element `index` from now on."""
-        t = Expansion(self.straight, self.node)
+        t = Expansion(self.static, self.node)
         length = constant(np.int32(values.size)) if values.length is None else values.length
         return t.maximum(length, t.cast(t.add(index, 1), dtype=int32))
 
@@ -283,17 +283,17 @@ class Lists:
         size, growing, length = values.size, values.growing, values.length
         if not limited:
             limits = self.limits(index)
-            if limits is None and not values.loose and self.straight.within("early"):
+            if limits is None and not values.loose and self.static.within("early"):
                 raise SpecializationError(Reason.LIST_PLACE_UNKNOWN)
             endless = length is not None or limits is None or limits[1] >= ENDLESS - 1
             if not endless and limits is not None and limits[1] >= size:
-                endless = self.straight.within("inexact")
-            if endless and not values.loose and not self.straight.endless:
+                endless = self.static.within("inexact")
+            if endless and not values.loose and not self.static.endless:
                 raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)
             if endless and not values.loose:
                 size, growing, length = ENDLESS, False, self.longer(values, index)
                 if limits is None or limits[0] < 0:
-                    t = Expansion(self.straight, self.node)
+                    t = Expansion(self.static, self.node)
                     inside = t.greater_equal(index, 0)
                     t.require(inside)
                     index = t.select(inside, index, 0)
@@ -436,7 +436,7 @@ class Lists:
             return values
         if size is None:
             limits = [self.limits(index) for index, _ in values.entries]
-            if None in limits and (self.straight.within("early") or not self.straight.endless):
+            if None in limits and (self.static.within("early") or not self.static.endless):
                 raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)
             limits = [(0, ENDLESS - 1) if found is None else found for found in limits]
             most: Any = max([found[1] for found in limits], default=-1)
@@ -466,5 +466,5 @@ class Lists:
         rows = values.rows
         if type(rows) is not Value:
             raise SpecializationError(Reason.STACK_USED)
-        self.straight.lengths[rows] = values.length
+        self.static.lengths[rows] = values.length
         return rows

@@ -54,28 +54,28 @@ class CarriedValue:
 class LoopEquation:
     """The body of a loop; the parameter `body` of the equation.
 
-    The equation's inputs are those of `straight`, then the starts of the carried values; its
+    The equation's inputs are those of `static`, then the starts of the carried values; its
     outputs are these at the end.  `flag`: the carried truth value that says if there is another
     trip, None if there are exactly `loop.trips`.
     """
 
-    __slots__ = ("carried", "flag", "loop", "straight")
+    __slots__ = ("carried", "flag", "loop", "static")
 
     def __init__(
         self,
-        straight: BodyProgram,
+        static: BodyProgram,
         loop: LoopIndex,
         carried: list[CarriedValue],
         flag: CarriedValue | None,
     ):
-        self.straight, self.loop, self.carried, self.flag = straight, loop, carried, flag
+        self.static, self.loop, self.carried, self.flag = static, loop, carried, flag
 
 
 def add_repeat(
     outer: StaticProgram, body: LoopEquation, starts: list[Value], node: Node
 ) -> tuple[Value, ...]:
     """The equation of a loop, at the end of a program; its results."""
-    inner = body.straight
+    inner = body.static
     add_regions(inner, exact=False)
     inputs = [inner.twins[x] for x in inner.inputs]
     kind = acting_repeat if acts(inner) else repeat
@@ -114,17 +114,17 @@ def _try_steps(part: Any) -> None:
 
 def body_values(
     maker: _Specializer,
-    straight: StaticProgram,
+    static: StaticProgram,
     program: Program,
     operands: list,
     states: dict,
     tolerant: bool = False,
 ) -> tuple[list, dict]:
-    """The results of a body's program put at the end of `straight`; variables after it.
+    """The results of a body's program put at the end of `static`; variables after it.
 
     `tolerant`: what cannot be specialized yet is UNKNOWN.
     """
-    part = type(maker)(straight, program)
+    part = type(maker)(static, program)
     part.values.update(zip(program.inputs, operands))
     part.values.update({slot: states[v] for v, slot in program.starts.items()})
     if tolerant:

@@ -79,7 +79,7 @@ class LoopMaker:
     """Specializes one loop to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
-        self.maker, self.outer, self.node = maker, maker.straight, step.node
+        self.maker, self.outer, self.node = maker, maker.static, step.node
         self.step, self.body, count = step, params["body"], params["count"]
         operands = [maker.values.get(slot) for slot in step.inputs]
         lists = Lists(self.outer, self.node)

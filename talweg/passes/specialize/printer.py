@@ -8,7 +8,7 @@ from talweg.passes.fallback.regions import Region
 from talweg.passes.specialize.program import StaticProgram, Value
 
 
-def to_text(straight: StaticProgram) -> str:
+def to_text(static: StaticProgram) -> str:
     """Inputs, variables, equations, results."""
     names: dict[Any, str] = {}
 
@@ -19,10 +19,10 @@ def to_text(straight: StaticProgram) -> str:
             return f"{value.content.reshape(-1)[0].item()!r}:{value!r}".replace("constant ", "")
         return names.setdefault(value, f"%{len(names)}")
 
-    lines = [f"input {name(value)}: {value!r}" for value in straight.inputs]
-    for variable, before, _ in straight.states:
+    lines = [f"input {name(value)}: {value!r}" for value in static.inputs]
+    for variable, before, _ in static.states:
         lines.append(f"variable {name(before)}: {before!r}  # {variable!r}")
-    for equation in straight.equations:
+    for equation in static.equations:
         operands = ", ".join(map(name, equation.inputs))
         params = ", ".join(f"{key}={_short(value)}" for key, value in equation.params.items())
         made = ", ".join(f"{name(x)}: {x!r}" for x in equation.outputs)
@@ -31,12 +31,12 @@ def to_text(straight: StaticProgram) -> str:
         kernel = getattr(equation.prim, "numpy", None)
         if type(kernel) is Region:
             lines += [f"    host {line}" for line in kernel.lines()]
-    for guard in straight.guards:
+    for guard in static.guards:
         lines.append(f"require {name(guard)}")
-    for variable, before, after in straight.states:
+    for variable, before, after in static.states:
         if after is not before:
             lines.append(f"write {name(after)}  # {variable!r}")
-    lines.append("return " + ", ".join(map(name, straight.outputs)))
+    lines.append("return " + ", ".join(map(name, static.outputs)))
     return "\n".join(lines) + "\n"
 
 

@@ -312,10 +312,10 @@ class Expansion:
     A Python number beside values takes the dtype of the last of them.
     """
 
-    __slots__ = ("_node", "_straight")
+    __slots__ = ("_node", "_static")
 
-    def __init__(self, straight: StaticProgram, node: Any):
-        self._straight, self._node = straight, node
+    def __init__(self, static: StaticProgram, node: Any):
+        self._static, self._node = static, node
 
     def __getattr__(self, name: str) -> Any:
         return partial(self.apply, REGISTRY[name])
@@ -324,20 +324,20 @@ class Expansion:
         """The result of a primitive."""
         dtype = next((x.dtype for x in reversed(operands) if isinstance(x, Value)), None)
         inputs = [x if isinstance(x, Value) else self._number(x, dtype) for x in operands]
-        return self._straight.apply(prim, inputs, params, self._node)
+        return self._static.apply(prim, inputs, params, self._node)
 
     def _number(self, number: Any, dtype: DType | None) -> Value:
         """A constant, the same one for equal numbers."""
         key = ("number", repr(number), dtype)
-        known = self._straight.known
+        known = self._static.known
         if key not in known:
             known[key] = constant(np.asarray(number, dtype.numpy_dtype))
         return known[key]
 
     def require(self, condition: Value) -> None:
         """The program fails unless all elements of `condition` are true."""
-        if condition not in self._straight.guards:
-            self._straight.guards.append(condition)
+        if condition not in self._static.guards:
+            self._static.guards.append(condition)
 
     def require_finite(self, value: Value) -> None:
         """The program fails unless all elements of `value` are finite."""

@@ -1,4 +1,4 @@
-"""Lists and histories that are results or arguments of compiled programs: handed on as arrays.
+"""Residuals and lists that compiled programs pass to each other, as arrays.
 
 A result that is a tree (`trees.py`) becomes one array for each array of the tree; rows of
 stacks of unknown length as many as there are.  What they stand for is a `Form`: a program that is
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.kernels.variants import Handed, History, List, Tree
+from talweg.kernels.variants import History, List, ResidualArrays, Tree
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.program import (
     Equation,
@@ -82,9 +82,9 @@ class ResidualSpec:
 
         return _unpack_tree(map_values(array, self.tree))
 
-    def handed(self, arrays: list) -> Any:
+    def make_lazily(self, arrays: list) -> Any:
         """The same, made when somebody looks into it; what is an array after all, at once."""
-        tree, handed = self.tree, Handed(self, arrays)
+        tree, residuals = self.tree, ResidualArrays(self, arrays)
         if type(tree) is ListRange:
             return self.made(arrays)
         size = tree.trips if type(tree) is History else len(tree) if type(tree) is List else None
@@ -93,7 +93,7 @@ class ResidualSpec:
         if type(size) is Value:
             size = int(arrays[self.own.index(size)] if size.content is None else size.content)
         kind: Any = History if type(tree) is History else List
-        return kind(size, None, handed)
+        return kind(size, None, residuals)
 
 
 def _bytes_of(leaf: Any, places: dict) -> Any:
@@ -156,21 +156,21 @@ class ResidualOutput:
         self.form, self.sources = form, sources
 
 
-def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
+def hand_out(static: StaticProgram, trees: list[tuple[int, Any]]) -> None:
     """Let a program hand on results that are no arrays: (place among the results, tree)."""
-    exports = exports_of(straight)
-    exports.plain = len(straight.outputs)
-    handed: dict[Value, Any] = {}
+    exports = exports_of(static)
+    exports.plain = len(static.outputs)
+    numbering: dict[Value, Any] = {}
     for slot, tree in trees:
         if tree is None:
             exports.places.append((slot, None))
             continue
         lengths: dict[Value, Value] = {}
         _note_lengths(tree, None, lengths)
-        made = ResidualSpec(tree, straight.limits)
+        made = ResidualSpec(tree, static.limits)
         own = arrays_of(tree)
         sources = [
-            _source(straight, exports, value, lengths, handed)
+            _source(static, exports, value, lengths, numbering)
             for value in dict.fromkeys(own)
             if value.content is None
         ]
@@ -178,20 +178,20 @@ def hand_out(straight: StaticProgram, trees: list[tuple[int, Any]]) -> None:
 
 
 def _source(
-    straight: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, numbering: dict
+    static: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, numbering: dict
 ) -> Any:
     """The place of a result's array after a run."""
     if value in numbering:
         return numbering[value]
     if not is_endless(value):
-        numbering[value] = len(straight.outputs) - exports.plain
-        straight.outputs.append(value)
+        numbering[value] = len(static.outputs) - exports.plain
+        static.outputs.append(value)
         return numbering[value]
     if value not in lengths or not value.size:
         raise SpecializationError(Reason.STACK_USED)
     key = numbering[value] = ("rows", len(numbering))
     equation = Equation(export, [value, lengths[value]], {"exports": exports, "place": key})
-    straight.equations.append(equation)
+    static.equations.append(equation)
     return key
 
 
@@ -227,22 +227,22 @@ def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
 # -- arguments
 
 
-def take_tree(straight: StaticProgram, given: ResidualSpec, position: int) -> Any:
-    """The tree of a handed argument, of the program's own values, which are inputs of it."""
-    exports = exports_of(straight)
+def take_tree(static: StaticProgram, given: ResidualSpec, position: int) -> Any:
+    """The tree of an argument of residuals, of the program's own values, which are its inputs."""
+    exports = exports_of(static)
     made: dict[Value, Value] = {}
     for number, (value, limits) in enumerate(zip(given.own, given.limits)):
         own = made[value] = Value(value.dims, value.dtype)
         if limits is not None:
-            straight.bounds[own] = limits
+            static.bounds[own] = limits
         if not is_endless(value):
-            straight.inputs.append(own)
+            static.inputs.append(own)
             continue
         params = {"exports": exports, "place": ("given", position, number)}
         equation = own.maker = Equation(fetch, (), params)
         equation.outputs = (own,)
-        straight.made.append(own)
-        straight.equations.append(equation)
+        static.made.append(own)
+        static.equations.append(equation)
 
     def inside(leaf: Value) -> Any:
         return leaf if leaf.content is not None else made[leaf]
@@ -251,7 +251,7 @@ def take_tree(straight: StaticProgram, given: ResidualSpec, position: int) -> An
 
 
 def pass_arrays(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:
-    """The arrays of a handed argument that are inputs; the others are kept aside."""
+    """The arrays of an argument of residuals that are inputs; the others are kept aside."""
     for number, (value, array) in enumerate(zip(given.own, arrays)):
         if is_endless(value):
             kept["given", place, number] = array

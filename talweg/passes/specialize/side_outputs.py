@@ -81,7 +81,7 @@ class SideOutputs:
         for place, key in sorted(self.places, key=itemgetter(0)):
             if hasattr(key, "sources"):
                 arrays = [further[x] if type(x) is int else kept[x] for x in key.sources]
-                outputs.insert(place, key.form.handed(arrays))
+                outputs.insert(place, key.form.make_lazily(arrays))
             else:
                 outputs.insert(place, None if key is None else kept[key])
         return outputs
@@ -101,25 +101,25 @@ def numbers_of(start: Any, step: Any, count: Any) -> Any:
     return np.asarray(start) + np.asarray(step) * numbers
 
 
-def exports_of(straight: StaticProgram) -> SideOutputs:
+def exports_of(static: StaticProgram) -> SideOutputs:
     """The exports of the program's values of unknown size."""
-    if straight.exports is None:
-        straight.exports = SideOutputs()
-    return straight.exports
+    if static.exports is None:
+        static.exports = SideOutputs()
+    return static.exports
 
 
-def hand_over(straight: StaticProgram, places: list[int]) -> None:
+def hand_over(static: StaticProgram, places: list[int]) -> None:
     """Let a program hand its results of unknown length over; `places`: where results are."""
     kept = []
-    for place, value in zip(places, straight.outputs):
+    for place, value in zip(places, static.outputs):
         if not is_endless(value):
             kept.append(value)
             continue
-        length = straight.lengths.get(value)
+        length = static.lengths.get(value)
         if length is None:
             raise SpecializationError(Reason.STACK_USED)
-        exports = exports_of(straight)
+        exports = exports_of(static)
         exports.places.append((place, place))
         equation = Equation(export, [value, length], {"exports": exports, "place": place})
-        straight.equations.append(equation)
-    straight.outputs = kept
+        static.equations.append(equation)
+    static.outputs = kept

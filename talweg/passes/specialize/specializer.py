@@ -65,23 +65,23 @@ def specialize(
 ) -> StaticProgram:
     """The static program for arguments of these kinds; `states`: variable -> Aval.
 
-    A kind is an Aval, or a Form of what compiled programs have handed on.
+    A kind is an Aval, or the `ResidualSpec` of what another compiled program gives.
 
     `same` tells which arguments are the values that variables have: they are no inputs then.
     Where what is known beforehand of the lengths of loops is enough, only that is used.  What has
     no static form is left to the interpreter, step by step (`fallback/host_steps.py`).
     """
-    straight = _of_any_kind(program, arguments, states, same)
-    prune_all(straight)
+    static = _of_any_kind(program, arguments, states, same)
+    prune_all(static)
     reason = None
-    if any(guard.content is not None and not guard.content.all() for guard in straight.guards):
+    if any(guard.content is not None and not guard.content.all() for guard in static.guards):
         reason = Reason.ALWAYS_FAILS
-    elif not are_carried_by_rows(straight):
+    elif not are_carried_by_rows(static):
         reason = Reason.STACK_CHANGED
     if reason is not None:
-        straight.forget()
+        static.forget()
         raise SpecializationError(reason)
-    return straight
+    return static
 
 
 def _of_any_kind(
@@ -89,28 +89,28 @@ def _of_any_kind(
 ) -> StaticProgram:
     """The program: without steps left to the interpreter if it can be, the best one otherwise."""
     for endless in (False, True):
-        straight = StaticProgram()
-        straight.endless = endless
+        static = StaticProgram()
+        static.endless = endless
         try:
-            return _specialize(straight, program, arguments, states, same)
+            return _specialize(static, program, arguments, states, same)
         except SpecializationError as error:
             reason = (error.reason, *error.details)  # without the error: it knows this frame
-            straight.forget()
+            static.forget()
     if demands.finite:  # the interpreter looks at all results
         raise SpecializationError(*reason)
     values = []
     for endless in (False, True):
-        straight = _with_hosts(endless, program, arguments, states, same)
-        if straight is not None:
-            values.append(straight)
-            if not straight.hosts.has_bodies():
+        static = _with_hosts(endless, program, arguments, states, same)
+        if static is not None:
+            values.append(static)
+            if not static.hosts.has_bodies():
                 break
     if not values:
         raise SpecializationError(*reason)
     best = max(values, key=seconds_saved)
-    for straight in values:
-        if straight is not best:
-            straight.forget()
+    for static in values:
+        if static is not best:
+            static.forget()
     return best
 
 
@@ -118,28 +118,28 @@ def _with_hosts(endless: bool, *given: Any) -> StaticProgram | None:
     """The program with what has no static form left to the interpreter, if that can be done."""
     forced: set[Step] = set()
     for _ in range(ATTEMPTS):
-        straight = StaticProgram()
-        straight.endless, straight.hosts = endless, Hosts(straight, forced)
+        static = StaticProgram()
+        static.endless, static.hosts = endless, Hosts(static, forced)
         try:
-            return _specialize(straight, *given)
+            return _specialize(static, *given)
         except HostRequiredError as error:
-            straight.forget()
+            static.forget()
             forced.add(error.step)
         except SpecializationError:
-            straight.forget()
+            static.forget()
             break
     return None
 
 
 def _specialize(
-    straight: StaticProgram,
+    static: StaticProgram,
     program: Program,
     arguments: Sequence[Any],
     states: dict,
     same: dict | None,
 ) -> StaticProgram:
-    maker = _Specializer(straight, program)
-    before, hosts = {}, straight.hosts
+    maker = _Specializer(static, program)
+    before, hosts = {}, static.hosts
     for variable, slot in program.starts.items():
         if type(variable) is Node:  # a random stream: how many blocks were taken
             maker.values[slot] = constant(np.uint64(0))
@@ -160,14 +160,14 @@ def _specialize(
             maker.values[slot] = before[variable] if variable in before else hosts.starts[variable]
             continue
         if type(aval) is ResidualSpec:
-            maker.values[slot] = take_tree(straight, aval, position)
+            maker.values[slot] = take_tree(static, aval, position)
             continue
         if hosts is not None and not is_plain(aval):
             maker.values[slot] = HostFallback(None, slot, aval)
             hosts.arguments.append((position, maker.values[slot]))
             continue
         value = maker.values[slot] = Value(aval.dims, aval.dtype)  # type: ignore[arg-type]
-        straight.inputs.append(value)
+        static.inputs.append(value)
     maker.run()
     kept = places_kept_aside(maker)
     trees = [
@@ -176,52 +176,52 @@ def _specialize(
         if i not in kept and type(maker.values[s]) not in (Value, HostFallback)
     ]
     kept |= {position for position, _ in trees}
-    straight.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
-    hand_over(straight, [i for i in range(len(program.outputs)) if i not in kept])
+    static.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
+    hand_over(static, [i for i in range(len(program.outputs)) if i not in kept])
     if trees:
-        hand_out(straight, trees)
-    _note_drawn(straight, maker)
+        hand_out(static, trees)
+    _note_drawn(static, maker)
     for variable, value in before.items():
         after = program.writes.get(variable)
         if after is None or is_kept_as_state(maker, variable, after):
-            straight.states.append((variable, value, value))
+            static.states.append((variable, value, value))
             continue
         if maker.plain(after).dims != value.dims:
             raise SpecializationError(Reason.VARIABLE_SHAPE)
-        straight.states.append((variable, value, maker.plain(after)))
+        static.states.append((variable, value, maker.plain(after)))
     if hosts is not None:
         hosts.writes += [
             (variable, maker.values[program.writes[variable]])
             for variable in hosts.starts
             if variable in program.writes
         ]
-        add_regions(straight, exact=True)
-    return straight
+        add_regions(static, exact=True)
+    return static
 
 
-def _note_drawn(straight: StaticProgram, maker: _Specializer) -> None:
+def _note_drawn(static: StaticProgram, maker: _Specializer) -> None:
     """Let the program tell how many blocks it took of each random stream, if it has to run."""
-    for place, (operation, seeds, _) in enumerate(straight.streams):
+    for place, (operation, seeds, _) in enumerate(static.streams):
         taken = maker.plain(maker.program.writes[operation])
         blocks = None if taken.content is None else int(taken.content)
-        straight.streams[place] = (operation, seeds, blocks or 0)
+        static.streams[place] = (operation, seeds, blocks or 0)
         if blocks is None:
-            straight.drawn.append(operation)
-            straight.outputs.append(taken)
+            static.drawn.append(operation)
+            static.outputs.append(taken)
 
 
 class _Specializer:
     """Runs the steps of a program on values."""
 
-    def __init__(self, straight: StaticProgram, program: Program):
-        self.straight, self.program = straight, program
+    def __init__(self, static: StaticProgram, program: Program):
+        self.static, self.program = static, program
         self.values: dict[int, Any] = {}
         self.sizes: dict[Atom, int] = {}  # those that the graph did not know
         for slot, array in program.constants:
             self.values[slot] = self._constant(slot, array)
 
     def _constant(self, slot: int, array: np.ndarray) -> Any:
-        hosts = self.straight.hosts
+        hosts = self.static.hosts
         if hosts is None or of_numpy(np.asarray(array).dtype).name in KINDS:
             return constant(array)
         return hosts.constant(slot, array)
@@ -230,7 +230,7 @@ class _Specializer:
         """The value in a slot, which must be an array."""
         value = self.values[slot]
         if type(value) is HostFallback:
-            return self.straight.hosts.value_of(value)
+            return self.static.hosts.value_of(value)
         if type(value) is not Value:
             raise SpecializationError(Reason.RESULT_IS_LIST)
         return value
@@ -239,10 +239,10 @@ class _Specializer:
         """The list or history in a slot, to be handed on."""
         value = self.values[slot]
         if type(value) is Sparse:
-            return Lists(self.straight, None).settled(value)
+            return Lists(self.static, None).settled(value)
         if value is not None and not isinstance(value, Tree):
             raise SpecializationError(Reason.RESULT_KIND)
-        return substitute_results(self.straight.hosts, value)
+        return substitute_results(self.static.hosts, value)
 
     def run(self) -> None:
         """All steps."""
@@ -251,7 +251,7 @@ class _Specializer:
 
     def step(self, step: Step) -> None:
         """One step."""
-        if self.straight.hosts is None:
+        if self.static.hosts is None:
             self.compiled(step)
         else:
             run_step(self, step)
@@ -312,7 +312,7 @@ class _Specializer:
                 return found
         if not all(type(x) is Value for x in inputs) or any(x.dtype is variant for x in inputs):
             raise SpecializationError(Reason.LIST_OPERAND, prim.name)
-        return self.straight.apply(prim, inputs, params, step.node)
+        return self.static.apply(prim, inputs, params, step.node)
 
     def _state(self, step: Step, params: dict) -> Any:
         name = step.prim.name
@@ -326,27 +326,27 @@ class _Specializer:
             return _checked_assignment(inputs[-1], params)
         first, *rest = inputs
         if index is None and rule in ("add", "sub") and first.dims == rest[0].dims:
-            return self.straight.apply(REGISTRY[rule], [first, *rest], {}, step.node)
+            return self.static.apply(REGISTRY[rule], [first, *rest], {}, step.node)
         if rule == "skip" and rest[0].content is not None:
             blocks = int(rest[0].content) * RESERVED
             moved = {"blocks": blocks, "algorithm": PHILOX if first.dims == (3,) else THREEFRY}
-            return self.straight.apply(streams.skip_state, [first], moved, step.node)
+            return self.static.apply(streams.skip_state, [first], moved, step.node)
         if first is None or first.dims is None:
             raise SpecializationError(Reason.VARIABLE_SHAPE_UNKNOWN)
         requires = step.prim.lowering.get("requires")
         if requires is not None:
-            requires(Expansion(self.straight, step.node), first, *rest, **params)
+            requires(Expansion(self.static, step.node), first, *rest, **params)
         equation = Equation(step.prim, [first, *rest], params, step.node)
         equation.outputs = (Value(first.dims, first.dtype),)
         equation.output.maker = equation
-        self.straight.equations.append(equation)
+        self.static.equations.append(equation)
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
         """The next blocks of a stream."""
         ((operation, before, after),) = step.states
-        apply, taken = self.straight.apply, self.plain(before)
-        state = self.straight.stream(operation, params["seeds"])
+        apply, taken = self.static.apply, self.plain(before)
+        state = self.static.stream(operation, params["seeds"])
         if taken.content is None or taken.content:
             state = apply(advanced, [state, taken], {}, step.node)
         self.values[step.out] = state
@@ -365,7 +365,7 @@ class _Specializer:
         program, inner = called_program(step)
         if inlined_steps(program) > MOST_INLINED:
             raise SpecializationError(Reason.CALLS_LONG, MOST_INLINED)
-        part = _Specializer(self.straight, program)
+        part = _Specializer(self.static, program)
         for slot, source in zip(program.inputs, step.inputs):
             part.values[slot] = self.values[source]
         for variable, before, _ in step.states:
@@ -435,7 +435,7 @@ def _on_lists(way: Callable[..., Any], maker: _Specializer, step: Step, params: 
     inputs = [maker.values.get(slot) for slot in step.inputs]
     if any([type(x) is ListRange for x in inputs]):
         raise SpecializationError(Reason.LIST_OF_RANGE)
-    return way(Lists(maker.straight, step.node), inputs, params)
+    return way(Lists(maker.static, step.node), inputs, params)
 
 
 UNSIZED = {

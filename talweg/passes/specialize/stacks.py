@@ -33,19 +33,19 @@ def pass_on(before: Value, after: Value) -> list | None:
             return None
         found.append(after)
         body = maker.params["body"]
-        after = maker.inputs[len(body.straight.inputs) + maker.outputs.index(after)]
+        after = maker.inputs[len(body.static.inputs) + maker.outputs.index(after)]
     return found
 
 
-def are_carried_by_rows(straight: StaticProgram) -> bool:
+def are_carried_by_rows(static: StaticProgram) -> bool:
     """Whether all loops of a program without dead code change their stacks by rows."""
-    for equation in straight.equations:
+    for equation in static.equations:
         inners = []
         if equation.prim.role is Role.LOOP:
             body = equation.params["body"]
             if not _changes_rows(body):
                 return False
-            inners = [body.straight]
+            inners = [body.static]
         elif equation.prim.role is Role.BRANCH:
             inners = equation.params["body"].bodies
         if not all(map(are_carried_by_rows, inners)):
@@ -59,7 +59,7 @@ def _changes_rows(body: LoopEquation) -> bool:
     if not stacks:
         return True
     used: dict[Any, int] = {}
-    for equation in body.straight.equations:
+    for equation in body.static.equations:
         for x in equation.inputs:
             used[x] = used.get(x, 0) + 1
     for each in body.carried:

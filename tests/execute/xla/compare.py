@@ -12,13 +12,13 @@ from talweg.passes.specialize.program import StaticProgram
 from tests.lower import declared
 
 
-def executable_of(straight: StaticProgram) -> PartsExecutable:
-    return PartsExecutable(straight, Stages("sample"))
+def executable_of(static: StaticProgram) -> PartsExecutable:
+    return PartsExecutable(static, Stages("sample"))
 
 
 def results(prim: Any, arrays: list, params: dict) -> tuple[list[np.ndarray], PartsExecutable]:
     """What XLA gives, and what it was compiled to."""
-    executable = executable_of(declared.straight_of(prim, arrays, params))
+    executable = executable_of(declared.static_of(prim, arrays, params))
     ok, found, _ = executable([np.asarray(array) for array in arrays], [])
     assert ok, f"{prim.name}: its guard refuses {arrays}, {params}"
     return [np.asarray(x) for x in found], executable

@@ -51,22 +51,22 @@ def tolerance(arrays: list, wanted: list) -> float:
 
 @pytest.mark.parametrize("start", range(0, len(CASES), TOGETHER))
 def test_samples(start):
-    straight, given, expected = StaticProgram(), [], []
+    static, given, expected = StaticProgram(), [], []
     for case in CASES[start : start + TOGETHER]:
         arrays = fitted(case, case.arrays())
-        count = len(straight.inputs)
+        count = len(static.inputs)
         try:
-            results = declared.add(straight, case.prim, arrays, case.params())
+            results = declared.add(static, case.prim, arrays, case.params())
         except SpecializationError:
             assert case.prim.name in VALUES
-            del straight.inputs[count:]
+            del static.inputs[count:]
             continue
         given += arrays
         wanted = declared.expected(case.prim, arrays, case.params())
         what = declared.signature(case.prim, arrays)
         assert len(results) == len(wanted)
         expected += [(right, tolerance(arrays, wanted), what) for right in wanted]
-    ok, found, _ = compare.executable_of(straight)([np.asarray(x) for x in given], [])
+    ok, found, _ = compare.executable_of(static)([np.asarray(x) for x in given], [])
     assert ok
     for part, (right, within, what) in zip(found, expected, strict=True):
         declared.assert_close(np.asarray(part), right, within, what)
@@ -80,9 +80,9 @@ def test_what_runs_on_the_host_is_known():
             if any(0 in array.shape for array in arrays):
                 continue
             try:
-                straight = declared.straight_of(case.prim, arrays, case.params())
+                static = declared.static_of(case.prim, arrays, case.params())
             except SpecializationError:
                 continue
-            hosted |= {e.prim.name for e in straight.equations if not has_form(e)}
+            hosted |= {e.prim.name for e in static.equations if not has_form(e)}
     assert hosted - PARTLY - VALUES == HOST_ONLY
     assert hosted <= REGISTRY.keys()

@@ -19,7 +19,7 @@ from talweg.eager.replicated import part_of, placed, regroup
 from talweg.graph import structure
 
 if TYPE_CHECKING:
-    from talweg.strategies.replica_context import TeamContext
+    from talweg.strategies.replica_context import ReplicaThreadContext
     from talweg.trace.concrete import TraceGraph
 
 STATE = ("scope", "controls", "device_scopes", "derivatives")  # of the graph under construction
@@ -32,7 +32,9 @@ class Stopped(BaseException):
 class Replica:
     """One replica: its thread, and what it waits for."""
 
-    def __init__(self, context: TeamContext, task: Callable[[], Any], back: threading.Semaphore):
+    def __init__(
+        self, context: ReplicaThreadContext, task: Callable[[], Any], back: threading.Semaphore
+    ):
         self.context, self._task, self._back = context, task, back
         self._go = threading.Semaphore(0)
         self._carried = ThreadContext()
@@ -116,27 +118,27 @@ def run_replicas(contexts: list, function: Callable, args: tuple, kwargs: dict) 
         own, named = part_of(index, tuple(args)), part_of(index, dict(kwargs))
         return lambda: function(*own, **named)
 
-    team = [Replica(context, task(context.index), back) for context in contexts]
+    replicas = [Replica(context, task(context.index), back) for context in contexts]
     given: dict[int, Any] = {}
-    for replica in team:
+    for replica in replicas:
         replica.context.replica = replica
     try:
         while True:
-            for replica in team:
+            for replica in replicas:
                 replica.resume()
-            if all([replica.done for replica in team]):
-                return regroup([replica.result for replica in team], given=given)
-            _check_met(team)
-            merged = _merge(team)
+            if all([replica.done for replica in replicas]):
+                return regroup([replica.result for replica in replicas], given=given)
+            _check_met(replicas)
+            merged = _merge(replicas)
             given.update((id(leaf), leaf) for leaf in structure.flatten(merged))
     finally:
-        for replica in team:
+        for replica in replicas:
             replica.end()
             replica.context.replica = None
 
 
-def _check_met(team: list[Replica]) -> None:
-    over = [number for number, replica in enumerate(team) if replica.done]
+def _check_met(replicas: list[Replica]) -> None:
+    over = [number for number, replica in enumerate(replicas) if replica.done]
     if over:
         raise RuntimeError(
             compose(
@@ -148,20 +150,20 @@ def _check_met(team: list[Replica]) -> None:
         )
 
 
-def _merge(team: list[Replica]) -> Any:
+def _merge(replicas: list[Replica]) -> Any:
     """Call what merges, for all replicas, in the scopes of the first; each gets its answer."""
-    strategy = team[0].context.strategy
-    asked = [replica.merge for replica in team]
+    strategy = replicas[0].context.strategy
+    asked = [replica.merge for replica in replicas]
     function = asked[0][0]  # type: ignore[index]
     args, kwargs = regroup([(tuple(one[1]), dict(one[2])) for one in asked])  # type: ignore[index]
     graph = dispatch.context.base
     before = _state_of(graph)
-    _set_state(graph, team[0]._graph_state or before)
+    _set_state(graph, replicas[0]._graph_state or before)
     try:
         with strategy.scope(), placed(None):
             merged = function(strategy, *args, **kwargs)
     finally:
         _set_state(graph, before)
-    for number, replica in enumerate(team):
+    for number, replica in enumerate(replicas):
         replica.merge, replica.answer = None, part_of(number, merged)
     return merged
