@@ -7,7 +7,6 @@ raise one of `RIGHT`; everything else, and what takes too much time or memory, i
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gzip
 import io
 import random
