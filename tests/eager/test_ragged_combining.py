@@ -13,9 +13,9 @@ import pytest
 import talweg as tf
 from talweg.core import settings
 
-ROWS = tf.ragged.constant([[1.0, 2.0], [3.0]])
+ROWS: Any = tf.ragged.constant([[1.0, 2.0], [3.0]])
 DEEP = tf.ragged.constant([[[1.0, 2.0], [3.0]], [[4.0]]])
-SQUARE = tf.ragged.constant([[[1.0, 2.0], [3.0]], [[4.0, 5.0], [6.0]]])
+SQUARE: Any = tf.ragged.constant([[[1.0, 2.0], [3.0]], [[4.0, 5.0], [6.0]]])
 MATRICES = tf.ragged.constant([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], ragged_rank=1)
 CALLS = [
     (lambda r, i: tf.math.unsorted_segment_sum(r, i, 2), (ROWS, tf.ragged.constant([[0, 1], [1]]))),

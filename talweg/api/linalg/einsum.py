@@ -60,8 +60,8 @@ def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
         labels, output = _expand(equation, labels, output, values)
     sizes = _checked_sizes(equation, labels, values)
     values = [
-        require_sizes(value, value.dims, dims, f"einsum: operand {place} of {equation!r}")
-        for place, (value, dims) in enumerate(zip(values, sizes))
+        require_sizes(value, value.dims, dims, f"einsum: operand {position} of {equation!r}")
+        for position, (value, dims) in enumerate(zip(values, sizes))
     ]
     program = program_of(labels, sizes, output, optimize)
     if key is not None and len(_PROGRAMS) < MOST_PROGRAMS:

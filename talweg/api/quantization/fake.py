@@ -94,8 +94,8 @@ def fake_quant_with_min_max_vars_per_channel(
             f"min of shape {low.dims} and max of shape {high.dims}",
             f"shape {x.dims[-1:]}, one for each channel",
         )
-    found, channels = (*low.dims, *high.dims), x.dims[-1:] * 2
-    low = require_sizes(low, found, channels, "min and max: one for each channel")
+    sizes, channels = (*low.dims, *high.dims), x.dims[-1:] * 2
+    low = require_sizes(low, sizes, channels, "min and max: one for each channel")
     return _quantize(x, low, high, num_bits, narrow_range)
 
 

@@ -116,14 +116,14 @@ def _gather_nd(params: Any, indices: Any) -> Any:
     count = 1
     for size in outer:
         count = count * size
-    found = _at_coordinates(params, layout.reshape(places, shape=(count, depth)), depth)
-    if not isinstance(found, RaggedTensor):
-        return layout.reshape(found, shape=(*outer, *found.dims[1:]))
+    gathered = _at_coordinates(params, layout.reshape(places, shape=(count, depth)), depth)
+    if not isinstance(gathered, RaggedTensor):
+        return layout.reshape(gathered, shape=(*outer, *gathered.dims[1:]))
     if not outer:
-        return found.values
+        return gathered.values
     for size in reversed(outer[1:]):
-        found = RaggedTensor.from_uniform_row_length(found, size)
-    return found
+        gathered = RaggedTensor.from_uniform_row_length(gathered, size)
+    return gathered
 
 
 def _at_coordinates(x: Any, places: Any, depth: int) -> Any:
@@ -218,11 +218,11 @@ def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
         raise value_error("TW204", text)
     some = (first.rows > 0) & (second.columns > 0)
     if np.any((first.columns != second.rows) & some):
-        place = int(np.argmax((first.columns != second.rows) & some))
+        number = int(np.argmax((first.columns != second.rows) & some))
         raise invalid(
             "TW204",
-            f"Matrix size-incompatible: the matrices {place} of `a` and `b` have the shapes "
-            f"{first.shape(place)} and {second.shape(place)}",
+            f"Matrix size-incompatible: the matrices {number} of `a` and `b` have the shapes "
+            f"{first.shape(number)} and {second.shape(number)}",
         )
     product = look_up("matmul")(first.padded, second.padded, *flags, output_type=output_type)
     return _cut(product, first, second)
