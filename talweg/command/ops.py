@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
         names = sorted(name for name in list_names(absent(), options) if matches(name, words))
         rows = [{"name": f"tf.{name}"} for name in names]
         text = "\n".join(row["name"] for row in rows)
-    elif len(options.words) == 1 and resolve(words[0]).there and is_name(options.words[0]):
+    elif len(options.words) == 1 and is_name(options.words[0]):
         return one(options.words[0].removeprefix("tf."), options.json)
     elif len(words) == 1 and (absent_name := tensorflows(options.words[0])):
         return absent_one(absent_name, options.json)
@@ -77,7 +77,7 @@ def main(options: argparse.Namespace) -> int:
 def is_name(word: str) -> bool:
     """Whether a word is exactly the name of something there."""
     name = word.removeprefix("tf.")
-    return name in TABLE or (name.startswith(V1) and shared_with_v1(name) in TABLE)
+    return resolve(name).there and (name in TABLE or shared_with_v1(name) in TABLE)
 
 
 def tensorflows(word: str) -> str | None:

@@ -73,6 +73,14 @@ def test_signatures_are_as_they_are_written(capsys):
     assert ": '" not in told.split("\n\n")[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["raw_ops.ResourceGather", "compat.v1.layers.Conv2D", "compat.v1.abs", "GradientTape"]
+)
+def test_ops_knows_names_as_they_are_written(name, capsys):
+    assert main(["ops", f"tf.{name}"]) == 0
+    assert capsys.readouterr().out.startswith(f"tf.{name}(")
+
+
 def test_ops_knows_what_is_not_there(capsys):
     for word in ("raw_ops.TPUCompile", "TPUCompile", "tf.tpu.experimental.Topology", "Topology"):
         assert main(["ops", word]) == 1
