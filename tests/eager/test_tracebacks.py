@@ -234,7 +234,7 @@ def test_items_are_not_assigned():
         (lambda: tf.global_variables_initializer, "TensorFlow 2 needs none"),
         (lambda: tf.nn.Linear, "use tf.keras.layers.Dense"),
         (lambda: x.append(1), "tf.stack"),
-        (lambda: tf.tpu.XLAOptions, "TPUs"),
+        (lambda: tf.tpu.experimental.Topology, "TPUs"),
         (lambda: tf.utils.data.DataLoader, "tf.data.Dataset"),
         (lambda: tf.cuda.is_available(), "tf.config.list_physical_devices"),
         (lambda: tf.nn.CrossEntropyLoss(), "tf.keras.losses.SparseCategoricalCrossentropy"),
