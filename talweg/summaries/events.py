@@ -169,7 +169,8 @@ def _write(file: Any, queue: _Queue) -> None:
         while data:  # an unbuffered file may take a part only
             data = data[file.write(data) :]
     except OSError as error:
-        file.truncate(start)
+        with contextlib.suppress(OSError):  # which is not the error that is told
+            file.truncate(start)
         file.seek(start)
         raise from_system(error, os.fsdecode(file.name), start) from None
     records.clear()

@@ -9,6 +9,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
+from talweg.execute import cache
 from tests.faults import system_calls, test_kills
 from tests.faults.test_kills import VALUES, values
 
@@ -64,8 +65,28 @@ def read_simple_save(path):
     return [*np.unique(tf.saved_model.load(f"{path}/model").f(1.0).numpy())]
 
 
+def sharded_saver(path, number):
+    with tf.Graph().as_default(), v1.Session() as session:
+        a = v1.get_variable("a", initializer=values(number))
+        session.run(a.initializer)
+        v1.train.Saver([a], sharded=True, max_to_keep=1).save(session, f"{path}/model", 1)
+
+
+def of_a_mesh(path, number):
+    dtensor = tf.experimental.dtensor
+    mesh = dtensor.create_mesh([("x", 1)], devices=["CPU:0"])
+    dtensor.name_based_save(mesh, f"{path}/ck", {"a": values(number), "b": number})
+
+
+def read_of_a_mesh(path):
+    reader = tf.train.load_checkpoint(f"{path}/ck")
+    return [*np.unique(reader.get_tensor("a")), reader.get_tensor("b")]
+
+
 WRITERS = {
     **test_kills.WRITERS,
+    "sharded saver": (sharded_saver, test_kills.read_saver),
+    "checkpoint of a mesh": (of_a_mesh, read_of_a_mesh),
     "sharded checkpoint": (sharded, read_sharded),
     "checkpoints of other numbers of files": (other_shards, read_other_shards),
     "meta graph": (meta_graph, read_meta_graph),
@@ -207,3 +228,79 @@ def test_killed_compile_caches_are_whole_or_made_anew(tmp_path):
             break
         step += 1
     assert step >= 3
+
+
+def one_record(path):
+    with tf.io.TFRecordWriter(f"{path}/records") as writer:
+        for number in range(3):
+            writer.write(bytes([number]) * 9)
+            writer.flush()
+
+
+def read_records(path):
+    with contextlib.suppress(tf.errors.DataLossError):
+        for number, record in enumerate(tf.data.TFRecordDataset(f"{path}/records")):
+            assert record.numpy() == bytes([number]) * 9
+
+
+def one_summary(path):
+    with tf.summary.create_file_writer(str(path)).as_default() as writer:
+        for number in range(3):
+            tf.summary.scalar("x", 0.5, step=number)
+            writer.flush()
+
+
+def read_summaries(path):
+    steps = []
+    with contextlib.suppress(tf.errors.DataLossError):
+        for event in v1.train.summary_iterator(str(next(path.iterdir()))):
+            steps += [event.step] if event.summary.value else []
+    assert steps == list(range(len(steps)))
+
+
+def one_cache(path):
+    list(tf.data.Dataset.from_tensor_slices(values(2.0)[:99]).cache(f"{path}/cache"))
+
+
+def read_cache(path):
+    kept = tf.data.Dataset.from_tensor_slices(values(3.0)[:99]).cache(f"{path}/cache")
+    assert set(kept.as_numpy_iterator()) in ({2.0}, {3.0})
+
+
+def one_entry(path):
+    with settings.cache(str(path)):
+        if not cache.put(b"key", b"code" * 99):
+            raise tf.errors.ResourceExhaustedError(None, None, "it is not kept, without a word")
+
+
+def read_entry(path):
+    with settings.cache(str(path)):
+        assert cache.get(b"key") in (None, b"code" * 99)
+
+
+STREAMS = {
+    "records": (one_record, read_records),
+    "summaries": (one_summary, read_summaries),
+    "cache of a dataset": (one_cache, read_cache),
+    "compile cache": (one_entry, read_entry),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_a_stream_whose_disk_is_full_from_a_call_on_is_a_beginning(kind, tmp_path):
+    (write, read), step, failed = STREAMS[kind], 0, 0
+    while True:
+        folder = tmp_path / str(step)
+        folder.mkdir(mode=0o700)
+        write(folder)  # what it loads is there
+        for path in folder.iterdir():
+            path.unlink()
+        traced = system_calls.Traced(lambda at=folder: write(at), folder)
+        status = traced.run(step, fails=True)
+        assert status in (0, 2), traced.calls
+        read(folder)
+        failed += status == 2
+        if step >= len(traced.calls):
+            assert status == 0 and failed
+            break
+        step += 1
