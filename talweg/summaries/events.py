@@ -6,6 +6,7 @@ is first written, so that nothing here needs it before.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
