@@ -13,7 +13,7 @@ from talweg.api.export import export, implement_hook, look_up
 from talweg.api.mapping.extension_types import has_extensions, map_separately
 from talweg.api.mapping.map import map_fn
 from talweg.api.mapping.one_by_one import in_tensors, map_one_by_one
-from talweg.api.mapping_batches import batched_gradients, interpreter_of, together
+from talweg.api.mapping_batches import batch_gradients, interpreter_of, together
 from talweg.core import dispatch
 from talweg.core.dims import dims_differ, is_symbolic
 from talweg.core.dtypes import int32, string
@@ -218,7 +218,7 @@ def gradients(
             )
 
         given = None if grad_ys is None else _as_list(grad_ys)
-        return batched_gradients(pull, _as_list(ys), sources, given, batching)
+        return batch_gradients(pull, _as_list(ys), sources, given, batching)
     graph = _graph_of(_as_list(ys), "gradients")
     with graph.as_default():
         sweep = _sweep(graph, _as_list(ys), sources, _as_list(stop_gradients))

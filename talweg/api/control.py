@@ -80,7 +80,7 @@ def cond(
     return true_fn() if _truth(pred, "cond", "pred") else false_fn()
 
 
-def checked_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
+def check_pairs(pred_fn_pairs: object, default: object, exclusive: bool) -> list:
     """The pairs that `case` got; TypeError or ValueError for what are no pairs."""
     if isinstance(pred_fn_pairs, dict) and not exclusive:
         raise value_error(
@@ -136,7 +136,7 @@ def case(
     >>> tf.case([(x < 3, lambda: "small"), (x < 9, lambda: "middle")], default=lambda: "large")
     'middle'
     """
-    pairs = checked_pairs(pred_fn_pairs, default, exclusive)
+    pairs = check_pairs(pred_fn_pairs, default, exclusive)
     if state.in_graph is not None and control.in_graph(*[predicate for predicate, _ in pairs]):
         return case_in_graph(pairs, default, exclusive)
     for predicate, function in pairs:

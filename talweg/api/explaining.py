@@ -143,7 +143,7 @@ def explain_gradients(
 def _of_function(function: Callable[..., Any], xs: Any) -> Any:
     """The explanations for what a function returns, which is run under a tape."""
     with noting_scopes() as scopes:
-        with GradientTape(persistent=True) as tape, dispatch.observed_by(scopes):
+        with GradientTape(persistent=True) as tape, dispatch.observe(scopes):
             tape.watch([leaf for leaf in structure.flatten(xs) if isinstance(leaf, Tensor)])
             target = function()
         return tape.explain(target, xs)

@@ -74,7 +74,7 @@ def interpreter_of(ys: list) -> Any:
     return max(own, key=lambda interpreter: interpreter.level) if own else None
 
 
-def batched_gradients(
+def batch_gradients(
     pull: Callable[[list, list, list], list], ys: list, xs: list, given: Any, batching: Any
 ) -> list:
     """The gradients of each slice of `ys` by `xs`, of which some are slices, too.

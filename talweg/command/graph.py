@@ -28,7 +28,7 @@ from talweg.command.drawing.model import Picture
 from talweg.command.graphs import Keeper, as_data, listing
 from talweg.command.launch import FAILED, FINE, FOUND, add_json, add_program, launch, program_of
 from talweg.command.program import UsageError
-from talweg.core.dispatch import observed_by
+from talweg.core.dispatch import observe
 
 KINDS = (".html", ".htm", ".svg")
 
@@ -60,7 +60,7 @@ def main(options: argparse.Namespace) -> int:
         pictures, failed = from_file(options.program), False
     else:
         keeper = Keeper()
-        outcome = launch(program_of(options), options, observed_by(keeper))
+        outcome = launch(program_of(options), options, observe(keeper))
         pictures, failed = keeper.pictures(), outcome.failed
     if options.only:
         pictures = [each for each in pictures if options.only in each.title]

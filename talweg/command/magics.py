@@ -27,7 +27,7 @@ from talweg.command.drawing import model, page
 from talweg.command.graphs import Keeper
 from talweg.command.profile import recording
 from talweg.command.stand_in import stand_in_for_good
-from talweg.core.dispatch import observed_by
+from talweg.core.dispatch import observe
 from talweg.doctor import examine, pages
 from talweg.doctor.picture import preformat
 
@@ -107,7 +107,7 @@ def register(shell: Any) -> None:
     def graph(text: str, cell: str | None = None) -> Any:
         if cell is not None:
             keeper = Keeper()
-            with observed_by(keeper):
+            with observe(keeper):
                 run_cell(shell, cell)
             return frame_picture(keeper.pictures())
         name = text.strip()

@@ -32,7 +32,7 @@ from talweg.command.timing import chrome, report
 from talweg.command.timing.clock import Clock
 from talweg.command.timing.report import LineProfile
 from talweg.command.timing.sampler import StackSampler
-from talweg.command.timing.seams import timed
+from talweg.command.timing.seams import time_block
 from talweg.core import settings
 
 
@@ -70,7 +70,7 @@ def recording() -> Iterator[Recording]:
     labels = record.clock.labels
     with settings.profile(True):
         try:
-            with StackSampler(record.clock) as sampler, timed(record.clock):
+            with StackSampler(record.clock) as sampler, time_block(record.clock):
                 record.clock.began = _now()
                 try:
                     yield record

@@ -59,7 +59,7 @@ def find(name: str, arguments: tuple[str, ...] = (), module: bool = False) -> Us
         if not path.is_file():
             raise UsageError(f"there is no file {name!r}")
         return UserProgram(name, arguments)
-    with searched(os.getcwd()), standing_in():  # its package may import tensorflow
+    with search_first(os.getcwd()), standing_in():  # its package may import tensorflow
         try:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations is not None:
@@ -105,14 +105,14 @@ def as_main(program: UserProgram, main: ModuleType, first: bool = False) -> Iter
     sys.modules["__main__"] = main
     sys.argv = [program.path, *program.arguments]
     try:
-        with searched(folder):
+        with search_first(folder):
             yield
     finally:
         sys.modules["__main__"], sys.argv = before, arguments
 
 
 @contextmanager
-def searched(folder: str) -> Iterator[None]:
+def search_first(folder: str) -> Iterator[None]:
     """Modules are looked for in `folder` first."""
     sys.path.insert(0, folder)
     try:

@@ -59,7 +59,7 @@ class Gradients(Observer):
         shown = ", ".join(names[:5])
         if (shown, origin) in self.dropped:
             return
-        with dispatch.observed_by(None):
+        with dispatch.observe(None):
             why = explain(absent[0])
         asked = () if origin is None else (Place.of(origin),)
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -107,7 +107,7 @@ class Doctor:
         gradients = Gradients()
         with examine(subject=item.nodeid) as seen:
             both = Both(dispatch.state.observer, gradients)
-            with dispatch.observed_by(both):
+            with dispatch.observe(both):
                 outcome = yield
         if outcome.excinfo is not None:
             return

@@ -80,7 +80,7 @@ def case(
     >>> tf.case([(x < 3, lambda: "small"), (x < 9, lambda: "middle")], default=lambda: "large")
     'middle'
     """
-    pairs = v2.checked_pairs(pred_fn_pairs, default, exclusive)
+    pairs = v2.check_pairs(pred_fn_pairs, default, exclusive)
     graph = dispatch.state.in_graph is not None
     if graph and control.in_graph(*[predicate for predicate, _ in pairs]):
         return v2.case_in_graph(pairs, default, exclusive)

@@ -69,7 +69,7 @@ BY_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 
 @contextlib.contextmanager
-def _named(scope: str | None, default: str) -> Iterator[None]:
+def _name_scope_of(scope: str | None, default: str) -> Iterator[None]:
     if dispatch.context.base is None:
         yield
         return
@@ -127,7 +127,7 @@ def compute_weighted_loss(
     1.5
     """
     Reduction.validate(reduction)
-    with _named(scope, "weighted_loss"):
+    with _name_scope_of(scope, "weighted_loss"):
         losses = convert_to_tensor(losses)
         dtype, losses = losses.dtype, cast(losses, float32)
         weights = cast(convert_to_tensor(weights), float32)
@@ -186,7 +186,7 @@ def absolute_difference(
     >>> float(tf.losses.absolute_difference([1.0, 2.0], [2.0, 4.0]))
     1.5
     """
-    with _named(scope, "absolute_difference"):
+    with _name_scope_of(scope, "absolute_difference"):
         labels, predictions = _pair(labels, predictions, "absolute_difference")
         losses = absolute(predictions - labels)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
@@ -213,7 +213,7 @@ def cosine_distance(
     axis = dim if axis is None else axis
     if axis is None:
         raise value_error("TW401", "cosine_distance: You must specify argument `axis`.")
-    with _named(scope, "cosine_distance_loss"):
+    with _name_scope_of(scope, "cosine_distance_loss"):
         labels, predictions = _pair(labels, predictions, "cosine_distance")
         losses = 1.0 - reduce_sum(predictions * labels, (axis,), keepdims=True)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
@@ -235,7 +235,7 @@ def hinge_loss(
     >>> float(tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5]))
     1.0
     """
-    with _named(scope, "hinge_loss"):
+    with _name_scope_of(scope, "hinge_loss"):
         labels, logits = _pair(labels, logits, "hinge_loss", ("labels", "logits"))
         losses = relu(1.0 - (2.0 * labels - 1.0) * logits)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
@@ -258,7 +258,7 @@ def huber_loss(
     >>> float(tf.losses.huber_loss([0.0], [3.0]))
     2.5
     """
-    with _named(scope, "huber_loss"):
+    with _name_scope_of(scope, "huber_loss"):
         labels, predictions = _pair(labels, predictions, "huber_loss")
         error = absolute(predictions - labels)
         small = minimum(error, convert_to_tensor(delta, dtype=float32))
@@ -283,7 +283,7 @@ def log_loss(
     >>> round(float(tf.losses.log_loss([1.0], [0.5])), 4)
     0.6931
     """
-    with _named(scope, "log_loss"):
+    with _name_scope_of(scope, "log_loss"):
         labels, predictions = _pair(labels, predictions, "log_loss")
         losses = -labels * log(predictions + epsilon) - (1.0 - labels) * log(
             1.0 - predictions + epsilon
@@ -307,7 +307,7 @@ def mean_squared_error(
     >>> float(tf.losses.mean_squared_error([1.0, 2.0], [2.0, 4.0]))
     2.5
     """
-    with _named(scope, "mean_squared_error"):
+    with _name_scope_of(scope, "mean_squared_error"):
         labels, predictions = _pair(labels, predictions, "mean_squared_error")
         losses = arithmetic.squared_difference(predictions, labels)
         return compute_weighted_loss(losses, weights, None, loss_collection, reduction)
@@ -328,7 +328,7 @@ def mean_pairwise_squared_error(
     >>> float(tf.losses.mean_pairwise_squared_error([[0.0, 1.0]], [[0.0, 3.0]]))
     4.0
     """
-    with _named(scope, "mean_pairwise_squared_error"):
+    with _name_scope_of(scope, "mean_pairwise_squared_error"):
         labels, predictions = _pair(labels, predictions, "mean_pairwise_squared_error")
         weights = cast(convert_to_tensor(weights), float32)
         gaps = predictions - labels
@@ -364,7 +364,7 @@ def sigmoid_cross_entropy(
     >>> round(float(tf.losses.sigmoid_cross_entropy([1.0], [0.0])), 4)
     0.6931
     """
-    with _named(scope, "sigmoid_cross_entropy_loss"):
+    with _name_scope_of(scope, "sigmoid_cross_entropy_loss"):
         logits = convert_to_tensor(logits)
         labels = cast(convert_to_tensor(multi_class_labels), logits.dtype)
         if not labels.shape.is_compatible_with(logits.shape):
@@ -395,7 +395,7 @@ def softmax_cross_entropy(
     >>> round(float(tf.losses.softmax_cross_entropy([[1.0, 0.0]], [[0.0, 0.0]])), 4)
     0.6931
     """
-    with _named(scope, "softmax_cross_entropy_loss"):
+    with _name_scope_of(scope, "softmax_cross_entropy_loss"):
         logits = convert_to_tensor(logits)
         labels = cast(convert_to_tensor(onehot_labels), logits.dtype)
         if not labels.shape.is_compatible_with(logits.shape):
@@ -426,7 +426,7 @@ def sparse_softmax_cross_entropy(
     >>> round(float(tf.losses.sparse_softmax_cross_entropy([1], [[0.0, 0.0]])), 4)
     0.6931
     """
-    with _named(scope, "sparse_softmax_cross_entropy_loss"):
+    with _name_scope_of(scope, "sparse_softmax_cross_entropy_loss"):
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         weights = convert_to_tensor(weights)
         rank = logits.shape.rank

@@ -26,7 +26,7 @@ from talweg.core.provenance import describe
 from talweg.core.shapes import as_shape
 from talweg.core.thread_context import carry_context
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.graph_variable import lifted, outermost, variable_class
+from talweg.eager.graph_variable import lift, outermost, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 
@@ -260,7 +260,7 @@ def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> 
     graph = outermost(dispatch.context.base)
     if graph is None:
         return
-    with lifted(graph), graph.name_scope(f"{name}/Regularizer/"):
+    with lift(graph), graph.name_scope(f"{name}/Regularizer/"):
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(REGULARIZATION_LOSSES, convert_to_tensor(loss))

@@ -174,7 +174,7 @@ def remove(recorder: Recorder) -> None:
 
 
 @contextmanager
-def observed_by(observer: object) -> Iterator[None]:
+def observe(observer: object) -> Iterator[None]:
     """Let `observer` watch what is done inside the block, in place of one around it."""
     before = state.observer
     enter()

@@ -84,8 +84,8 @@ def draw_boxes(boxes: list[PictureBox], title: str = "") -> str:
                 parts.append(
                     _text(center + 8, y - gap / 2 + 4, previous.result, 10.5, "#57606a", "start")
                 )
-        parts.append(_drawn_box(box, center, y, height))
-        parts.append(_drawn_side(box, center + _box_width(box) / 2, margin + inner + 34, y, height))
+        parts.append(_draw_box(box, center, y, height))
+        parts.append(_draw_side(box, center + _box_width(box) / 2, margin + inner + 34, y, height))
         y += height + gap
     height = y - gap + margin
     return (
@@ -107,7 +107,7 @@ def _side_text(box: PictureBox) -> str:
     return shorten_text(", ".join(box.beside), 28)
 
 
-def _drawn_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
+def _draw_side(box: PictureBox, edge: float, x: float, y: float, height: float) -> str:
     """What comes into a box from the side: green, since that much is connected."""
     if not box.beside:
         return ""
@@ -124,7 +124,7 @@ def _drawn_side(box: PictureBox, edge: float, x: float, y: float, height: float)
     )
 
 
-def _drawn_box(box: PictureBox, center: float, y: float, height: float) -> str:
+def _draw_box(box: PictureBox, center: float, y: float, height: float) -> str:
     border, fill = COLORS[box.role]
     width = _box_width(box)
     heavy = 2.5 if box.role == "break" else 1.3

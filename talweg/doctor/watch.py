@@ -246,7 +246,7 @@ class GradientWatch:
     # -- being told
 
     def __enter__(self) -> GradientWatch:
-        context = dispatch.observed_by(_Taken(self, dispatch.state.observer))
+        context = dispatch.observe(_Taken(self, dispatch.state.observer))
         context.__enter__()
         self._contexts.append(context)
         return self

@@ -41,7 +41,7 @@ def outermost(graph: Any) -> Any:
 
 
 @contextmanager
-def lifted(graph: Any) -> Iterator[None]:
+def lift(graph: Any) -> Iterator[None]:
     """Build in `graph` itself, outside of bodies and control dependencies, inside the block."""
     with graph.as_default(), graph.control_dependencies(None):
         yield
@@ -106,7 +106,7 @@ class GraphVariable(Variable):
         self._device = ""
         if graph.device_scopes:
             self._device = hooks.device_for(graph.device_scopes, VariableOperation(self._shared))
-        with lifted(graph):
+        with lift(graph):
             tensor = self._first_value(graph, initial_value, dtype)
             self._shape = self._shape_for(tensor, shape, validate_shape)
             self._dtype = tensor.dtype
@@ -161,7 +161,7 @@ class GraphVariable(Variable):
         """Let `value` be the first value from now on."""
         before = self._initial, self._safe_initial, self._initializer
         graph = self.graph
-        with lifted(graph):
+        with lift(graph):
             self._keep_nodes(graph, self._first_value(graph, value, self._dtype))
         for node in before:
             node.table.release(node)
@@ -210,7 +210,7 @@ class GraphVariable(Variable):
     def op(self) -> Any:
         """The operation of the variable."""
         graph = self.graph
-        with lifted(graph):
+        with lift(graph):
             return graph.read_variable(self._handle).op
 
     @property
@@ -275,7 +275,7 @@ class GraphVariable(Variable):
     def initialized_value(self) -> Any:
         """Its value if it has one, else the initial value."""
         graph = self.graph
-        with lifted(graph):
+        with lift(graph):
             return read_or_initial(graph.symbol(self._safe_initial), variable=self._handle)
 
     def is_initialized(self, name: str | None = None) -> Any:

@@ -35,7 +35,7 @@ def strategy_in_force() -> Any:
 
 
 @contextlib.contextmanager
-def entered(strategy: object, replica: object) -> Iterator[Any]:
+def enter(strategy: object, replica: object) -> Iterator[Any]:
     """A block inside a strategy: in a replica, or for all of them if `replica` is None."""
     contexts.stack.append((strategy, replica))
     try:

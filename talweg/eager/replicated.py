@@ -32,7 +32,7 @@ place = ReplicaPlace()
 
 
 @contextmanager
-def placed(index: int | None, updating: bool = False) -> Iterator[None]:
+def place_in_replica(index: int | None, updating: bool = False) -> Iterator[None]:
     """See the values of one replica, or of none, inside the block."""
     before = place.index, place.updating
     place.index, place.updating = index, updating

@@ -177,12 +177,9 @@ class Tier:
     def checking(self) -> Tier:
         """The executor of the program while results have to be finite: what is compiled differs."""
         if self.checked is None:
-            self.checked = Tier(0)
-            self.checked.compile_after, self.checked.asks = (
-                self.compile_after,
-                self.asks,
-            )
-            self.checked.aside = False
+            checked = self.checked = Tier(0)
+            checked.compile_after, checked.asks = self.compile_after, self.asks
+            checked.aside = False
         return self.checked
 
     def through_xla(self) -> Tier:

@@ -30,7 +30,7 @@ LONGEST = 230  # bytes of a name that leave room for what temporary files have m
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2  # <fcntl.h>, <linux/fs.h>, <sys/stdio.h>
 
 
-def checked_name(path: Any) -> Any:
+def check_name(path: Any) -> Any:
     """The name of a file; InvalidArgumentError for one that no file has."""
     if ("\0" in path) if isinstance(path, str) else (b"\0" in path):
         raise invalid("TW209", f"{path!r} has a zero byte in it, as no name of a file has")
@@ -43,7 +43,7 @@ def make_folder(path: str | bytes) -> None:
     FailedPreconditionError where something on the way is a file, ..., each with the name.
     """
     try:
-        os.makedirs(checked_name(path) or ".", exist_ok=True)
+        os.makedirs(check_name(path) or ".", exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         name = os.fsdecode(error.filename or path)
         text = compose("TW209", f"{os.fsdecode(path)}: {name} is not a directory")
@@ -72,7 +72,7 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
     folder.  What stood under the name stays there until it is replaced.
     """
     temporary = ""
-    if os.path.islink(checked_name(path)):
+    if os.path.islink(check_name(path)):
         path = os.path.realpath(path)
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # /dev/null, a pipe, a folder
@@ -146,7 +146,7 @@ def sweep(path: str) -> None:
     with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX):
-                with _locked(entry.path) as is_mine:
+                with _lock(entry.path) as is_mine:
                     if is_mine and entry.is_dir(follow_symlinks=False):
                         shutil.rmtree(entry.path, ignore_errors=True)
                     elif is_mine:
@@ -154,7 +154,7 @@ def sweep(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[bool]:
+def _lock(path: str) -> Iterator[bool]:
     """Hold the lock of a file or folder; whether nobody else did."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -171,13 +171,13 @@ def partial_folder(path: str) -> Iterator[str]:
     change places in one step where the system can do that (Linux, macOS); elsewhere a process that
     is killed between two steps leaves the old folder as `.NAME.XXXX.part.old`.
     """
-    path = os.path.realpath(checked_name(path))
+    path = os.path.realpath(check_name(path))
     parent, part = os.path.dirname(path), ""
     try:
         make_folder(parent)
         sweep(path)
         part = tempfile.mkdtemp(SUFFIX, _start(path), parent)
-        with _locked(part) if fcntl is not None else contextlib.nullcontext():
+        with _lock(part) if fcntl is not None else contextlib.nullcontext():
             yield part
             _keep_others(part, path)
             sync_tree(part)

@@ -77,7 +77,7 @@ class LoweringBuilder:
         ] = {}  # values that are lost after a unit; see lower/fusion/early_stores.py
         self.fixed: set[Buffer] = set()  # of the body of a loop: what no trip changes
         self.ahead: dict[tuple, tuple[Any, Kernel]] = {}  # made of such a buffer, before the loop
-        guard = combined_guards(static)
+        guard = combine_guards(static)
         if guard is not None:
             static.outputs = [*static.outputs, guard]
             self.lowered.guard = True
@@ -380,7 +380,7 @@ def _reshape(function: Any, shapes: list, *arrays: object) -> Any:
     return function(*[x if dims is None else x.reshape(dims) for x, dims in pairs])
 
 
-def combined_guards(static: StaticProgram) -> Value | None:
+def combine_guards(static: StaticProgram) -> Value | None:
     """The conjunction of all guards, None if there are none.
 
     A constant where the program always fails, which is known only after the passes.

@@ -20,8 +20,8 @@ from talweg.pipeline.slices import (
     count_rows,
     row_of,
     row_spec,
+    stack_arrays,
     stack_contents,
-    stacked_arrays,
 )
 from talweg.pipeline.stage import INFINITE, Stage, as_numbers, whole
 
@@ -145,7 +145,7 @@ def _batches_of_rows(rows: Rows, count: int, drops: bool) -> Next:
             return tuple(take(numbers))
         except Exception:  # of one of the rows, which says more about it
             elements = [rows.one(number) for number in as_numbers(numbers).tolist()]
-        return tuple([stacked_arrays(list(items), n) for n, items in enumerate(zip(*elements))])
+        return tuple([stack_arrays(list(items), n) for n, items in enumerate(zip(*elements))])
 
     return step
 

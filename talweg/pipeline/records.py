@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from talweg.core.errors import DataLossError, InvalidArgumentError, compose
 from talweg.core.system_errors import from_system
 from talweg.formats.checksum import crc32c, mask_checksum
-from talweg.formats.files import checked_name
+from talweg.formats.files import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class RecordReader:
             raise unknown_compression(compression)
         self.path = path
         try:
-            path = checked_name(path)
+            path = check_name(path)
             file: Any = open(path, "rb", 0 if kind else BLOCK)  # noqa: SIM115 -- closed by `close`
         except OSError as error:
             raise from_system(error, path) from None
@@ -178,7 +178,7 @@ class RecordFile:
             raise unknown_compression(compression)
         self._path = path
         try:
-            path = checked_name(path)
+            path = check_name(path)
             self._file: Any = open(path, "wb")  # noqa: SIM115 -- closed by `close`
         except OSError as error:
             raise from_system(error, path) from None

@@ -109,7 +109,7 @@ class _CacheWriter:
 
     def __init__(self, path: str, lock: str):
         self.path, self.lock, self.file = path, lock, None
-        self.held = _held_lock(lock)
+        self.held = _hold_lock(lock)
         self.file = RecordFile(f"{path}.data-00000-of-00001")
         self.count = 0
 
@@ -140,14 +140,14 @@ class _CacheWriter:
             self.held.close()
 
 
-def _held_lock(path: str) -> BinaryIO:
+def _hold_lock(path: str) -> BinaryIO:
     """The lock file of a cache, held; AlreadyExistsError where another writer lives.
 
     One that a killed process has left is taken over, where the system knows (flock).
     """
     try:
         known = os.path.exists(path)
-        held = open(files.checked_name(path), "ab")  # noqa: SIM115 -- closed by who holds it
+        held = open(files.check_name(path), "ab")  # noqa: SIM115 -- closed by who holds it
     except OSError as error:
         raise from_system(error, path) from None
     if files.try_lock(held) or not known:

@@ -110,7 +110,7 @@ def _sparse_rows(content: SparseTensor) -> Callable[[int], Any]:
 def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
     """The batch of some contents of one spec; InvalidArgumentError where shapes differ."""
     if type(spec) is TensorSpec:
-        return stacked_arrays(items, component)
+        return stack_arrays(items, component)
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, SparseTensorSpec):
@@ -120,7 +120,7 @@ def stack_contents(items: list, spec: TypeSpec, component: int) -> Any:
     return _stack_ragged(items, spec)
 
 
-def stacked_arrays(items: list, component: int) -> np.ndarray:
+def stack_arrays(items: list, component: int) -> np.ndarray:
     """Arrays of one shape as one array."""
     first = items[0]
     shape = first.shape

@@ -122,7 +122,7 @@ def pack(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape: ShapeLik
     return gather(handle, places, flow_in, dtype, element_shape)
 
 
-def scattered_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
+def scatter_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any) -> Any:
     """The flow after the rows of a tensor were written."""
     cell = _array(handle)
     for row, place in enumerate(integers_of(indices)):
@@ -132,12 +132,10 @@ def scattered_array(handle: Tensor, indices: Tensor, value: Tensor, flow_in: Any
 
 def unpack(handle: Tensor, value: Tensor, flow_in: Any) -> Any:
     """The flow after all rows of a tensor were written."""
-    return scattered_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
+    return scatter_array(handle, of_array(np.arange(value.dims[0])), value, flow_in)
 
 
-def joined_array(
-    handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_except0: Any
-) -> tuple:
+def join_array(handle: Tensor, flow_in: Any, dtype: DTypeLike, element_shape_except0: Any) -> tuple:
     """(all elements one after the other, their lengths)."""
     cell = _array(handle)
     found = [cell.read(n) for n in range(len(cell.values))]
@@ -145,7 +143,7 @@ def joined_array(
     return concat(found, 0) if found else look_up("zeros")([0], dtype), lengths
 
 
-def parted_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> Any:
+def split_array(handle: Tensor, value: Tensor, lengths: Any, flow_in: Any) -> Any:
     """The flow after the parts of a tensor were written."""
     cell = _array(handle)
     for place, part in enumerate(split(value, integers_of(lengths))):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def seeded(first: int, second: int) -> Iterator[int | None]:
+def seed_graph(first: int, second: int) -> Iterator[int | None]:
     """Inside, the first seed is that of the graph; gives the own one."""
     graph = dispatch.context.base
     if not first and not second:
@@ -56,19 +56,19 @@ def seeded(first: int, second: int) -> Iterator[int | None]:
 
 def floats(kind: str, shape: ShapeLike, dtype: DTypeLike, seed: int, seed2: int) -> Any:
     """Numbers of a kind: uniform, normal, truncated_normal."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up(f"random.{kind}")(shape, dtype=dtype, seed=own)
 
 
 def integers(shape: TensorShape, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
     """Integers from an interval."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up("random.uniform")(shape, minval, maxval, minval.dtype, own)
 
 
 def shuffle(value: object, seed: int, seed2: int) -> Any:
     """Rows in another order."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up("random.shuffle")(value, own)
 
 
@@ -76,13 +76,13 @@ def classes(
     logits: np.ndarray, num_samples: object, seed: int, seed2: int, output_dtype: DTypeLike
 ) -> Any:
     """Classes by their log-probabilities."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up("random.categorical")(logits, num_samples, output_dtype, own)
 
 
 def gamma(shape: TensorShape, alpha: np.ndarray, seed: int, seed2: int) -> Any:
     """Numbers of gamma distributions, in shape + alpha.shape."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up("random.gamma")(shape, alpha, dtype=alpha.dtype, seed=own)
 
 
@@ -90,7 +90,7 @@ def poisson(
     shape: ShapeLike, rate: np.ndarray, seed: int, seed2: int, dtype: DType | None = None
 ) -> Any:
     """Numbers of Poisson distributions, in shape + rate.shape."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
 
 
@@ -98,7 +98,7 @@ def truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
     """Normal numbers between bounds, those of each row of the result with parameters of its own."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         pair = look_up("random.uniform")([2], 0, 2**31 - 1, int32, own)
         across = [-1] + [1] * (shape.dims[0] - 1)
         parameters = [
@@ -111,7 +111,7 @@ def truncated_normal_rows(
 
 def crop(image: Tensor, size: Any, seed: int, seed2: int) -> Any:
     """A block of an image at a random place."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         size = concat([cast(size, int32), [image.dims[2]]], 0)
         return look_up("image.random_crop")(image, size, own)
 
@@ -145,7 +145,7 @@ def candidates(
     seed2: int,
 ) -> tuple:
     """Sampled classes, and how often the true and the sampled ones are expected."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         function = look_up(f"random.{kind}_candidate_sampler")
         return tuple(function(true_classes, num_true, num_sampled, unique, range_max, own))
 
@@ -174,7 +174,7 @@ def fixed_candidates(
     seed2: int,
 ) -> tuple:
     """Classes sampled by the weights that are given."""
-    with seeded(seed, seed2) as own:
+    with seed_graph(seed, seed2) as own:
         function = look_up("random.fixed_unigram_candidate_sampler")
         sampled = function(
             true_classes,

@@ -116,7 +116,7 @@ def shuffle(
     return variant_of(found if count is None else found.repeat(int(python_of(count))))
 
 
-def shuffled_whole(
+def shuffle_all(
     input_dataset: object, seed: TensorLike, seed2: int, reshuffle_each_iteration: bool
 ) -> Any:
     """All elements in random order."""
@@ -201,7 +201,7 @@ def filter_by_last(input_dataset: object) -> Any:
     return variant_of(kept.map(lambda *parts: parts[:-1]))
 
 
-def taken_while(input_dataset: object, other_arguments: list, predicate: Callable[..., Any]) -> Any:
+def take_while(input_dataset: object, other_arguments: list, predicate: Callable[..., Any]) -> Any:
     """The elements before the first for which a function is false."""
     return variant_of(
         dataset_of(input_dataset).take_while(first_of_results(predicate, other_arguments))

@@ -381,7 +381,7 @@ def transform(
     )
 
 
-def padded_convolution(
+def pad_and_convolve(
     input: Tensor, paddings: Any, filter: Tensor, mode: str, strides: Sequence[int], padding: str
 ) -> Any:
     """A convolution of what is padded by reflection."""
@@ -389,7 +389,7 @@ def padded_convolution(
     return look_up("nn.conv2d")(x, filter, strides, padding)
 
 
-def resized_convolution(
+def resize_and_convolve(
     input: Tensor,
     size: Any,
     paddings: Any,
@@ -401,7 +401,7 @@ def resized_convolution(
 ) -> Any:
     """A convolution of what is resized, then padded by reflection."""
     x = resize_bilinear(input, size, resize_align_corners, False)
-    return padded_convolution(x, paddings, filter, mode, strides, padding)
+    return pad_and_convolve(x, paddings, filter, mode, strides, padding)
 
 
 # -- pooling by a fraction

@@ -71,7 +71,7 @@ def load_dataset(path: PathLike, output_types: list, output_shapes: list, compre
     return variant_of(load(python_of(path), spec, compression=compression or None))
 
 
-def mapped_rows(arguments: list, captured_inputs: list, f: Callable[..., Any]) -> list:
+def map_rows(arguments: list, captured_inputs: list, f: Callable[..., Any]) -> list:
     """A function of the rows of tensors, stacked."""
     rows = [f(*[x[i] for x in arguments], *captured_inputs) for i in range(arguments[0].dims[0])]
     flat = [look_up("nest.flatten")(row) for row in rows]

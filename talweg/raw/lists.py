@@ -145,7 +145,7 @@ def concat_elements(
     return parts.list_concat(input_handle, dims=dims, dtype=element_dtype), lengths
 
 
-def joined_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
+def join_lists(input_a: Any, input_b: Any, element_dtype: DTypeLike) -> Any:
     """The elements of two lists, one after the other."""
     start = elements.list_size(input_a)
     rows = elements.list_stack(input_b, dims=None, dtype=element_dtype, size=None)

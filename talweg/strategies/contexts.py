@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.api.export import export
 from talweg.core.errors import value_error
 from talweg.eager.convert import convert_to_tensor, is_tensor_like
-from talweg.eager.replica_contexts import contexts, entered
+from talweg.eager.replica_contexts import contexts, enter
 from talweg.eager.variable import VariableAggregation
 from talweg.graph import structure
 
@@ -78,7 +78,7 @@ class ReplicaContext:
 
     def merge_call(self, merge_fn: Callable, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Call ``merge_fn(strategy, *args)`` once for all replicas."""
-        with entered(self.strategy, None):
+        with enter(self.strategy, None):
             return merge_fn(self.strategy, *args, **(kwargs or {}))
 
     def __enter__(self) -> ReplicaContext:

@@ -68,7 +68,7 @@ def _aval(tensor: Any) -> Aval:
     return Aval(None if dims is None else tuple(dims), tensor.dtype)
 
 
-def summed(cluster: Cluster | None, values: Sequence[Any]) -> list:
+def sum_over_workers(cluster: Cluster | None, values: Sequence[Any]) -> list:
     """The sums of tensors over all workers; of slices, the slices of all."""
     if cluster is None:
         return list(values)
@@ -76,7 +76,10 @@ def summed(cluster: Cluster | None, values: Sequence[Any]) -> list:
     slices = [k for k, value in enumerate(totals) if isinstance(value, IndexedSlices)]
     for k in slices:
         one = totals[k]
-        rows, places = joined(cluster, one.values, 0), joined(cluster, one.indices, 0)
+        rows, places = (
+            join_over_workers(cluster, one.values, 0),
+            join_over_workers(cluster, one.indices, 0),
+        )
         totals[k] = IndexedSlices(rows, places, one.dense_shape)
     plain = [k for k in range(len(totals)) if k not in slices]
     tensors = [convert_to_tensor(totals[k]) for k in plain]
@@ -87,7 +90,7 @@ def summed(cluster: Cluster | None, values: Sequence[Any]) -> list:
     return totals
 
 
-def joined(cluster: Cluster | None, value: Any, axis: int) -> Any:
+def join_over_workers(cluster: Cluster | None, value: Any, axis: int) -> Any:
     """The tensors of all workers one after the other along an axis."""
     if cluster is None:
         return value
@@ -101,4 +104,4 @@ def of_first(cluster: Cluster | None, value: Any) -> Any:
         return value
     tensor = convert_to_tensor(value)
     own = tensor if cluster.own == 0 else tensor * 0
-    return summed(cluster, [own])[0]
+    return sum_over_workers(cluster, [own])[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from talweg.api.export import export
-from talweg.eager.replica_contexts import Contexts, contexts, entered, strategy_in_force
+from talweg.eager.replica_contexts import Contexts, contexts, enter, strategy_in_force
 from talweg.strategies.strategy import Strategy
 
 DEFAULT = Contexts.bottom = Strategy()
@@ -77,7 +77,7 @@ def maybe_merge_call(fn: Callable, strategy: Strategy, *args: object, **kwargs: 
     replica = get_replica_context()
     if replica is not None and replica.num_replicas_in_sync > 1:
         return replica.merge_call(fn, args, kwargs)
-    with entered(strategy, None):
+    with enter(strategy, None):
         return fn(strategy, *args, **kwargs)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
 from talweg.core.errors import value_error
-from talweg.eager.replica_contexts import contexts, entered
+from talweg.eager.replica_contexts import contexts, enter
 from talweg.eager.tensor import DEVICE
 from talweg.strategies.contexts import reduce_op
 
@@ -57,7 +57,7 @@ class StrategyExtended:
     ) -> Any:
         """``fn(var, *args, **kwargs)``; without `group`, a tuple of each replica's result."""
         outside = contexts.stack and contexts.stack[-1][1] is None
-        with contextlib.nullcontext() if outside else entered(self.container_strategy, None):
+        with contextlib.nullcontext() if outside else enter(self.container_strategy, None):
             result = fn(var, *args, **(kwargs or {}))
         return result if group else (result,)
 

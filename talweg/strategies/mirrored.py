@@ -16,13 +16,20 @@ from talweg.api.export import export
 from talweg.core import dispatch
 from talweg.core.errors import compose, value_error
 from talweg.eager.replica_contexts import check_alone, contexts
-from talweg.eager.replicated import DistributedValues, Mirrored, PerReplica, place, placed, regroup
+from talweg.eager.replicated import (
+    DistributedValues,
+    Mirrored,
+    PerReplica,
+    place,
+    place_in_replica,
+    regroup,
+)
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
 from talweg.strategies import on_devices
 from talweg.strategies.datasets import check_options, distribute_dataset, from_function
 from talweg.strategies.extended import StrategyExtended
-from talweg.strategies.reduction import gather_values, reduced_leaf, reduced_nest
+from talweg.strategies.reduction import gather_values, reduce_leaf, reduce_nest
 from talweg.strategies.replica_context import ReplicaThreadContext
 from talweg.strategies.replica_threads import run_replicas
 from talweg.strategies.strategy import OneReplica, Strategy
@@ -107,7 +114,7 @@ class MirroredExtended(StrategyExtended):
 
         def each(*given: object, **named: object) -> Any:
             index = next(own)
-            with placed(index, updating=True), self._on(index):
+            with place_in_replica(index, updating=True), self._on(index):
                 return adopt_function(fn)(*given, **named)
 
         with self.container_strategy.scope():
@@ -131,7 +138,7 @@ class MirroredExtended(StrategyExtended):
         self, reduce_op: object, value: TensorLike, destinations: object, options: object = None
     ) -> Any:
         """The sum or mean of `value` over the replicas; mirrored if all replicas are to have it."""
-        found = reduced_leaf(reduce_op, value, self.cluster)
+        found = reduce_leaf(reduce_op, value, self.cluster)
         everywhere = isinstance(destinations, (DistributedValues, list, tuple))
         return Mirrored([found] * len(self._devices)) if everywhere else found
 
@@ -254,7 +261,7 @@ class SeveralReplicas(Strategy):
     def reduce(self, reduce_op: Any, value: object, axis: int | None) -> Any:
         """The sum or mean of `value` over the replicas and, if `axis` says, along that axis."""
         self.need_all("reduce")
-        return reduced_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
+        return reduce_nest(reduce_op, value, axis, self.replicas_here, self.extended.cluster)
 
     def gather(self, value: TensorLike, axis: int) -> Any:
         """The replicas' values joined along `axis`."""
@@ -294,7 +301,7 @@ def variable_in_force(args: tuple, kwargs: dict) -> DistributedVariable | None:
     if not isinstance(strategy, SeveralReplicas) or (base and not base.building_function):
         return None
     if replica is None:
-        with placed(None):
+        with place_in_replica(None):
             return make_variable(strategy, args, kwargs)
     name = args[4] if len(args) > 4 else kwargs.get("name")
     return replica.shared_variable(

@@ -11,7 +11,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.replicated import DistributedValues, Mirrored, place
 from talweg.graph import structure
 from talweg.strategies.contexts import ReduceOp, reduce_op
-from talweg.strategies.crossing import joined, summed
+from talweg.strategies.crossing import join_over_workers, sum_over_workers
 from talweg.strategies.local_values import LocalValue
 
 if TYPE_CHECKING:
@@ -24,19 +24,19 @@ def reduce_values(how: ReduceOp, values: Sequence[Any]) -> Any:
     """The sum or mean of one value of each replica of this worker."""
     values = list(values)
     if any([isinstance(value, IndexedSlices) for value in values]):
-        return _reduced_slices(reduce_op(how), values)
+        return _join_slices(reduce_op(how), values)
     tensors = [convert_to_tensor(value) for value in values]
     total = tensors[0] if len(tensors) == 1 else look_up("add_n")(tensors)
     return total / len(tensors) if reduce_op(how) is ReduceOp.MEAN else total
 
 
-def reduced_together(
+def reduce_together(
     how: ReduceOp, columns: Sequence[Sequence[Any]], cluster: Cluster | None
 ) -> list:
     """The sums or means of values of each replica of all workers, exchanged together."""
     if cluster is None:
         return [reduce_values(how, values) for values in columns]
-    totals = summed(cluster, [reduce_values(ReduceOp.SUM, values) for values in columns])
+    totals = sum_over_workers(cluster, [reduce_values(ReduceOp.SUM, values) for values in columns])
     if reduce_op(how) is ReduceOp.SUM:
         return totals
     counts = [len(values) * cluster.count for values in columns]
@@ -49,7 +49,7 @@ def _divided(total: Any, count: int) -> Any:
     return total / count
 
 
-def _reduced_slices(how: ReduceOp, values: list) -> IndexedSlices:
+def _join_slices(how: ReduceOp, values: list) -> IndexedSlices:
     """All slices of all replicas, one after the other."""
     join = look_up("concat")
     rows = join([value.values for value in values], 0)
@@ -59,7 +59,7 @@ def _reduced_slices(how: ReduceOp, values: list) -> IndexedSlices:
     return IndexedSlices(rows, indices, values[0].dense_shape)
 
 
-def reduced_leaf(how: object, value: object, cluster: Cluster | None = None) -> Any:
+def reduce_leaf(how: object, value: object, cluster: Cluster | None = None) -> Any:
     """A value as its replicas' sum or mean; ValueError for the sum of what belongs to none.
 
     In a cluster a plain value is this worker's own.
@@ -69,9 +69,9 @@ def reduced_leaf(how: object, value: object, cluster: Cluster | None = None) -> 
         total = value.sum()
         return total / value.count if operation is ReduceOp.MEAN else total
     if isinstance(value, DistributedValues) and not is_same_everywhere(value):
-        return reduced_together(operation, [value.values], cluster)[0]
+        return reduce_together(operation, [value.values], cluster)[0]
     if cluster is not None and not place.traced and not isinstance(value, DistributedValues):
-        return reduced_together(operation, [[value]], cluster)[0]
+        return reduce_together(operation, [[value]], cluster)[0]
     if operation is ReduceOp.MEAN:
         return value.values[0] if isinstance(value, DistributedValues) else value
     if isinstance(value, (int, float)) and value == 0:
@@ -90,30 +90,30 @@ def is_same_everywhere(value: object) -> bool:
     return isinstance(value, Mirrored) or getattr(value, "written_together", False)
 
 
-def reduced_along(how: object, values: Any, axis: int, cluster: Cluster | None) -> Any:
+def reduce_along(how: object, values: Any, axis: int, cluster: Cluster | None) -> Any:
     """The sum or mean over replicas, and along an axis in which they may have different sizes."""
     tensors = [convert_to_tensor(value) for value in values]
     if cluster is not None and all([tensor.shape.rank == 0 for tensor in tensors]):
-        return reduced_together(reduce_op(how), [tensors], cluster)[0]  # what Keras asks of losses
+        return reduce_together(reduce_op(how), [tensors], cluster)[0]  # what Keras asks of losses
     sums = [look_up("reduce_sum")(tensor, axis=axis) for tensor in tensors]
     if reduce_op(how) is ReduceOp.SUM:
-        return reduced_together(ReduceOp.SUM, [sums], cluster)[0]
+        return reduce_together(ReduceOp.SUM, [sums], cluster)[0]
     cast, shape = look_up("cast"), look_up("shape")
     counts = [cast(shape(tensor)[axis], sums[0].dtype) for tensor in tensors]
-    total, size = reduced_together(ReduceOp.SUM, [sums, counts], cluster)
+    total, size = reduce_together(ReduceOp.SUM, [sums, counts], cluster)
     return total / size
 
 
-def reduced_nest(
+def reduce_nest(
     how: object, value: object, axis: int | None, count: int, cluster: Cluster | None = None
 ) -> Any:
     """`tf.distribute.Strategy.reduce` for `count` replicas on this worker."""
 
     def leaf(one: object) -> Any:
         if axis is None:
-            return reduced_leaf(how, one, cluster)
+            return reduce_leaf(how, one, cluster)
         values = one.values if isinstance(one, DistributedValues) else [one] * count
-        return reduced_along(how, values, axis, None if place.traced else cluster)
+        return reduce_along(how, values, axis, None if place.traced else cluster)
 
     reduce_op(how)
     return structure.map_leaves(leaf, value)
@@ -135,6 +135,6 @@ def gather_values(value: object, axis: int, cluster: Cluster | None = None) -> A
                 "values with at least one dimension",
                 "tf.expand_dims, or reduce",
             )
-        return joined(own, look_up("concat")(tensors, axis), axis)
+        return join_over_workers(own, look_up("concat")(tensors, axis), axis)
 
     return structure.map_leaves(leaf, value)

@@ -16,8 +16,8 @@ from talweg.eager.replicated import Mirrored, PerReplica, Several
 from talweg.graph import structure
 from talweg.strategies.contexts import ReplicaContext, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
-from talweg.strategies.crossing import joined
-from talweg.strategies.reduction import gather_values, reduced_together
+from talweg.strategies.crossing import join_over_workers
+from talweg.strategies.reduction import gather_values, reduce_together
 from talweg.strategies.replica_threads import Replica
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class ReplicaThreadContext(ReplicaContext):
         def merge(strategy: MirroredStrategy, *leaves: object) -> list:
             count, cluster = strategy.replicas_here, strategy.extended.cluster
             columns = [_of_replicas(leaf) for leaf in leaves]
-            return [Mirrored([total] * count) for total in reduced_together(how, columns, cluster)]
+            return [Mirrored([total] * count) for total in reduce_together(how, columns, cluster)]
 
         def meet(*leaves: object) -> tuple:
             total = self.merge_call(merge, leaves)
@@ -148,7 +148,7 @@ class ReplicaThreadContext(ReplicaContext):
             gathered = []
             for leaf in leaves:
                 own = stack([shape(part)[axis] for part in _of_replicas(leaf, count)])
-                gathered.append(Mirrored([joined(cluster, own, 0)] * count))
+                gathered.append(Mirrored([join_over_workers(cluster, own, 0)] * count))
             return gathered
 
         strategy = self.strategy

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from talweg.core import dispatch
 from talweg.core.errors import compose
 from talweg.core.thread_context import ThreadContext
-from talweg.eager.replicated import part_of, placed, regroup
+from talweg.eager.replicated import part_of, place_in_replica, regroup
 from talweg.graph import structure
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Replica:
         try:
             self._carried.take_over()
             dispatch.context.recorders = ()  # as in TensorFlow: a tape sees its own thread
-            with self.context, placed(self.context.index):
+            with self.context, place_in_replica(self.context.index):
                 self.result = self._task()
         except BaseException as error:  # noqa: BLE001 -- raised where the replicas were started
             self.error = None if isinstance(error, Stopped) else error
@@ -160,7 +160,7 @@ def _merge(replicas: list[Replica]) -> Any:
     before = _state_of(graph)
     _set_state(graph, replicas[0]._graph_state or before)
     try:
-        with strategy.scope(), placed(None):
+        with strategy.scope(), place_in_replica(None):
             merged = function(strategy, *args, **kwargs)
     finally:
         _set_state(graph, before)

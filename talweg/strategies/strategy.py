@@ -14,7 +14,7 @@ from typing import Any
 from talweg.api.device import full_device
 from talweg.api.export import export, look_up
 from talweg.core.errors import NotFoundError, UnimplementedError, compose
-from talweg.eager.replica_contexts import check_alone, contexts, entered
+from talweg.eager.replica_contexts import check_alone, contexts, enter
 from talweg.eager.replicated import Several
 from talweg.eager.tensor import DEVICE
 from talweg.graph import structure
@@ -54,7 +54,7 @@ class Strategy:
 
     def scope(self) -> contextlib.AbstractContextManager:
         """A block in which this strategy is in force; variables made inside belong to it."""
-        return entered(self, None)
+        return enter(self, None)
 
     def run(
         self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None
@@ -130,10 +130,10 @@ class OneReplica(Strategy):
         """A block in which this strategy is in force; variables made inside belong to it."""
         check_alone(self)
         if self._device is None:
-            return entered(self, None)
+            return enter(self, None)
         blocks = contextlib.ExitStack()
         blocks.enter_context(look_up("device")(self._device))
-        blocks.enter_context(entered(self, None))
+        blocks.enter_context(enter(self, None))
         return blocks
 
     def run(

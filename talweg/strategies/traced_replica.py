@@ -14,14 +14,14 @@ from talweg.api.export import look_up
 from talweg.core import dispatch
 from talweg.core.value import IndexedSlices
 from talweg.eager.replica_contexts import contexts
-from talweg.eager.replicated import Several, part_of, place, placed
+from talweg.eager.replicated import Several, part_of, place, place_in_replica
 from talweg.graph import structure
 from talweg.graph.symbol import Symbol
 from talweg.prims.collective import all_reduce
 from talweg.strategies.contexts import ReduceOp, tensors_of
 from talweg.strategies.contexts import reduce_op as known_op
 from talweg.strategies.local_values import LocalValue, first_of, rows_of_all
-from talweg.strategies.reduction import reduced_leaf
+from talweg.strategies.reduction import reduce_leaf
 from talweg.strategies.replica_context import ReplicaThreadContext
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TracedContext(ReplicaThreadContext):
         before = context.replica, context.device, place.traced, contexts.traced
         place.traced, contexts.traced = True, self
         try:
-            with self, placed(0):
+            with self, place_in_replica(0):
                 context.replica = (self.strategy.number, "traced")
                 yield
         finally:
@@ -68,7 +68,7 @@ class TracedContext(ReplicaThreadContext):
         before, context.replica = context.replica, (self.strategy.number, "merged")
         contexts.stack.append((self.strategy, None))
         try:
-            with placed(None):
+            with place_in_replica(None):
                 found = part_of(0, merge_fn(self.strategy, *given, **named))
         finally:
             contexts.stack.pop()
@@ -81,7 +81,7 @@ class TracedContext(ReplicaThreadContext):
         before, context.replica = context.replica, (self.strategy.number, "traced")
         contexts.stack.append((self.strategy, self))
         try:
-            with placed(0):
+            with place_in_replica(0):
                 found = function(*part_of(0, args), **part_of(0, kwargs))
                 return self._local(found, self.given)
         finally:
@@ -120,7 +120,7 @@ class TracedContext(ReplicaThreadContext):
 
         def leaf(one: Any) -> Any:
             if isinstance(one, IndexedSlices):
-                return part_of(0, reduced_leaf(how, self._local(one)))
+                return part_of(0, reduce_leaf(how, self._local(one)))
             total = all_reduce(one, count=count)
             return total / count if how is ReduceOp.MEAN else total
 

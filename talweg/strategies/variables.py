@@ -22,7 +22,7 @@ from talweg.eager.variable import Variable, VariableAggregation, VariableSynchro
 from talweg.strategies.contexts import ReduceOp
 from talweg.strategies.crossing import of_first
 from talweg.strategies.local_values import first_of
-from talweg.strategies.reduction import reduced_leaf, reduced_together
+from talweg.strategies.reduction import reduce_leaf, reduce_together
 from talweg.trace.host_calls import Outside
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class DistributedVariable(DistributedValues, Variable):
                 found = of_first(cluster, first_of(given))
             else:
                 how = ReduceOp.from_variable_aggregation(self._aggregation)
-                found = reduced_leaf(how, given, cluster)
+                found = reduce_leaf(how, given, cluster)
             self._change_all(method, found, args, kwargs)
 
         context = look_up("distribute.get_replica_context")()
@@ -237,7 +237,7 @@ class SyncOnReadVariable(DistributedVariable):
             found = contexts.traced.all_reduce(how, parts[0])
         else:
             cluster = self.distribute_strategy.extended.cluster
-            found = reduced_together(how, [parts], cluster)[0]
+            found = reduce_together(how, [parts], cluster)[0]
         return look_up("cast")(found, self._dtype)
 
     read_value = handle_read = value

@@ -134,7 +134,7 @@ def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
 
         graph.run(trace)
         graphs.append(graph)
-    return [None, *_filled_branch(index, graphs, list(operands))[:-1]]
+    return [None, *_fill_branch(index, graphs, list(operands))[:-1]]
 
 
 def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -> list:
@@ -154,7 +154,7 @@ def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -
     return [(node, view.claim(node, part)) for node, part in found]
 
 
-def _filled_branch(index: object, graphs: list, like: list) -> list:
+def _fill_branch(index: object, graphs: list, like: list) -> list:
     """A branch whose results may be absent: zeros where only another branch has one."""
     present = [any(graph.results[i] is not None for graph in graphs) for i in range(len(like))]
     if not any(present):
@@ -193,7 +193,7 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
         graph.run(trace)
         graphs.append(graph)
     with dispatch.keep_all_inside():
-        *body_tangents, history = _filled_branch(index, graphs, list(z[:-1]))
+        *body_tangents, history = _fill_branch(index, graphs, list(z[:-1]))
     return (*body_tangents, _tangent_history(history, list(bodies), graphs, pairs))
 
 

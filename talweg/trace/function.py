@@ -28,7 +28,7 @@ from talweg.graph import structure
 from talweg.trace.compiler_ir import compiler_ir
 from talweg.trace.concrete import ConcreteFunction, TraceGraph
 from talweg.trace.exchange import may_be_shared
-from talweg.trace.input_signature import checked_signature, fit_argument, signature_key
+from talweg.trace.input_signature import check_signature, fit_argument, signature_key
 from talweg.trace.library_attributes import FunctionAttributes
 from talweg.trace.methods import BoundFunction, Method, positional, signature_of, unwrap_method
 from talweg.trace.options import options
@@ -77,7 +77,7 @@ class Function(FunctionAttributes):
         self._bound: Any = weakref.WeakKeyDictionary()
         self._replicas: dict[Any, Function] | None = {}  # None: it is one of a replica itself
         self._signature = signature_of(python_function)
-        self.input_signature = checked_signature(input_signature, self)
+        self.input_signature = check_signature(input_signature, self)
         self._fast: dict[tuple, ConcreteFunction] = {}
         self._turn = Turn()  # whoever traces has it
         self._clear()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def checked_signature(signature: list[Any] | None, function: Callable[..., Any]) -> Any:
+def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -> Any:
     """An input signature as a tuple; TypeError or ValueError if it is none."""
     if signature is None:
         return None

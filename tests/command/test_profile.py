@@ -139,7 +139,7 @@ def test_arguments_are_kept_while_the_profile_lasts_only():
 
 def test_after_an_error_everything_is_as_before():
     before = functions_in_place()
-    with pytest.raises(ZeroDivisionError), seams.timed(Clock()):
+    with pytest.raises(ZeroDivisionError), seams.time_block(Clock()):
         assert functions_in_place() != before
         1 / 0  # noqa: B018
     assert functions_in_place() == before

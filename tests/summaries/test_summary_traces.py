@@ -165,13 +165,13 @@ def test_traces_and_other_observers():
     other, double = Other(), tf.function(lambda x: x * 2.0)
     double(tf.constant(1.0))
     busy = dispatch.state.busy
-    with dispatch.observed_by(other):
+    with dispatch.observe(other):
         tf.summary.trace_on()
         double(tf.constant(1.0))
         tf.summary.trace_off()
         assert dispatch.state.observer is other and other.told == 1
     tf.summary.trace_on()
-    with dispatch.observed_by(other):
+    with dispatch.observe(other):
         tf.summary.trace_off()  # not in the order in which they came
     assert dispatch.state.busy == busy
     dispatch.state.observer = None

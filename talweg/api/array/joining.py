@@ -12,11 +12,11 @@ from talweg.api.array.operands import (
     INTEGERS,
     axis_in_range,
     axis_scalar,
-    demanded_integer,
     dims_or_none,
     integer_scalar,
     integer_vector,
     length_of,
+    require_integer,
     set_dims,
     set_rank,
 )
@@ -223,7 +223,7 @@ def split(
 
 
 def _split_evenly(x: Tensor, count: int, axis: object) -> tuple:
-    place = normalize_axis("split", demanded_integer(axis, "split", "axis"), len(x.dims))
+    place = normalize_axis("split", require_integer(axis, "split", "axis"), len(x.dims))
     size = x.dims[place]
     if count < 1:
         raise invalid("TW207", f"split: num_or_size_splits={count}", "at least 1")

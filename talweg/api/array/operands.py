@@ -161,7 +161,7 @@ def nothing(dtype: DType) -> Any:
     return np.array(b"", object) if dtype.name == "string" else dtype.numpy_dtype.type(0)
 
 
-def demanded_integer(value: object, function: str, argument: str) -> Size:
+def require_integer(value: object, function: str, argument: str) -> Size:
     """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
     if type(value) is int or type(value) is Dim:
         return value

@@ -12,9 +12,9 @@ from talweg.api.array.creating import ones_of, zeros_of
 from talweg.api.array.operands import (
     INTEGERS,
     constant,
-    demanded_integer,
     in_graph,
     integer_scalar,
+    require_integer,
     size_tensor,
 )
 from talweg.api.export import export
@@ -245,7 +245,7 @@ def _depth(depth: object) -> Size:
     """The size of the new axis; a list is not a scalar, even of one number."""
     if isinstance(depth, (list, tuple)) or (hasattr(depth, "dims") and depth.dims):
         raise invalid("TW203", f"one_hot: depth must be a scalar, but got {depth!r}")
-    return demanded_integer(depth, "one_hot", "depth")
+    return require_integer(depth, "one_hot", "depth")
 
 
 def _value_dtype(on: Any, off: Any, dtype: DType | None) -> DType:

@@ -36,7 +36,7 @@ NAMES = {"truediv": "div", "lt": "less", "gt": "greater", "le": "less_equal", "g
 
 
 @contextmanager
-def timed(clock: Clock) -> Iterator[None]:
+def time_block(clock: Clock) -> Iterator[None]:
     """Everything that is done inside the block is timed by `clock`."""
     with ExitStack() as stack:
         for owner, name, around in (
@@ -47,17 +47,17 @@ def timed(clock: Clock) -> Iterator[None]:
             (ConcreteFunction, "trace", traces),
             (GradientTape, "gradient", gradients),
         ):
-            stack.enter_context(replaced(owner, name, functools.partial(around, clock)))
+            stack.enter_context(replace_function(owner, name, functools.partial(around, clock)))
         for name in OPERATORS + COMPARISONS:
             for method in (f"__{name}__", f"__r{name}__"):
                 if method in EagerTensor.__dict__:
                     around = functools.partial(operators, clock, NAMES.get(name, name))
-                    stack.enter_context(replaced(EagerTensor, method, around))
+                    stack.enter_context(replace_function(EagerTensor, method, around))
         yield
 
 
 @contextmanager
-def replaced(
+def replace_function(
     owner: State | ModuleType | type, name: str, around: Callable[[Any], Any]
 ) -> Iterator[None]:
     """Another function under a name, inside the block."""

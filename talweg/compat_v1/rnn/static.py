@@ -129,7 +129,7 @@ def static_rnn(
     return outputs, state
 
 
-def reversed_steps(inputs: list, sequence_length: object) -> list:
+def reverse_steps(inputs: list, sequence_length: object) -> list:
     """A list of inputs back to front, each sequence within its length."""
     if sequence_length is None:
         return list(inputs)[::-1]
@@ -178,11 +178,11 @@ def static_bidirectional_rnn(
                 cell_fw, inputs, initial_state_fw, dtype, sequence_length, inner
             )
         with variable_scope("bw") as inner:
-            turned = reversed_steps(inputs, sequence_length)
+            turned = reverse_steps(inputs, sequence_length)
             backward, state_bw = static_rnn(
                 cell_bw, turned, initial_state_bw, dtype, sequence_length, inner
             )
-    backward = reversed_steps(backward, sequence_length)
+    backward = reverse_steps(backward, sequence_length)
     outputs = [
         structure.pack(
             fw, [concat([a, b], 1) for a, b in zip(structure.flatten(fw), structure.flatten(bw))]

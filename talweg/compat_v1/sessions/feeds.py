@@ -45,13 +45,13 @@ def feeds(graph: Graph, feed_dict: object) -> tuple[tuple, list]:
             if key.node in plain.shared:
                 check_alone(key)
             nodes.append(key.node)
-            arrays.append(fed_array(key, value))
+            arrays.append(convert_fed(key, value))
             continue
         for part, given in expand_feeds(graph, key, value):
             if part.node in graph.table.shared:
                 check_alone(part)
             nodes.append(part.node)
-            arrays.append(fed_array(part, given))
+            arrays.append(convert_fed(part, given))
     return tuple(nodes), arrays
 
 
@@ -122,7 +122,7 @@ def _element(graph: Graph, key: object) -> Symbol:
         raise type_error("TW504", text, "a tensor of the session's graph, or its name") from None
 
 
-def fed_array(symbol: Symbol, value: object) -> Any:
+def convert_fed(symbol: Symbol, value: object) -> Any:
     """A fed value as an array of the tensor's dtype and shape."""
     aval = symbol.node.aval
     kind = aval.dtype.numpy_dtype

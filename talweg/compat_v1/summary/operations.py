@@ -103,7 +103,7 @@ def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
     return summary
 
 
-def merged_message(*arrays: Any) -> Any:
+def merge_messages(*arrays: Any) -> Any:
     """The values of several messages, serialized; InvalidArgumentError for equal tags."""
     summary = messages().Summary()
     tags: set[str] = set()
@@ -156,5 +156,5 @@ TYPES = {
     image_message: "ImageSummary",
     audio_message: "AudioSummaryV2",
     tensor_message_of: "TensorSummaryV2",
-    merged_message: "MergeSummary",
+    merge_messages: "MergeSummary",
 }

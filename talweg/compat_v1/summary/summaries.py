@@ -22,7 +22,7 @@ from talweg.compat_v1.summary.operations import (
     audio_message,
     histogram_message,
     image_message,
-    merged_message,
+    merge_messages,
     operation,
     scalar_message,
     tensor_message_of,
@@ -56,11 +56,11 @@ REALS = (
 def _tag(name: str, family: str | None) -> Any:
     """A context that gives the tag of a summary and the name of its operation."""
     name = _clean(name)
-    return _entered(name, "") if family is None else _entered(name, f"{_clean(family)}/")
+    return _enter(name, "") if family is None else _enter(name, f"{_clean(family)}/")
 
 
 @contextmanager
-def _entered(name: str, family: str) -> Iterator[tuple[str, str]]:
+def _enter(name: str, family: str) -> Iterator[tuple[str, str]]:
     with name_scope(family + name) as entered:
         yield family + entered[:-1], entered[:-1]
 
@@ -312,8 +312,8 @@ def merge(
         raise type_error("TW102", f"merge: inputs have the types {wrong}", "string tensors")
     base = _clean(name or "Merge")
     with name_scope(base) as scope:
-        inner = scope + (base if name else TYPES[merged_message])
-        result = operation(merged_message, (), tensors, inner)
+        inner = scope + (base if name else TYPES[merge_messages])
+        result = operation(merge_messages, (), tensors, inner)
     return _collect(result, [] if collections is None else collections)
 
 

@@ -241,7 +241,7 @@ class MonitoredSession:
         }
         metadata = run_metadata
         if self._hooks:
-            options = merged_options([options, *[args.options for args in asked.values()]])
+            options = merge_options([options, *[args.options for args in asked.values()]])
             metadata = RunMetadata() if run_metadata is None else run_metadata
         outputs = self._session.run(wanted, feeds or None, options, metadata)
         for number, hook in enumerate(self._hooks):
@@ -319,7 +319,7 @@ class MonitoredSession:
         return peaceful
 
 
-def merged_options(asked: list) -> Any:
+def merge_options(asked: list) -> Any:
     """The RunOptions of a run: for each field the most that somebody asks for."""
     found = RunOptions()
     for options in asked:

@@ -189,7 +189,7 @@ class Optimizer:
             step = self._finish(updates, scope)
             if global_step is not None:
                 step = _count_step(step, global_step)
-        return _listed_step(step, scope)
+        return _list_step(step, scope)
 
     def _update(self, gradient: object, variable: Variable) -> Any:
         """The update of one variable, its constraint applied behind it."""
@@ -236,7 +236,7 @@ class Optimizer:
         self, grad: Tensor, handle: object, indices: Tensor
     ) -> Any:
         """The update by rows, of which some may be named twice: these are added."""
-        return self._resource_apply_sparse(summed_rows(grad, indices), handle, indices)
+        return self._resource_apply_sparse(sum_rows(grad, indices), handle, indices)
 
     def _valid_dtypes(self) -> set:
         return {float16, bfloat16, float32, float64}
@@ -350,7 +350,7 @@ def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
     return values, indices
 
 
-def summed_rows(values: Tensor, indices: Tensor) -> Any:
+def sum_rows(values: Tensor, indices: Tensor) -> Any:
     """For each row the sum of all rows of the same index: equal indices get equal rows."""
     numbers = search.unique(indices, dtype=indices.dtype)[1]
     count = indices.dims[0]
@@ -404,7 +404,7 @@ def _count_step(step: Operation, global_step: GraphVariable) -> Any:
     return counted.op if type(counted) is Symbol else group_updates([step])
 
 
-def _listed_step(step: Operation | None, name: str) -> Any:
+def _list_step(step: Operation | None, name: str) -> Any:
     """The step under its name, in the collection of such operations."""
     graph = dispatch.context.base
     if graph is not None and isinstance(step, Operation) and not graph.building_function:

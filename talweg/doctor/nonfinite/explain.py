@@ -30,8 +30,8 @@ from talweg.doctor.nonfinite.ledger import (
     content,
     has_bad,
     keeping,
+    pause_watching,
     scope_of_entry,
-    unwatched,
 )
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, Passage, SourceNorm
 from talweg.eager.seeds import ones_of
@@ -337,7 +337,7 @@ def of_gradients(
     """
     bad = False
     if whole is not None:
-        with unwatched():
+        with pause_watching():
             arrays = [
                 None if g is None else content(densify(g)) for g in structure.flatten(whole())
             ]

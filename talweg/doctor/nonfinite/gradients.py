@@ -26,8 +26,8 @@ from talweg.doctor.nonfinite.ledger import (
     content,
     is_float,
     keeping,
+    pause_watching,
     scope_of_entry,
-    unwatched,
 )
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, SourceNorm
 from talweg.eager.structured import as_tensor
@@ -109,7 +109,7 @@ class CotangentSweep:
             for t in (record[2] if type(record[2]) is tuple else (record[2],))
             if t.dtype.is_differentiable and id(t) not in own
         ]
-        noting = keeping(self.ledger) if noted else unwatched()
+        noting = keeping(self.ledger) if noted else pause_watching()
         with noting, dispatch.eagerly(), dispatch.only(()):
             cotangents = pullback(self.records, [self.tensor(target)], [seed], [*wanted, *between])
             dense = [None if g is None else densify(g) for g in cotangents]

@@ -388,12 +388,12 @@ def noting_scopes() -> Iterator[Observer]:
 
 
 @contextmanager
-def unwatched() -> Iterator[None]:
+def pause_watching() -> Iterator[None]:
     """Let nobody watch what runs inside the block."""
     before = onlooker.watch, demands.finite
     onlooker.watch, demands.finite = None, False
     try:
-        with dispatch.observed_by(None):
+        with dispatch.observe(None):
             yield
     finally:
         onlooker.watch, demands.finite = before
@@ -406,7 +406,7 @@ def keeping(ledger: Ledger | None = None) -> Iterator[Ledger]:
     before = onlooker.watch, onlooker.step_by_step
     onlooker.watch, onlooker.step_by_step = ledger.watch, True
     try:
-        with dispatch.observed_by(_EagerRecorder(ledger)):
+        with dispatch.observe(_EagerRecorder(ledger)):
             yield ledger
     finally:
         onlooker.watch, onlooker.step_by_step = before

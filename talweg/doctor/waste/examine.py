@@ -30,7 +30,7 @@ class Examination:
 
     def __enter__(self) -> Examination:
         self._observation, self._report = Observation(), None
-        self._stack.enter_context(dispatch.observed_by(self._observation))
+        self._stack.enter_context(dispatch.observe(self._observation))
         return self
 
     def __exit__(self, *error: object) -> None:

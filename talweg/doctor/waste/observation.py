@@ -335,7 +335,7 @@ class Observation(Observer):
                 seen.reached += gradient is not None
                 if gradient is None and not seen.why and self._explained < EXPLAINED:
                     self._explained += 1
-                    with dispatch.observed_by(None):
+                    with dispatch.observe(None):
                         seen.why = explain(source).in_a_line()
 
     # -- functions
@@ -425,7 +425,7 @@ class Observation(Observer):
     def call_seconds(self) -> float:
         """What an operation costs that is called from Python and computes next to nothing."""
         one = EagerTensor(np.float32(1.0))
-        with dispatch.observed_by(None), dispatch.eagerly(), dispatch.only(()):
+        with dispatch.observe(None), dispatch.eagerly(), dispatch.only(()):
             best = 1.0
             for _ in range(5):
                 start = time.process_time()

@@ -166,7 +166,7 @@ def put(array: Any) -> Any:
         return numpy.array(array)
 
 
-def called_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
+def call_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
     """An executable to which NumPy's arrays of 64 bits are given."""
 
     def call(donated: tuple, given: tuple) -> Any:
@@ -251,7 +251,7 @@ class ReplicaMesh:
         )
 
 
-def settled(arrays: Any) -> Any:
+def wait_for_arrays(arrays: Any) -> Any:
     """Arrays once they are computed; what fails then is raised here."""
     return jax.block_until_ready(arrays)
 

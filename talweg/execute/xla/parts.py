@@ -114,7 +114,7 @@ class OnlyPart:
 
     def let_call(self, executable: Callable[..., Any]) -> None:
         """Have an executable called, which JAX does without a scope where it may."""
-        self.call = engine.called_wide(executable) if self._wide else executable
+        self.call = engine.call_wide(executable) if self._wide else executable
 
 
 class PartsExecutable:

@@ -85,7 +85,7 @@ class ReplicatedExecutable(PartsExecutable):
         def run() -> Any:
             with engine.wide():
                 found = executable(*arguments)
-                return engine.settled(found) if self.mesh.settles else found
+                return engine.wait_for_arrays(found) if self.mesh.settles else found
 
         return watch(run)
 

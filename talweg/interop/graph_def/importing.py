@@ -100,7 +100,7 @@ def import_into(
     `variables` are functions of the prefix and the nodes that give variables, which are to be those
     of their names in the graph.
     """
-    graph_def = checked_message(graph_def)
+    graph_def = check_message(graph_def)
     wanted = _checked_names(return_elements)
     graph = default_graph()
     functions = {part.signature.name: part for part in graph_def.library.function}
@@ -136,7 +136,7 @@ def _outside(graph: Graph) -> Iterator[None]:
         graph.scope = before
 
 
-def checked_message(graph_def: Any) -> Any:
+def check_message(graph_def: Any) -> Any:
     """`graph_def` if it is a GraphDef; TypeError otherwise."""
     if isinstance(graph_def, GraphDef):
         return graph_def

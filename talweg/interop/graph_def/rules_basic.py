@@ -104,7 +104,7 @@ def check(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("Print", "PrintV2")
-def printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def pass_printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """The value passed on; nothing is printed by an imported graph."""
     return [pass_on(inputs[0])] if item.op == "Print" else None
 
@@ -174,7 +174,7 @@ class NodeCall(OpaqueCall):
         return super().__eq__(other)
 
 
-def kept_whole(
+def defer_function(
     item: NodeRecord, function: object, operands: tuple, arguments: tuple, *avals: object
 ) -> Any:
     """A function of arrays that is called when the graph runs; `avals` are known of its results.

@@ -67,7 +67,7 @@ def _values(builder: Any, item: Any, inputs: list) -> GraphList:
 
 
 @rule("TensorArrayWriteV3")
-def written(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def write_element(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The flow with one more element."""
     handle, index, value, flow = inputs
     _check_dtype(item, handle, value)
@@ -88,7 +88,7 @@ def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorArrayGatherV3")
-def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def gather_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Some elements, stacked."""
     handle, indices, flow = inputs
     _learn(handle, sizes_of(item.attributes["element_shape"]))
@@ -96,7 +96,7 @@ def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorArrayScatterV3")
-def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The flow with the rows of a tensor as elements."""
     handle, indices, value, flow = inputs
     _check_dtype(item, handle, value)
@@ -112,7 +112,7 @@ def size(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorArrayConcatV3")
-def joined(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def join_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """All elements one after the other, and their lengths."""
     values = _values(builder, item, inputs)
     dims = values.elements.dims
@@ -122,7 +122,7 @@ def joined(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorArraySplitV3")
-def parted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def split_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The parts of a tensor as elements."""
     handle, value, lengths, flow = inputs
     _check_dtype(item, handle, value)
@@ -130,7 +130,7 @@ def parted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorArrayCloseV3")
-def closed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def close_array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Nothing: what nobody uses goes by itself."""
     return None
 
@@ -145,7 +145,7 @@ def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("StackPushV2")
-def pushed(builder: Any, item: Any, inputs: list) -> Any:
+def push(builder: Any, item: Any, inputs: list) -> Any:
     """What is put on a stack; handles of arrays are known without it."""
     handle, value = inputs
     if isinstance(value, ArrayHandle):
@@ -158,7 +158,7 @@ def pushed(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule("StackPopV2")
-def popped(builder: Any, item: Any, inputs: list) -> Any:
+def pop(builder: Any, item: Any, inputs: list) -> Any:
     """What was put on a stack last."""
     stack = builder.planner.regions, builder.flows.origin(item.inputs[0])
     if stack in builder.stacked:
@@ -170,7 +170,7 @@ def popped(builder: Any, item: Any, inputs: list) -> Any:
 
 
 @rule(*SUMS)
-def added(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def add_lists(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A sum; of lists element by element, where the number 0 is a list of nothing."""
     lists = [x for x in inputs if type(x) is Symbol and x.dtype is dtypes.variant]
     if not lists:

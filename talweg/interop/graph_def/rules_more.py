@@ -12,7 +12,7 @@ from talweg.core.aval import Aval
 from talweg.core.errors import UnimplementedError, compose, invalid
 from talweg.eager.tensor import array_of, wrap
 from talweg.graph.symbol import constant_of
-from talweg.interop.graph_def.rules_basic import kept_whole
+from talweg.interop.graph_def.rules_basic import defer_function
 from talweg.interop.graph_def.values import constant, rule
 from talweg.prims import arithmetic, rounding
 
@@ -36,7 +36,7 @@ def resized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
         dims = (None, *wanted[:2], dims[-1] if type(dims[-1]) is int else None)
     dtype = dtypes.float32 if kind == "bilinear" else images.dtype
     arguments = (kind, corners, centers)
-    return [kept_whole(item, resize, (images, size), arguments, Aval(dims, dtype))]
+    return [defer_function(item, resize, (images, size), arguments, Aval(dims, dtype))]
 
 
 def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> Any:
@@ -72,7 +72,7 @@ def resize(images: Any, size: int, kind: str, corners: bool, centers: bool) -> A
 
 
 @rule("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
-def quantized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def quantize(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Numbers rounded to the steps of a quantization, limits moved so that 0 is a step."""
     attributes = item.attributes
     x, *limits = inputs
@@ -109,7 +109,7 @@ def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """An operation that raises UnimplementedError when it is run."""
     dtypes_of = [dtype for part in item.operation.outputs for dtype in part.dtypes(item.attributes)]
     found = [
-        kept_whole(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
+        defer_function(item, _refuse, tuple(inputs), (number,), Aval(None, dtype))
         for number, dtype in enumerate(dtypes_of or [dtypes.bool_])
     ]
     return found if dtypes_of else found[0].op
@@ -119,7 +119,7 @@ def checkpoint(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("RaggedTensorToTensor")
-def filled_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def fill_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The rows of a ragged tensor as a tensor."""
     shape, values, default, *rows = inputs
     kinds = [

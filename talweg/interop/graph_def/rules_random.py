@@ -56,7 +56,7 @@ def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> li
 
 
 @rule("RandomShuffle")
-def shuffled(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def shuffle_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Rows in another order."""
     with _seeded(item) as seed:
         return [look_up("random.shuffle")(inputs[0], seed)]
@@ -122,7 +122,7 @@ def _stream(key: Symbol, counter: Symbol, algorithm: Symbol) -> tuple[Any, int]:
 
 
 @rule("RngReadAndSkip")
-def skipped(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def skip_state(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The state of a generator, which moves on by 256 for each of `delta` numbers."""
     resource, algorithm, delta = inputs
     content = constant_of(algorithm.node)

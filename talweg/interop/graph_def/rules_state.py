@@ -85,7 +85,7 @@ def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
-def destroyed(builder: GraphBuilder, item: object, inputs: list) -> Any:
+def destroy(builder: GraphBuilder, item: object, inputs: list) -> Any:
     """Nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
@@ -108,21 +108,21 @@ _KINDS = {
 
 
 @rule(*_KINDS)
-def assigned(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def assign(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A variable gets a value, or a sum or difference."""
     updated = change(inputs[0], _KINDS[item.op], inputs[1])
     return updated if item.op.endswith("Op") else [ResourceEdge(inputs[0].handle, True, updated)]
 
 
 @rule("CountUpTo")
-def counted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def count_up(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A variable grows by 1 up to a limit; its value before."""
     limit = convert_to_tensor(item.attributes["limit"], inputs[0].handle.dtype)
     return [change(inputs[0], "count_up_to", limit) - 1]
 
 
 @rule(*[f"{prefix}Scatter{kind}" for prefix in ("Resource", "") for kind in SCATTERS])
-def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def scatter_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Rows of a variable change."""
     resource, indices, updates = inputs
     kind = item.op.removeprefix("Resource").removeprefix("Scatter").lower()
@@ -131,7 +131,7 @@ def scattered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("ResourceGather")
-def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def gather_rows(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Rows of a variable."""
     return [
         look_up("gather")(inputs[0].read(), inputs[1], batch_dims=item.attributes["batch_dims"])
@@ -139,7 +139,7 @@ def gathered(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("ResourceGatherNd")
-def gathered_nd(builder: GraphBuilder, item: object, inputs: list) -> list:
+def gather_slices(builder: GraphBuilder, item: object, inputs: list) -> list:
     """Slices of a variable."""
     return [look_up("gather_nd")(inputs[0].read(), inputs[1])]
 
@@ -151,7 +151,7 @@ def gathered_nd(builder: GraphBuilder, item: object, inputs: list) -> list:
     "ResourceScatterNdMin",
     "ResourceScatterNdMax",
 )
-def scattered_nd(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def scatter_slices(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Slices of a variable change."""
     kind = item.op.removeprefix("ResourceScatterNd").lower()
     function = look_up(f"tensor_scatter_nd_{kind}")
@@ -159,7 +159,7 @@ def scattered_nd(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 
 @rule("ResourceStridedSliceAssign", "StridedSliceAssign")
-def sliced(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def assign_slice(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A part of a variable changes, which constants name."""
     resource, *bounds, value = inputs
     arrays = [constant_of(x.node) for x in bounds]

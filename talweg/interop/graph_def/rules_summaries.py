@@ -12,7 +12,7 @@ from talweg.core.aval import Aval
 from talweg.core.dtypes import string
 from talweg.core.errors import invalid
 from talweg.eager.tensor import wrap
-from talweg.interop.graph_def.rules_basic import kept_whole
+from talweg.interop.graph_def.rules_basic import defer_function
 from talweg.interop.graph_def.values import rule
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _scalar(tags: Any, values: Any) -> Any:
         _scalar(wrap(np.array(name, object)), wrap(number))
         for name, number in zip(names.ravel(), numbers.ravel())
     ]
-    return serialize_message(messages_of.merged_message, (), *parts)
+    return serialize_message(messages_of.merge_messages, (), *parts)
 
 
 def _histogram(tag: object, values: object) -> Any:
@@ -65,7 +65,7 @@ def _named_tensor(tensor: object, name: str) -> Any:
 
 
 def _merge(*parts: object) -> Any:
-    return serialize_message(messages_of.merged_message, (), *parts)
+    return serialize_message(messages_of.merge_messages, (), *parts)
 
 
 _FUNCTIONS: dict[str, tuple] = {  # with the attributes that follow the operands
@@ -85,10 +85,10 @@ def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     function, *names = _FUNCTIONS[item.op]
     operands = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs
     arguments = tuple([item.attributes[name] for name in names])
-    return [kept_whole(item, function, tuple(operands), arguments, Aval((), string))]
+    return [defer_function(item, function, tuple(operands), arguments, Aval((), string))]
 
 
 @rule("TensorSummary")
 def named_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A summary whose tag is the name of its operation."""
-    return [kept_whole(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]
+    return [defer_function(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]

@@ -97,7 +97,7 @@ class Tables(Trackable):
 
 
 @rule(*MAKERS)
-def made(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def make_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A table."""
     tables = builder.tables
     if tables is None:
@@ -106,44 +106,44 @@ def made(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("LookupTableFind", "LookupTableFindV2")
-def found(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def find_values(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The values of keys, with a default."""
     table, keys, default = inputs
     return [table.handle.lookup(keys, default)]
 
 
 @rule("LookupTableInsert", "LookupTableInsertV2")
-def inserted(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def insert_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """Keys get values."""
     return inputs[0].handle.insert(inputs[1], inputs[2])
 
 
 @rule("LookupTableRemoveV2")
-def removed(builder: GraphBuilder, item: object, inputs: list) -> Any:
+def remove_keys(builder: GraphBuilder, item: object, inputs: list) -> Any:
     """Keys are forgotten."""
     return inputs[0].handle.remove(inputs[1])
 
 
 @rule("LookupTableImport", "LookupTableImportV2", "InitializeTable", "InitializeTableV2")
-def filled(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def fill_table(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A table gets its contents."""
     return numpy_function(inputs[0].handle.take, list(inputs[1:]), [])
 
 
 @rule("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
-def filled_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
+def fill_from_file(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
     """A table gets the contents that a file gives."""
     table, options = inputs[0].handle, dict(item.attributes)
     return numpy_function(lambda name: table.read_file(name, options), [inputs[1]], [])
 
 
 @rule("LookupTableSize", "LookupTableSizeV2")
-def sized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def count_keys(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """The number of keys."""
     return [inputs[0].handle.size()]
 
 
 @rule("LookupTableExport", "LookupTableExportV2")
-def exported(builder: GraphBuilder, item: object, inputs: list) -> list:
+def export_table(builder: GraphBuilder, item: object, inputs: list) -> list:
     """All keys and values."""
     return list(inputs[0].handle.export())

@@ -10,7 +10,7 @@ from talweg.compat_v1.summary.operations import (
     SummaryCall,
     audio_message,
     image_message,
-    merged_message,
+    merge_messages,
     tensor_message_of,
 )
 from talweg.interop.graph_def.tensor_protos import array_to_proto
@@ -20,7 +20,7 @@ from talweg.interop.graph_def.writing import Literal, WrittenNode
 def summary_node(call: SummaryCall, operands: list) -> WrittenNode:
     """Write a summary call as the operation of its type."""
     make, details = call.args[:2]
-    if make is merged_message:
+    if make is merge_messages:
         return WrittenNode(call.tf_type, (operands,), {"N": len(operands)})
     tag, *rest = details
     inputs = [_text(tag), *operands]

@@ -12,7 +12,7 @@ from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.core import dtypes
 from talweg.core.errors import UnimplementedError, compose, type_error, value_error
-from talweg.interop.graph_def.importing import checked_message, variables_of
+from talweg.interop.graph_def.importing import check_message, variables_of
 from talweg.interop.graph_def.messages import GraphDef
 from talweg.interop.graph_def.tensor_protos import array_to_proto
 from talweg.raw import operations
@@ -46,7 +46,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Any) -> Any:
     >>> [node.name for node in part.node]
     ['x', 'z']
     """
-    graph_def = checked_message(graph_def)
+    graph_def = check_message(graph_def)
     if isinstance(dest_nodes, str):
         raise type_error("TW104", f"dest_nodes must be an iterable of strings, got {dest_nodes!r}")
     nodes = {node.name: node for node in graph_def.node}
@@ -84,7 +84,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
     >>> [node.name for node in small.node]
     ['x', 'y']
     """
-    input_graph = checked_message(input_graph)
+    input_graph = check_message(input_graph)
     protected = set(protected_nodes or ())
     waited = {
         _source(text) for node in input_graph.node for text in node.input if text.startswith("^")

@@ -32,7 +32,7 @@ def empty_list(dtype: DType) -> WrittenNode:
 
 
 @describe_as("list_clear")
-def cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
+def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
     """A list with zeros in place of an element, which is what an absent one counts as."""
     values, index = operands
     if node.operands[1].aval.dims != ():

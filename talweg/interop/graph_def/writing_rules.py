@@ -183,7 +183,7 @@ def pooling(writer: Writer, node: Node, operands: list, params: dict) -> Any:
 
 
 @describe_as("patches", "max_pool_with_argmax")
-def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+def write_windows(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Patches, and maxima with their places."""
     if len(params["strides"]) != 2 or not isinstance(params["padding"], str):
         raise cannot_write(f"{node.prim.name} with these windows")
@@ -201,7 +201,7 @@ def chosen_windows(writer: Writer, node: Node, operands: list, params: dict) -> 
 
 
 @describe_as("strided_slice", "unslice")
-def resolved_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+def write_slice(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Slices with resolved bounds, where an end of -1 means: to the very first element."""
     begin, end, strides = params["begin"], params["end"], params["strides"]
     mask = sum(1 << i for i, e in enumerate(end) if type(e) is int and e < 0)
@@ -329,7 +329,7 @@ _STATELESS = {
 
 
 @describe_as("random_gamma", "random_poisson")
-def distributed(writer: Writer, node: Node, operands: list, params: dict) -> Any:
+def write_distribution(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     """Numbers of a distribution, from a hidden stream."""
     source = node.operands[0]
     if source.prim is not reserve_stream:

@@ -225,7 +225,7 @@ def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
     Numbers, arrays and lists become tensors only if `convert` says so.
     """
     if isinstance(expected, TensorSpec):
-        return _matched_tensor(expected, given, convert)
+        return _match_tensor(expected, given, convert)
     if isinstance(expected, TypeSpec):
         if isinstance(given, TypeSpec):
             parts: Any = given
@@ -233,7 +233,7 @@ def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
         fits = expected.is_compatible_with(given)
         return given._flat_components() if fits else None
     if structure.is_nested(expected):
-        return _matched_nest(expected, given, convert)
+        return _match_nest(expected, given, convert)
     if given is None or expected is None:
         return [] if given is expected else None
     if is_tensor_like(given) or structure.is_nested(given) or isinstance(given, np.ndarray):
@@ -244,7 +244,7 @@ def match_arguments(expected: object, given: Any, convert: bool) -> list | None:
         return None
 
 
-def _matched_tensor(spec: TensorSpec, given: object, convert: bool) -> list | None:
+def _match_tensor(spec: TensorSpec, given: object, convert: bool) -> list | None:
     if isinstance(given, TensorSpec):
         return [given] if spec.is_compatible_with(given) else None
     if not is_tensor_like(given):
@@ -260,7 +260,7 @@ def _matched_tensor(spec: TensorSpec, given: object, convert: bool) -> list | No
     return [given] if fits else None
 
 
-def _matched_nest(expected: Any, given: Any, convert: bool) -> list | None:
+def _match_nest(expected: Any, given: Any, convert: bool) -> list | None:
     if not structure.is_nested(given):
         return None
     if isinstance(expected, dict) != (structure.kind_of(given) == structure.MAPPING):

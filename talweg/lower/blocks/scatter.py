@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from talweg.core.dtypes import bool_
 from talweg.lower.buffer_assignment import STREAMED_BYTES
 from talweg.lower.fusion.inline import InlineOperand, Inliner, is_plain
-from talweg.lower.fusion.loop_nests import nested, wrap_in_loops
+from talweg.lower.fusion.loop_nests import nest_in_loops, wrap_in_loops
 from talweg.lower.handler import ScatterRule, s
 from talweg.lower.ir.index import Axis, Index, flat
 from talweg.lower.ir.loops import Buffer, Expr, Kernel, Store, When, binary, const, load
-from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.ir.rewrite import merge_axes, substitute
 from talweg.passes.specialize.program import Equation, Value
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ class _ScatterLoops:
         made = []
         if begun:
             begun = substitute(begun, values)
-            joined, one = merged_axes([*rows, *columns], begun)
-            made = nested(joined, substitute(begun, one), "vector")
+            joined, one = merge_axes([*rows, *columns], begun)
+            made = nest_in_loops(joined, substitute(begun, one), "vector")
         for part in passes:
-            inside = nested(columns, substitute(part, values), "vector")
+            inside = nest_in_loops(columns, substitute(part, values), "vector")
             if self.condition is not None:
                 inside = [When(self.condition, inside)]
             made += wrap_in_loops(self.rows, inside, "serial")
@@ -137,16 +137,16 @@ class _ScatterLoops:
             (i, self.value.dims[k]) for k, i in enumerate(self.place) if type(first[k]) is Axis
         ]
         here = flat(tuple([i for i, _ in named]), tuple([size for _, size in named]))
-        again = nested(columns, substitute(update, values), "vector")
-        once = nested(columns, substitute([begin], values), "vector")
+        again = nest_in_loops(columns, substitute(update, values), "vector")
+        once = nest_in_loops(columns, substitute([begin], values), "vector")
         inside: list = [When(load(left, here), once, again), Store(left, here, const(False, bool_))]
         if self.condition is not None:
             inside = [When(self.condition, inside)]
         there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
         offset = Axis("n", left.size)
-        made = nested([offset], [Store(left, offset, const(True, bool_))], "vector")
+        made = nest_in_loops([offset], [Store(left, offset, const(True, bool_))], "vector")
         made += wrap_in_loops(self.rows, inside, "serial")
-        other = nested(columns, substitute([begun], values), "vector")
+        other = nest_in_loops(columns, substitute([begun], values), "vector")
         made += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
         return wrap_in_loops([*self.outer, *blocks], made, "parallel")
 
@@ -159,7 +159,7 @@ class _ScatterLoops:
 
     def _columns(self, statements: list) -> tuple[list[Axis], list[Axis], dict]:
         """The innermost axes as few as can be, the blocks of them, and what stands for the old."""
-        axes, values = merged_axes(self.inner, statements)
+        axes, values = merge_axes(self.inner, statements)
         if not axes or math.prod(self.plan.over) < SHARED_WORK:
             return axes, [], values
         if math.prod([axis.extent for axis in self.outer]) >= 8:

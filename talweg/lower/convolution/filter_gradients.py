@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from talweg.lower.convolution.direct import RUN
 from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, divisors, shares
-from talweg.lower.convolution.padding import TASKS, padded_copy, zeros
+from talweg.lower.convolution.padding import TASKS, copy_padded, zeros
 from talweg.lower.fusion.loop_nests import wrap_in_loops
 from talweg.lower.handler import s
 from talweg.lower.ir.index import Axis, Index, flat
@@ -197,7 +197,7 @@ class FilterGradient:
         image = Axis("i", self.block.images)
         size = math.prod([line.size for line in lines]) * self.windows.channels
         start = (self.first_image + image) * size
-        copied = padded_copy(
+        copied = copy_padded(
             self.x,
             start,
             self.copy,

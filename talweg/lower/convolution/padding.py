@@ -70,7 +70,7 @@ class PaddedInput:
         if self.whole:
             rows, block, part = self.windows.lines[0].outs, ZERO, Index.of(self.image)
         channels = self.windows.channels
-        return padded_copy(
+        return copy_padded(
             self.source,
             start,
             self.copy,
@@ -121,7 +121,7 @@ def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None 
     return best
 
 
-def padded_copy(
+def copy_padded(
     source: Buffer,
     start: Index,
     target: Buffer,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.lower.convolution.filter_panels import widths
 from talweg.lower.convolution.geometry import Windows, shares
-from talweg.lower.convolution.padding import padded_copy
+from talweg.lower.convolution.padding import copy_padded
 from talweg.lower.convolution.winograd_selection import WinogradBlocking
 from talweg.lower.convolution.winograd_transforms import Matrix, WinogradTransform, spread
 from talweg.lower.fusion.loop_nests import wrap_in_loops
@@ -174,7 +174,7 @@ class TransformedTiles:
         for line in self.windows.lines:
             size *= line.size
         rows = block.blocks.rows * self.form.results
-        body = padded_copy(
+        body = copy_padded(
             self.source,
             block.image_number() * size,
             self.copy,

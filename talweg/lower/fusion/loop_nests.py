@@ -14,7 +14,7 @@ from talweg.lower.fusion.inline import Inliner
 from talweg.lower.fusion.views import base_of
 from talweg.lower.ir.index import Axis, Index, flat, unflatten
 from talweg.lower.ir.loops import Buffer, Expr, For, Kernel, Store, Tile, Update, const, load, walk
-from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.ir.rewrite import merge_axes, substitute
 from talweg.passes.specialize.program import Value
 
 SCRATCH_BYTES = 1 << 16  # a row that is kept in cache by each thread
@@ -145,7 +145,7 @@ class NestBuilder:
         body: list[Any] = []
         for level in sorted(self.stages):
             body += self._stage(self.stages[level], list(inner), row)
-        axes, values = merged_axes(list(outer), body)
+        axes, values = merge_axes(list(outer), body)
         return wrap_in_loops(axes, substitute(body, values) if values else body, "parallel")
 
     def _stage(self, members: list, inner: list[Axis], row: Index) -> list:
@@ -166,9 +166,9 @@ class NestBuilder:
                 inside += self._stores(value, expr, self.nest.full())
         if not inside:
             return before + after
-        axes, values = merged_axes(inner, inside)
+        axes, values = merge_axes(inner, inside)
         inside = substitute(inside, values) if values else inside
-        return [*before, *nested(axes, inside, "vector"), *after]
+        return [*before, *nest_in_loops(axes, inside, "vector"), *after]
 
     def _columns(self) -> list:
         outer, middle, inner = map(list, self.nest.axes)
@@ -203,7 +203,7 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
         after.append(Store(buffer, offset, tile.at()))
     joined = [*parts, *after]
     for axes in (outer, middle, inner):
-        left, values = merged_axes(axes, joined)
+        left, values = merge_axes(axes, joined)
         joined = substitute(joined, values) if values else joined
         axes[:] = left
     column = inner.pop() if inner else Axis("i", 1)
@@ -214,8 +214,8 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
         made = substitute(joined, {column: Index.of(block) * width + first + lane})
         own = {tile: Tile(tile.name, tile.dtype, (width,), tile.start) for tile in tiles}
         made = [_by_lane(statement, lane, own) for statement in made]
-        body = [*own.values(), *nested([*middle, lane], made[: len(parts)], "vector")]
-        body += nested([lane], made[len(parts) :], "vector") if after else []
+        body = [*own.values(), *nest_in_loops([*middle, lane], made[: len(parts)], "vector")]
+        body += nest_in_loops([lane], made[len(parts) :], "vector") if after else []
         part = wrap_in_loops([*outer, *inner, block], body, "parallel")
         if part is body and len(shares) > 1:  # of several loops all are shared or none
             part = [For(Axis("p", 1), body, "parallel")]
@@ -276,7 +276,7 @@ def general_loops(equation: Any, buffer: Buffer, inliner: Inliner) -> list:
         return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
     offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
     tile = Tile("s", buffer.dtype, (), fold.start)
-    inside = nested(summed, [Update(tile, (), expr, fold.op)], "vector")
+    inside = nest_in_loops(summed, [Update(tile, (), expr, fold.op)], "vector")
     return wrap_in_loops(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
 
 
@@ -295,7 +295,7 @@ def wrap_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
     return body
 
 
-def nested(axes: Sequence[Axis], body: list, kind: str) -> list:
+def nest_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
     """`body` inside of serial loops, the innermost of the given kind."""
     axes = [axis for axis in axes if axis.extent != 1]
     if not axes:
@@ -343,13 +343,13 @@ def _conflict(axes: list[Axis], body: list) -> Axis | None:
 
 def plain_loops(axes: list[Axis], body: list) -> list:
     """Loops over all axes whose iterations are independent."""
-    axes, values = merged_axes(axes, body)
+    axes, values = merge_axes(axes, body)
     body = substitute(body, values) if values else body
     squares = in_squares(axes, body)
     if squares is not None:
         return squares
     if len(axes) != 1 or axes[0].extent < 2 * SHARE:
-        return wrap_in_loops(axes[:-1], nested(axes[-1:], body, "vector"), "parallel")
+        return wrap_in_loops(axes[:-1], nest_in_loops(axes[-1:], body, "vector"), "parallel")
     (axis,) = axes
     count, rest = divmod(axis.extent, SHARE)
     part, lane = Axis("p", count), Axis(axis.name, SHARE)

@@ -67,7 +67,7 @@ def _argument(argument: str, values: dict, done: dict) -> Any:
     return Index.of(argument).replace(values)
 
 
-def merged_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
+def merge_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
     """Neighbours that every index passes through in one stride become one axis.
 
     Gives the axes left and what to substitute for the old ones.

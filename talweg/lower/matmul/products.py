@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.lower.fusion.loop_nests import nested, wrap_in_loops
+from talweg.lower.fusion.loop_nests import nest_in_loops, wrap_in_loops
 from talweg.lower.fusion.views import is_product, short_operands
 from talweg.lower.ir.index import Axis, Index, unflatten
 from talweg.lower.ir.loops import Call, For, Kernel, Pointer, const, load
-from talweg.lower.ir.rewrite import merged_axes, substitute
+from talweg.lower.ir.rewrite import merge_axes, substitute
 from talweg.lower.matmul.column_blocks import by_column_blocks
 from talweg.lower.matmul.matrix_tiles import MatrixTileProduct
 from talweg.lower.matmul.operands import Product
@@ -86,8 +86,8 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
     offset = target + Index.of(i) * n + j
     stores = builder.results(value, unflatten(offset, value.dims), load(z, offset))
     if stores:
-        axes, values = merged_axes([i, j], stores)
-        body += nested(axes, substitute(stores, values) if values else stores, "vector")
+        axes, values = merge_axes([i, j], stores)
+        body += nest_in_loops(axes, substitute(stores, values) if values else stores, "vector")
     kernel = Kernel(
         name,
         wrap_in_loops([*batch, part], body, "parallel"),

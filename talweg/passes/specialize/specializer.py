@@ -323,7 +323,7 @@ class _Specializer:
             return inputs[0]
         rule, index = params["rule"], params.get("place")
         if index is None and rule == "assign":
-            return _checked_assignment(inputs[-1], params)
+            return _check_assignment(inputs[-1], params)
         first, *rest = inputs
         if index is None and rule in ("add", "sub") and first.dims == rest[0].dims:
             return self.static.apply(REGISTRY[rule], [first, *rest], {}, step.node)
@@ -381,7 +381,7 @@ class _Specializer:
         self.values[step.out] = (*results[:count], history)
 
 
-def _checked_assignment(value: Value, params: dict) -> Value:
+def _check_assignment(value: Value, params: dict) -> Value:
     shape = params["variable"].shape
     if params.get("strict", True) and not shape.is_compatible_with(value.dims):
         raise SpecializationError(Reason.ASSIGNED_SHAPE)

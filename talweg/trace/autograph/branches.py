@@ -63,7 +63,7 @@ def stage_if(
 
     def run(number: int) -> list:
         set_state(_copy_containers(assumed[number]))
-        with given(cond, number == 0):
+        with assume(cond, number == 0):
             branches[number]()
         return list(get_state())
 
@@ -168,7 +168,7 @@ facts = carry_context(BranchFacts())
 
 
 @contextmanager
-def given(cond: Symbol, holds: bool) -> Iterator[None]:
+def assume(cond: Symbol, holds: bool) -> Iterator[None]:
     """Take it as known inside the block whether a condition holds."""
     before = facts.known
     facts.known = (*before, (cond, holds))

@@ -60,7 +60,7 @@ _UNKNOWN = object()
 LEFT_ALONE, ORDINARY = False, True  # functions of a module that malt leaves alone; of any other
 
 
-def converted_code(function: FunctionType) -> Any:
+def convert_code(function: FunctionType) -> Any:
     """The converted code of a function; None if it runs as it is."""
     found = codes.get(function.__code__, _UNKNOWN)
     if found is _UNKNOWN:
@@ -131,7 +131,7 @@ def _convert_loops(function: FunctionType) -> Any:
 
 def convert_on_request(function: FunctionType) -> Any:
     """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
-    return converted_code(function) or transpiler.convert(function, always=True)
+    return convert_code(function) or transpiler.convert(function, always=True)
 
 
 def runs_as_it_is(function: FunctionType) -> bool:
@@ -146,7 +146,7 @@ def runs_as_it_is(function: FunctionType) -> bool:
 
 def as_converted(function: FunctionType) -> FunctionType:
     """A function's converted form, or the function itself."""
-    made = converted_code(function)
+    made = convert_code(function)
     return function if made is None else made.function(function, OPERATORS[0])
 
 

@@ -190,8 +190,8 @@ def test_conversion_is_shared_by_closures():
     def make(k):
         return lambda x: x if x > k else -x * k
 
-    first = calls.converted_code(make(1))
-    assert calls.converted_code(make(2)) is first
+    first = calls.convert_code(make(1))
+    assert calls.convert_code(make(2)) is first
     agree(make(1), 3, 0)
     agree(make(2), 2, 3)
 

@@ -60,7 +60,7 @@ class ProgramRecord(NamedTuple):
     plan: buffer_assignment.BufferAssignment
 
 
-def found_out(program: LoopProgram, threads: int | None = None) -> ProgramRecord:
+def make_record(program: LoopProgram, threads: int | None = None) -> ProgramRecord:
     """The record that is made of the blocks."""
     names = dict.fromkeys([routines.symbol(call) for call in calls(program.blocks)])
     releases, threads, waits = _effort(program, threads)
@@ -96,7 +96,7 @@ class Executable:
         self.inputs = _of_kind(program, "input") if inputs is None else list(inputs)
         self.states = _of_kind(program, "state") if states is None else list(states)
         self.outputs = _of_kind(program, "output") if outputs is None else list(outputs)
-        self.known = known or found_out(program, threads)
+        self.known = known or make_record(program, threads)
         self.routines, self.releases, self.threads, self.waits, self.plan = self.known
         self.shares = self.threads > 1 and self.waits  # the cores with others
         self.key = key
