@@ -1,8 +1,7 @@
 """Gather and scatter: elements of x at the places that an integer tensor i names.
 
 All are linear in x (in g, in the updates), and the transpose of a gather is a scatter that adds.
-Indices count from 0; one that is negative or too large is an InvalidArgumentError, raised by the
-kernel, which alone sees values.
+Indices count from 0; the kernel raises an InvalidArgumentError for one that is out of range.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ PLACES = np.array([[0, 1], [1, 0]], np.int32)
 def check_index(name: str, dtype):
     """InvalidArgumentError unless `dtype` can index."""
     if dtype not in INDEX:
-        raise invalid(
-            "TW102", f"{name}: indices have dtype {dtype.name}", "one of int16, int32, int64"
-        )
+        given = f"{name}: indices have dtype {dtype.name}"
+        raise invalid("TW102", given, "one of int16, int32, int64")
 
 
 def check_range(name: str, indices: np.ndarray, size):
@@ -241,8 +239,7 @@ def slices(g, i: np.ndarray, x: np.ndarray, dtype):
         whole = later("shape_of")(x, dtype=as_dtype(dtype))
     else:
         whole = hooks.convert_to_tensor(np.array(x.dims, dtype))
-    values = reshape(g, shape=(count, *rest))
-    return IndexedSlices(values, reshape(i, shape=(count,)), whole)
+    return IndexedSlices(reshape(g, shape=(count, *rest)), reshape(i, shape=(count,)), whole)
 
 
 def _unranked_slices(g: np.ndarray, i: np.ndarray, x: np.ndarray, dtype):
