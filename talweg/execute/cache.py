@@ -27,6 +27,10 @@ import time
 
 from talweg.core import forks, settings
 
+with contextlib.suppress(ImportError):  # of systems that have users and groups
+    import grp
+    import pwd
+
 MAGIC = b"talweg 1\n"
 SUFFIX = ".object"
 TEMPORARY = ".writing"
@@ -229,15 +233,10 @@ def _is_private(path: str | int, group: int) -> bool:
     if hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path):
         return False  # the bits of the group are for everybody in that list
     try:
-        import grp
-        import pwd
-
         members = grp.getgrgid(group).gr_mem
         return not members or members == [pwd.getpwuid(os.geteuid()).pw_name]
     except KeyError:  # nobody has a name here
         return True
-    except ImportError:
-        return False
 
 
 _caches: dict[tuple, CompilationCache] = {}

@@ -450,10 +450,6 @@ def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
     try:
         with faults.part("the program through XLA", *honest):
             return xla_program.XlaProgram(program, arguments, state)
-    except ImportError as error:
-        if not lacks_memory(error):
-            raise
-        return _refuse(program, error)
     except SpecializationError as error:
         return _refuse(program, error)
 

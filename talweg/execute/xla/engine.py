@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import FailedPreconditionError, ResourceExhaustedError, compose
+from talweg.core.errors import (
+    FailedPreconditionError,
+    ResourceExhaustedError,
+    compose,
+    lacks_memory,
+)
 from talweg.core.machine import machine
 from talweg.core.room import check_room
 from talweg.execute import cache
@@ -90,7 +95,12 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
     MemoryError where there is little room: MLIR would end the process.
     """
     check_room(ROOM)
-    return jax.jit(function, donate_argnums=donated).lower(*arguments)
+    try:
+        return jax.jit(function, donate_argnums=donated).lower(*arguments)
+    except ImportError as error:  # of a part that JAX loads then
+        if lacks_memory(error):
+            raise MemoryError(str(error)) from None
+        raise
 
 
 def compile_module(lowered: Any) -> Any:
