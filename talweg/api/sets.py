@@ -56,7 +56,7 @@ def _combine(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set])
         if dims_differ(*rows):
             text = f"sets in rows of shapes {x.shape} and {y.shape}"
             raise invalid("TW204", text, "as many rows")
-        indices = require_sizes(x.indices, *rows, "sets in rows of shapes")
+        indices = require_sizes(x.indices, rows[0], rows[1], "sets in rows of shapes")
         x = SparseTensor(indices, x.values, x.dense_shape)
     indices, values, longest = numpy_function(
         kernels.combine(operation),

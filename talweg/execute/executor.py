@@ -4,9 +4,8 @@ A program is compiled for the shapes it is called with.  If another process did 
 runs as machine code from its first call.  Otherwise the first calls of each run on the interpreter;
 once these have taken a good part of what compiling is expected to take, it is compiled, and runs as
 machine code from then on.  Where shapes change all the time, more is asked for.  A long program is
-compiled aside, by a thread of its own, and goes on interpreted meanwhile.  What cannot be compiled
-for some shapes stays with the interpreter, which also runs whatever has failed again, to say where
-and why.
+compiled aside, by a thread, and goes on interpreted meanwhile.  What cannot be compiled for some
+shapes stays with the interpreter, which also runs again whatever has failed, to say where and why.
 
 `TALWEG_EXECUTOR=interpret` or `llvm` chooses one of them from the first call on, `xla` a third, of
 accelerators (`execute/xla`), which nothing else chooses on a CPU.
@@ -268,8 +267,7 @@ class Tier:
     def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
         """Whether the program is being compiled aside for these shapes, from now on at the latest.
 
-        It is not where somebody looks at what is compiled, or was tried and failed: that is met in
-        the call itself.
+        It is not where somebody looks at what is compiled, or where that failed in a call before.
         """
         if not self.aside:
             return False

@@ -196,7 +196,7 @@ def tensordot(a: object, b: TensorLike, axes: AxisLike, name: str | None = None)
             f"{second} of b with shape {b.dims}",
             "axes of equal sizes",
         )
-    a = require_sizes(a, *map(tuple, sizes), "tensordot: Matrix size-incompatible")
+    a = require_sizes(a, tuple(sizes[0]), tuple(sizes[1]), "tensordot: Matrix size-incompatible")
     left = [f"a{i}" for i in range(a.ndim)]
     right = [f"b{i}" for i in range(b.ndim)]
     for i, j in zip(first, second):
