@@ -243,11 +243,11 @@ def extract_glimpse(
         raise invalid("TW205", f"{function}: size is {window}", "two numbers")
     if offsets.ndim != 2 or differ(offsets.dims[0], x.dims[0]) or differ(offsets.dims[1], 2):
         raise invalid("TW204", f"{function}: offsets have shape {offsets.dims}", "[batch, 2]")
-    offsets = require_sizes(offsets, offsets.dims, (x.dims[0], 2), f"{function}: offsets")
+    begins = require_sizes(offsets, offsets.dims, (x.dims[0], 2), f"{function}: offsets")
     count, height, width, channels = sizes(x)
     places = []
     for axis, (own, wanted) in enumerate(zip((height, width), window)):
-        start = offsets[:, axis]
+        start = begins[:, axis]
         full = cast(own, float32)
         if centered and normalized:
             start = (start * full + full - cast(wanted, float32)) / 2.0
