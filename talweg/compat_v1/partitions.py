@@ -247,7 +247,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list
     """A function of shape and dtype that divides `axis` into `num_shards` parts.
 
     >>> import talweg.compat.v1 as tf
-    >>> tf.compat.v1.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
+    >>> tf.fixed_size_partitioner(2)(tf.TensorShape([4, 3]))
     [2, 1]
     """
 

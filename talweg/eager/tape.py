@@ -1,8 +1,7 @@
 """GradientTape: a list of records, and the sweep over it.
 
 While a tape records, `dispatch` shows it every application of a primitive; it keeps those with a
-watched operand and watches their results, whatever their dtype, so that an absent gradient can be
-explained by the operation that blocks it.
+watched operand and watches results of any dtype: so it knows which operation blocks a gradient.
 """
 
 from __future__ import annotations
@@ -320,8 +319,7 @@ class GradientTape(dispatch.Recorder):
             f"target {leaf!r} of type {type(leaf).__name__} is not a tensor",
             "a tf.Tensor or tf.Variable computed while the tape recorded",
             "tf.reduce_sum, not np.sum; no float(x), x.numpy() or x.item() before the gradient"
-            if isinstance(leaf, (int, float)) or hasattr(leaf, "__array__")
-            else "",
+            * (isinstance(leaf, (int, float)) or hasattr(leaf, "__array__")),
         )
 
     def _seeds(self, targets: list, given: object) -> list:

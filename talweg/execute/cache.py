@@ -247,17 +247,17 @@ def current() -> CompilationCache | None:
     folder = settings.cache.get().strip()
     if folder.lower() in ("off", "0", "no", "false"):
         return None
-    place = (_expand_home(folder) if folder else default_folder(), settings.cache_megabytes.get())
-    if not place[0] or "\0" in folder:
+    asked = (_expand_home(folder) if folder else default_folder(), settings.cache_megabytes.get())
+    if not asked[0] or "\0" in folder:
         return None
-    found = _caches.get(place)
-    if found is None:
+    cache = _caches.get(asked)
+    if cache is None:
         try:
-            found = CompilationCache(os.path.abspath(place[0]), place[1] << 20)
+            cache = CompilationCache(os.path.abspath(asked[0]), asked[1] << 20)
         except OSError:  # a folder relative to one that is gone
             return None
-        _caches[place] = found
-    return found
+        _caches[asked] = cache
+    return cache
 
 
 def get(key: bytes) -> bytes | None:

@@ -284,10 +284,7 @@ class Function(FunctionAttributes):
     def _find(
         self, args: tuple, kwargs: dict, apart: bool = False
     ) -> tuple[ConcreteFunction, Taken]:
-        """The trace for arguments, and these taken apart.
-
-        apart: whether it shall be one for exactly these variables, if there are any.
-        """
+        """The trace for arguments (for exactly these variables, if `apart`), and these apart."""
         args, kwargs = self._bind(args, kwargs)
         taken = Taken([args, kwargs], apart)
         found = self._trace_for(taken)
@@ -485,8 +482,7 @@ class Function(FunctionAttributes):
         variables: list,
         given: list | None,
     ) -> tuple[ConcreteFunction, bool]:
-        """A trace, and whether variables were made in it: those of the first take their values
-        from the arguments `given`."""
+        """A trace, and whether it made variables: the first takes values from `given`."""
         outer = dispatch.context.base
         graph = TraceGraph(self._name)
         graph.may_make_variables, graph.given = given is not None, given

@@ -24,7 +24,7 @@ STEPS = 220  # of the program: more than `executor.ASIDE`
 @pytest.fixture(autouse=True)
 def _eager_to_compile(monkeypatch, tmp_path):
     """Compiling is always worth it, nothing is on disk, and somebody compiles."""
-    monkeypatch.setattr(executor, "WORTH", 0.0)
+    monkeypatch.setattr(executor, "INTERPRETED_PART", 0.0)
     with settings.executor("auto"), settings.cache(str(tmp_path)):
         yield
         background.wait(300)
@@ -131,7 +131,7 @@ def test_the_end_of_the_process_does_not_wait(tmp_path):
     program = """
     import talweg as tf
     from talweg.execute import executor
-    executor.WORTH = 0.0
+    executor.INTERPRETED_PART = 0.0
 
     @tf.function
     def step(x):

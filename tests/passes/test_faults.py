@@ -169,7 +169,7 @@ def test_by_default_the_interpreter_goes_on_and_it_is_said_once(
         for _ in range(2):  # another function breaks in the same way: nothing new
             function = program()
             for _ in range(5):
-                monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
+                monkeypatch.setattr("talweg.execute.executor.INTERPRETED_PART", 0.0)
                 np.testing.assert_allclose(function(x), expected, rtol=1e-4)
     (record,) = [record for record in caplog.records if record.name == "talweg"]
     assert named in record.getMessage() and "TW404" in record.getMessage()
@@ -179,7 +179,7 @@ def test_by_default_the_interpreter_goes_on_and_it_is_said_once(
 def test_in_tests_and_where_it_is_asked_for_it_is_raised_by_default_too(nothing_kept, monkeypatch):
     assert settings.strict.get()  # by conftest.py
     in_parts_that_do_not_fit(monkeypatch)
-    monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
+    monkeypatch.setattr("talweg.execute.executor.INTERPRETED_PART", 0.0)
     with settings.executor("auto"), pytest.raises(InternalError, match="'split'"):
         function = program()
         for _ in range(5):
@@ -194,7 +194,7 @@ def test_what_goes_wrong_on_disk_is_made_anew(monkeypatch, caplog):
         monkeypatch.setattr(manifest, name, broken)
     monkeypatch.setattr(faults, "_reported", set())
     with settings.executor("auto"), settings.strict(False), caplog.at_level(logging.ERROR):
-        monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
+        monkeypatch.setattr("talweg.execute.executor.INTERPRETED_PART", 0.0)
         function = program()
         for _ in range(4):
             result = function(x)
@@ -219,7 +219,7 @@ def test_no_llvm_is_nobodys_fault(executor, nothing_kept, monkeypatch, caplog):
     monkeypatch.setattr(manifest, "key_of", lambda *given: None)
     monkeypatch.setattr(code, "fingerprint", lambda: "none")
     monkeypatch.setattr(code, "cache", type("Off", (), {"get": lambda key: None}))
-    monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
+    monkeypatch.setattr("talweg.execute.executor.INTERPRETED_PART", 0.0)
     with settings.executor(executor), caplog.at_level(logging.ERROR):
         function = program()
         for _ in range(3):
@@ -233,7 +233,7 @@ def test_no_memory_is_nobodys_fault(nothing_kept, monkeypatch, caplog):
         raise MemoryError
 
     monkeypatch.setattr(compilation, "build", full)
-    monkeypatch.setattr("talweg.execute.executor.WORTH", 0.0)
+    monkeypatch.setattr("talweg.execute.executor.INTERPRETED_PART", 0.0)
     with settings.executor("auto"), caplog.at_level(logging.ERROR):
         function = program()
         for _ in range(3):

@@ -4,12 +4,12 @@ from typing import Any
 
 from talweg.core.dtypes import DType
 
-from talweg.compat_v1.operation_profile import AdviceProto as AdviceProto
-from talweg.compat_v1.operation_profile import GraphNodeProto as GraphNodeProto
-from talweg.compat_v1.operation_profile import MultiGraphNodeProto as MultiGraphNodeProto
-from talweg.compat_v1.operation_profile import OpLogProto as OpLogProto
-from talweg.compat_v1.profile_options import ProfileOptionBuilder as ProfileOptionBuilder
-from talweg.compat_v1.operation_profile import Profiler as Profiler
-from talweg.compat_v1.operation_profile import advise as advise
-from talweg.compat_v1.operation_profile import profile as profile
-from talweg.compat_v1.operation_profile import write_op_log as write_op_log
+from talweg.compat_v1.profiler.operation_profile import AdviceProto as AdviceProto
+from talweg.compat_v1.profiler.operation_profile import GraphNodeProto as GraphNodeProto
+from talweg.compat_v1.profiler.operation_profile import MultiGraphNodeProto as MultiGraphNodeProto
+from talweg.compat_v1.profiler.operation_profile import OpLogProto as OpLogProto
+from talweg.compat_v1.profiler.profile_options import ProfileOptionBuilder as ProfileOptionBuilder
+from talweg.compat_v1.profiler.operation_profile import Profiler as Profiler
+from talweg.compat_v1.profiler.operation_profile import advise as advise
+from talweg.compat_v1.profiler.operation_profile import profile as profile
+from talweg.compat_v1.profiler.operation_profile import write_op_log as write_op_log

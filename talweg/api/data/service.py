@@ -86,7 +86,7 @@ class DispatcherConfig(_Dispatcher):
         )
 
 
-class _Worker(NamedTuple):
+class _WorkerFields(NamedTuple):
     dispatcher_address: str
     worker_address: str | None
     port: int
@@ -98,7 +98,7 @@ class _Worker(NamedTuple):
 
 
 @export("data.experimental.service.WorkerConfig")
-class WorkerConfig(_Worker):
+class WorkerConfig(_WorkerFields):
     """Settings of a worker: the address of its dispatcher; the others are accepted.
 
     >>> import talweg as tf

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.creating import zeros_like
 from talweg.api.array.joining import concat, stack, tile
 from talweg.api.array.rearranging import pad
@@ -56,6 +56,9 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     squares = (first - second) ** 2
     if not first.shape[-3:].is_compatible_with(second.shape[-3:]):
         raise value_error("TW204", f"Shapes {first.shape} and {second.shape} are incompatible")
+    if second.shape.rank is not None:
+        shapes = "psnr: shapes of a and b are incompatible"
+        squares = require_sizes(squares, first.dims[-3:], second.dims[-3:], shapes)
     error = reduce_mean(squares, [ROWS, COLUMNS, CHANNELS])
     return 20 * log(largest) / math.log(10) - 10 / math.log(10) * log(error)
 

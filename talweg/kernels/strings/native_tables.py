@@ -40,12 +40,12 @@ def slot_of(s: int, slots: int, mask: int, keys: int) -> int:
     short = length(s) < 8
     at = mix_hash(own) & mask
     while 1:
-        place = slots + 16 * at
-        number = load64(place)
+        slot = slots + 16 * at
+        number = load64(slot)
         if number < 0:
-            return place
-        if load64(place + 8) == own and (short or equal(s, load64(keys + 8 * number)) != 0):
-            return place
+            return slot
+        if load64(slot + 8) == own and (short or equal(s, load64(keys + 8 * number)) != 0):
+            return slot
         at = (at + 1) & mask
     return 0
 

@@ -16,8 +16,8 @@ from typing import Any
 from talweg.api.export import export
 from talweg.compat_v1.graphs import get_default_graph
 from talweg.compat_v1.messages import Message
-from talweg.compat_v1.operation_costs import float_operations
-from talweg.compat_v1.profile_options import ProfileOptionBuilder
+from talweg.compat_v1.profiler.operation_costs import float_operations
+from talweg.compat_v1.profiler.profile_options import ProfileOptionBuilder
 from talweg.core.errors import UnimplementedError, compose, invalid
 from talweg.formats.bundle.wire import field
 
