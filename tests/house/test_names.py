@@ -194,4 +194,4 @@ def test_what_is_read_is_there_to_be_read():
         for text, _ in found_in(path):
             seen.setdefault(path.relative_to(PACKAGE).parts[0], set()).add(text)
     assert len(seen["passes"]) > 20 and len(seen["doctor"]) > 40 and len(seen["lower"]) > 5
-    assert {"mul", "branch", "gather_rows"} <= seen["passes"]  # a comparison, a table, a set
+    assert {"mul", "branch", "gather_rows"} <= seen["passes"]  # a comparison, two tables
