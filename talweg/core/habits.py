@@ -153,13 +153,6 @@ OF_DATASETS = {  # attribute -> what to write, for datasets
     "to_numpy": "list(dataset.as_numpy_iterator())",
     "tolist": "list(dataset)",
 }
-OPERATORS_OF_DATASETS = {  # what Python asks the class for -> (its text, what to write)
-    "__getitem__": (
-        "is not subscriptable",
-        "next(iter(dataset.skip(n))) for element n, dataset.take(n) for the first n",
-    ),
-    "__next__": ("is not an iterator", "iterator = iter(dataset), then next(iterator)"),
-}
 IN_PLACE = ("add_", "sub_", "mul_", "div_", "copy_", "fill_", "clamp_")
 
 
@@ -176,19 +169,6 @@ class Habit:
         error = AttributeError(text)
         error.name = self.name
         raise error
-
-
-class OperatorHabit(Habit):
-    """An operator that objects do not have; TypeError, and `hasattr` says that it is not there."""
-
-    @boundary
-    def __get__(self, instance: object, owner: type) -> Any:
-        text = f"{owner.__name__!r} object {self.name}"
-        raise MissingOperatorError(compose("TW104", text, hint=self.cure))
-
-
-class MissingOperatorError(TypeError, AttributeError):
-    """An operator is not there."""
 
 
 @boundary
@@ -235,12 +215,6 @@ def add_habits(cls: Any, cures: dict[str, str]) -> None:
     for name, cure in cures.items():
         if not hasattr(cls, name):
             setattr(cls, name, Habit(name, cure))
-
-
-def add_operator_habits(cls: Any, cures: dict[str, tuple[str, str]]) -> None:
-    """Give `cls` operators that it does not have: what Python says of them, with the cure."""
-    for name, (text, cure) in cures.items():
-        setattr(cls, name, OperatorHabit(text, cure))
 
 
 def without_habits(names: list[str], cls: type) -> list[str]:

@@ -11,7 +11,7 @@ from talweg.core.shapes import TensorShape
 from talweg.eager.tensor import EagerTensor, array_of, wrap
 from talweg.graph import structure
 from talweg.pipeline.batching import Batch, PaddedBatch
-from talweg.pipeline.mapping import AssertCardinality, Filter, Unique
+from talweg.pipeline.mapping import AssertCardinality, Filter, UniqueElements
 from talweg.pipeline.nesting import Zip
 from talweg.pipeline.order import Concatenate
 from talweg.pipeline.stage import PassOn, Stage
@@ -42,7 +42,7 @@ def _of_stage(stage: Stage) -> int:
         if isinstance(count, EagerTensor):
             count = int(array_of(count))
         return count if type(count) is int else UNKNOWN
-    if isinstance(stage, (PassOn, Filter, Unique, AssertCardinality)):
+    if isinstance(stage, (PassOn, Filter, UniqueElements, AssertCardinality)):
         return _of_stage(stage.inputs[0])
     if isinstance(stage, (Zip, Concatenate)):
         sizes = {_of_stage(part) for part in stage.inputs}

@@ -23,13 +23,7 @@ from talweg.core.errors import (
     compose,
     type_error,
 )
-from talweg.core.habits import (
-    OF_DATASETS,
-    OPERATORS_OF_DATASETS,
-    add_habits,
-    add_operator_habits,
-    without_habits,
-)
+from talweg.core.habits import OF_DATASETS, add_habits, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape
 from talweg.core.spec import TypeSpec
@@ -330,7 +324,6 @@ for part in (Making, Transforming, Grouping, Combining, Keeping):
     for method in filter(inspect.isfunction, vars(part).values()):  # as Python's errors name them
         method.__qualname__ = f"Dataset.{method.__name__}"
 add_habits(Dataset, OF_DATASETS)
-add_operator_habits(Dataset, OPERATORS_OF_DATASETS)
 
 
 def _is_loop(frame: Any) -> bool:

@@ -319,7 +319,7 @@ def _relax_spec(before: TensorSpec, after: object, what: str) -> Any:
     return element.pack(before, merged_leaves)
 
 
-class Unique(Stage):
+class UniqueElements(Stage):
     """Each value once, in the order of first appearance."""
 
     name = "_UniqueDataset"

@@ -55,8 +55,9 @@ class Dispatcher:
         return self.datasets[key]
 
     def stop(self) -> None:
-        """Be gone for those that come."""
-        _dispatchers.pop(self.address, None)
+        """Be gone for those that come; another one that has the address now stays."""
+        if _dispatchers.get(self.address) is self:
+            del _dispatchers[self.address]
 
 
 def find_dispatcher(address: str) -> Dispatcher:
@@ -113,10 +114,11 @@ class Distribute(PassOn):
             return self._begin(run)
         key = (self.job, self.sharding, number)
         with dispatcher.lock:
-            found = dispatcher.iterations.get(key)
-            if found is None or found.ended:
-                found = dispatcher.iterations[key] = SharedIteration(self._begin(run))
-        return found.next
+            going = {k: one for k, one in dispatcher.iterations.items() if not one.ended}
+            if key not in going:
+                going[key] = SharedIteration(self._begin(run))
+            dispatcher.iterations = going
+            return going[key].next
 
     def _begin(self, run: IterationRun) -> Next:
         dispatcher, source = self.dispatcher, self.inputs[0]

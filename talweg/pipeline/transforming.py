@@ -10,7 +10,15 @@ from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.spec import TensorSpec
 from talweg.pipeline.element import OfElement
 from talweg.pipeline.making import integer, seeds_of
-from talweg.pipeline.mapping import Enumerate, Filter, IgnoreErrors, Map, Scan, TakeWhile, Unique
+from talweg.pipeline.mapping import (
+    Enumerate,
+    Filter,
+    IgnoreErrors,
+    Map,
+    Scan,
+    TakeWhile,
+    UniqueElements,
+)
 from talweg.pipeline.order import Repeat, Shard, Shuffle, Skip, Take
 from talweg.pipeline.parallel import AUTOTUNE
 from talweg.pipeline.stage import Stage
@@ -112,7 +120,7 @@ class Transforming:
                 )
         if len(flat) != 1 or not isinstance(flat[0], TensorSpec):
             raise invalid("TW104", "`tf.data.Dataset.unique` only supports single components")
-        return self._then(Unique(self.stage))
+        return self._then(UniqueElements(self.stage))
 
     def take(self, count: TensorLike, name: str | None = None) -> Dataset:
         """The first `count` elements; all if it is -1."""

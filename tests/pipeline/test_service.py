@@ -88,3 +88,31 @@ def test_what_interleaves_without_a_number_does_so_on_all_cores(monkeypatch):
     )
     assert values(dataset) == [0, 10, 20, 1, 11, 21, 30, 31]
     assert values(tf.data.Dataset.range(3).prefetch(None)) == [0, 1, 2]
+
+
+def test_an_address_belongs_to_who_has_it_now():
+    """A dispatcher that was stopped and goes later takes no other one's address with it."""
+    before = service.DispatchServer(service.DispatcherConfig(port=5051))
+    before._stop()
+    now = service.DispatchServer(service.DispatcherConfig(port=5051))
+    del before
+    worker = service.WorkerServer(service.WorkerConfig("localhost:5051"))
+    assert values(
+        tf.data.Dataset.range(3).apply(service.distribute("distributed_epoch", now.target))
+    )
+    del worker
+
+
+def test_iterations_that_ended_are_forgotten():
+    dispatcher, _workers = begin()
+    apply = service.distribute("distributed_epoch", dispatcher.target, job_name="job")
+    dataset = tf.data.Dataset.range(3).apply(apply)
+    for _ in range(20):
+        assert values(dataset) == [0, 1, 2]
+    assert len(dispatcher._dispatcher.iterations) == 1
+
+
+@pytest.mark.parametrize("mode", [[1], "often", None, 1])
+def test_modes_that_there_are_not(mode):
+    with pytest.raises(ValueError, match="processing_mode"):
+        service.distribute(mode, "grpc://localhost:1")

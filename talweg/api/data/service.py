@@ -40,7 +40,7 @@ class ShardingPolicy(enum.IntEnum):
     HINT = 5
 
 
-class _Dispatcher(NamedTuple):
+class _DispatcherFields(NamedTuple):
     port: int
     protocol: str | None
     work_dir: str | None
@@ -53,7 +53,7 @@ class _Dispatcher(NamedTuple):
 
 
 @export("data.experimental.service.DispatcherConfig")
-class DispatcherConfig(_Dispatcher):
+class DispatcherConfig(_DispatcherFields):
     """Settings of a dispatcher: `port` is part of its address, the others are accepted.
 
     >>> import talweg as tf
@@ -130,8 +130,8 @@ class WorkerConfig(_WorkerFields):
         )
 
 
-class Server:
-    """What starts once, stops once, and lets others wait until then."""
+class LocalServer:
+    """A dispatcher or worker of this process: it starts once, stops once, others wait for that."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
@@ -142,7 +142,7 @@ class Server:
 
 
 @export("data.experimental.service.DispatchServer")
-class DispatchServer(Server):
+class DispatchServer(LocalServer):
     """A dispatcher of tf.data's service, for this process.
 
     Other processes do not reach it: the address is looked up in this one, and an address that has
@@ -199,7 +199,7 @@ class DispatchServer(Server):
 
 
 @export("data.experimental.service.WorkerServer")
-class WorkerServer(Server):
+class WorkerServer(LocalServer):
     """A worker of a dispatcher in this process; UnavailableError where that is not.
 
     The example is at `DispatchServer`.
@@ -255,7 +255,8 @@ def _check(
     target_workers: Any,
 ) -> int:
     """The sharding that a mode means; ValueError and TypeError for what does not go together."""
-    if not isinstance(processing_mode, ShardingPolicy) and processing_mode not in MODES:
+    known = isinstance(processing_mode, str) and processing_mode in MODES
+    if not known and not isinstance(processing_mode, ShardingPolicy):
         text = f"processing_mode {processing_mode!r}"
         raise value_error("TW207", text, f"a ShardingPolicy, or one of {', '.join(MODES)}")
     if not isinstance(service, (str, tuple)) or not service:
@@ -266,7 +267,7 @@ def _check(
         raise value_error("TW104", f"job_name {job_name!r}", "a string that is not empty, or None")
     if target_workers not in TARGETS:
         raise invalid("TW207", f"target_workers {target_workers!r}", "'AUTO', 'ANY' or 'LOCAL'")
-    return MODES[str(processing_mode)] if processing_mode in MODES else int(processing_mode)
+    return MODES[processing_mode] if known else int(processing_mode)
 
 
 @export("data.experimental.service.distribute")

@@ -1,7 +1,4 @@
-"""Functions of two tensors, one of them ragged, that are no elementwise ones.
-
-Matrix products, slices at coordinates, and rows added up by segments.
-"""
+"""Ragged tensors in matrix products, `gather_nd`, and segment reductions in any order."""
 
 from __future__ import annotations
 
@@ -127,12 +124,14 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 
 
 def _at_coordinates(x: Any, places: Any, depth: int) -> Any:
-    """What is at `places` [n, depth] of a ragged tensor."""
+    """The elements or slices of a ragged tensor at `places` [n, depth]."""
     if not depth:
         rows, count = len(array_of(x.row_splits)) - 1, int(places.dims[0])
         again = ragged_rows.gather(x, wrap(np.tile(np.arange(rows), count)))
         return RaggedTensor.from_uniform_row_length(again, rows, count)
-    columns = [arithmetic.cast(part, dtype=x.row_splits.dtype) for part in _columns(places)]
+    columns = [
+        arithmetic.cast(part, dtype=x.row_splits.dtype) for part in joining.unstack(places, axis=1)
+    ]
     here = columns.pop(0)
     while columns and isinstance(x, RaggedTensor):
         begin, end = _rows_at(x.row_splits[:-1], here), _rows_at(x.row_splits[1:], here)
@@ -141,10 +140,6 @@ def _at_coordinates(x: Any, places: Any, depth: int) -> Any:
     if not columns:
         return ragged_rows.gather(x, here) if isinstance(x, RaggedTensor) else _rows_at(x, here)
     return look_up("gather_nd")(x, look_up("stack")([here, *columns], axis=1))
-
-
-def _columns(places: Any) -> list:
-    return list(joining.unstack(places, axis=1))
 
 
 # -- products of matrices
@@ -273,7 +268,7 @@ def _width_of_each(x: RaggedTensor) -> np.ndarray:
 
 
 def _cut(product: Any, first: _Matrices, second: _Matrices) -> RaggedTensor:
-    """The products without what filled the operands up."""
+    """The products without the padding of the operands."""
     rows, columns = first.rows, second.columns
     count, most, width = (int(n) for n in product.dims)
     flat = layout.reshape(product, shape=(count * most, width))
