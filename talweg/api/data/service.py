@@ -255,8 +255,8 @@ def _check(
     target_workers: Any,
 ) -> int:
     """The sharding that a mode means; ValueError and TypeError for what does not go together."""
-    known = isinstance(processing_mode, str) and processing_mode in MODES
-    if not known and not isinstance(processing_mode, ShardingPolicy):
+    sharding = MODES.get(processing_mode) if isinstance(processing_mode, str) else processing_mode
+    if sharding is None or not isinstance(processing_mode, (str, ShardingPolicy)):
         text = f"processing_mode {processing_mode!r}"
         raise value_error("TW207", text, f"a ShardingPolicy, or one of {', '.join(MODES)}")
     if not isinstance(service, (str, tuple)) or not service:
@@ -267,7 +267,7 @@ def _check(
         raise value_error("TW104", f"job_name {job_name!r}", "a string that is not empty, or None")
     if target_workers not in TARGETS:
         raise invalid("TW207", f"target_workers {target_workers!r}", "'AUTO', 'ANY' or 'LOCAL'")
-    return MODES[processing_mode] if known else int(processing_mode)
+    return int(sharding)
 
 
 @export("data.experimental.service.distribute")
