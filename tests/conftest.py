@@ -10,7 +10,9 @@ it, in whatever order they come.
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -23,6 +25,8 @@ _folder = None if "TALWEG_CACHE" in os.environ else cache_folder.begin()
 os.environ.setdefault("TALWEG_CACHE", _folder or "")  # for workers of xdist, too
 cache_folder.share_code(os.environ["TALWEG_CACHE"])
 os.environ.setdefault("TALWEG_STRICT", "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile talweg anew
+sys.dont_write_bytecode = False
 
 hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
 hypothesis.settings.load_profile("talweg")
@@ -62,6 +66,12 @@ def pytest_collection_modifyitems(config, items):
         (dropped if number % every.get(item.path, 1) else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+
+
+def pytest_collection_finish(session):
+    """Let collections of garbage in tests pass over the 40,000 items of the session."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -476,21 +476,26 @@ def _jacobian(graph: Any, y: Any, source: Any) -> Any:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])
     (y,) = sweep.targets
-    if not is_symbolic(y.dims):
+    ranked = y.shape.rank is not None
+    if ranked and not is_symbolic(y.dims):
         rows = batch.jacobian_rows(
             lambda seed: _dense_row(sweep, seed), y, _unit_rows(y.dtype), True
         )
         if rows[0] is None:
             raise value_error("TW301", "hessians: None values not supported: ys are linear in xs")
         return rows[0]
-    numbers = look_up("range")(look_up("size")(y))
+    numbers, reshape = look_up("range")(look_up("size")(y)), look_up("reshape")
+    sizes = y.dims if ranked else look_up("shape")(y)
 
     def row(number: Any) -> Any:
         unit = arithmetic.cast(arithmetic.equal(numbers, number), dtype=y.dtype)
-        return _dense_row(sweep, layout.reshape(unit, shape=y.dims))[0]
+        seed = layout.reshape(unit, shape=sizes) if ranked else reshape(unit, sizes)
+        return _dense_row(sweep, seed)[0]
 
     gradient_rows = map_fn(row, numbers, fn_output_signature=y.dtype)
-    return layout.reshape(gradient_rows, shape=(*y.dims, *y.dims))
+    if ranked:
+        return layout.reshape(gradient_rows, shape=(*sizes, *sizes))
+    return reshape(gradient_rows, look_up("concat")([sizes, sizes], 0))
 
 
 def _dense_row(sweep: graph_gradients.GraphSweep, seed: Any) -> list:

@@ -72,7 +72,7 @@ def convert_to_tensor(
     converted = convert.convert_to_tensor(value, dtype, dtype_hint)
     base = dispatch.context.base
     if base is not None and type(converted) is dispatch.state.plain:
-        return base.bring_in(converted)
+        return base.constant(converted._array)
     return converted
 
 

@@ -76,14 +76,16 @@ def executing_eagerly_outside_functions() -> bool:
 
 @export("compat.v1.disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """`disable_eager_execution`; what else TensorFlow switches is the same both ways here."""
+    """`disable_eager_execution` and `disable_resource_variables`."""
     disable_eager_execution()
+    disable_resource_variables()
 
 
 @export("compat.v1.enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """`enable_eager_execution`."""
+    """`enable_eager_execution` and `enable_resource_variables`."""
     enable_eager_execution()
+    enable_resource_variables()
 
 
 class _ModeSwitches:
@@ -96,19 +98,27 @@ class _ModeSwitches:
 
 @export("compat.v1.enable_resource_variables")
 def enable_resource_variables() -> None:
-    """Kept for `resource_variables_enabled`; variables are resources in any case."""
+    """Let variables made without `use_resource` be resource variables from now on.
+
+    What `assign` of these returns in a graph is a variable, too; of the others it is a tensor.
+    """
     _ModeSwitches.resource_variables = True
 
 
 @export("compat.v1.disable_resource_variables")
 def disable_resource_variables() -> None:
-    """Kept for `resource_variables_enabled`; variables are resources in any case."""
+    """Let variables made without `use_resource` be reference variables from now on."""
     _ModeSwitches.resource_variables = False
+
+
+def is_resource(use_resource: bool | None) -> bool:
+    """Whether a variable made with this `use_resource` is a resource variable."""
+    return _ModeSwitches.resource_variables if use_resource is None else bool(use_resource)
 
 
 @export("compat.v1.resource_variables_enabled")
 def resource_variables_enabled() -> bool:
-    """What `enable_resource_variables` or its opposite said last.
+    """Whether variables made without `use_resource` are resource variables.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.resource_variables_enabled()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export, export_value
 from talweg.compat_v1 import initializers
+from talweg.compat_v1.modes import is_resource
 from talweg.compat_v1.partitions import PartitionedVariable, make_parts, partitions_of
 from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, float32, string
@@ -140,7 +141,10 @@ class VariableStore:
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?",
             )
         value, kind = first_value(name, shape, dtype, initializer)
-        options: dict[str, Any] = {"collections": collections, "use_resource": use_resource}
+        options: dict[str, Any] = {
+            "collections": collections,
+            "use_resource": is_resource(use_resource),
+        }
         base = dispatch.context.base
         eager = base is None or variable_class(base) is Variable
         made = Variable(

@@ -10,6 +10,7 @@ import numpy as np
 from talweg.api.composite_ops import as_it_is
 from talweg.api.export import export
 from talweg.compat_v1.graphs import default_graph
+from talweg.compat_v1.modes import is_resource
 from talweg.compat_v1.partitions import SaveSliceInfo
 from talweg.core import dispatch
 from talweg.core.errors import compose, value_error
@@ -65,7 +66,7 @@ class _VariableMaker(type):
                 text = "variable_def and initial_value are mutually exclusive."
                 raise value_error("TW401", text, "one of them")
             return VariableV1.from_proto(variable_def, import_scope)
-        in_graph = {"collections": collections, "use_resource": use_resource}
+        in_graph = {"collections": collections, "use_resource": is_resource(use_resource)}
         return Variable(
             initial_value,
             trainable,
@@ -128,7 +129,9 @@ class VariableV1(_Made):
     collection TRAINABLE_VARIABLES (True if None).  collections: where it is listed, the global
     variables if None.  validate_shape: False lets later values have other shapes.  dtype: the
     initial value is converted to it.  constraint: a function an optimizer applies after an update.
-    caching_device, expected_shape, import_scope and use_resource are accepted.
+    caching_device, expected_shape and import_scope are accepted.  use_resource: False lets `assign`
+    and the like return a tensor, else they return a variable; None: as
+    `resource_variables_enabled` says.
     ValueError without an initial value.
 
     >>> import talweg.compat.v1 as tf

@@ -168,7 +168,7 @@ class GraphVariable(Variable):
 
     def __del__(self) -> None:
         own = self.__dict__
-        for name in ("_initial", "_safe_initial", "_initializer"):
+        for name in _FIRST_VALUE:
             node = own.get(name)
             if node is not None:
                 node.table.release(node)
@@ -294,6 +294,14 @@ class GraphVariable(Variable):
         with self._base().as_default():
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
+    def _changed(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
+        """What a method that changes the variable returns, of the tensor that it made."""
+        if name is not None:
+            update.graph.label(update.node, name)
+        if not read_value:
+            return update.op
+        return UnreadVariable.after(self, update) if self.use_resource else update
+
     def _operand(self, value: object) -> Any:
         with self._base().as_default():
             return convert_to_tensor(value, dtype=self._dtype)
@@ -311,11 +319,11 @@ class GraphVariable(Variable):
         """
         tensor = self._operand(value)
         self._check_assigned(tensor)
-        return name_result(self._change("assign", tensor), name, read_value)
+        return self._changed(self._change("assign", tensor), name, read_value)
 
     def assign_unchecked(self, value: object, name: str | None = None) -> Any:
         """`assign` that lets the shape change."""
-        return name_result(self._change("assign", self._operand(value), strict=False), name)
+        return self._changed(self._change("assign", self._operand(value), strict=False), name)
 
     def _add_or_sub(self, rule: str, value: object, name: str | None, read_value: bool) -> Any:
         tensor = self._operand(value)
@@ -327,7 +335,7 @@ class GraphVariable(Variable):
                 f"Cannot {rule} a value of shape {tensor.shape} to variable '{self._name}' of "
                 f"shape {self._shape}",
             )
-        return name_result(self._change(rule, tensor), name, read_value)
+        return self._changed(self._change(rule, tensor), name, read_value)
 
     def assign_add(
         self,
@@ -369,7 +377,7 @@ class GraphVariable(Variable):
                 f"scatter_{kind}: indices have dtype {indices.dtype.name}",
                 "int32 or int64",
             )
-        return name_result(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
+        return self._changed(self._change(f"scatter_{kind}", indices, self._operand(updates)), name)
 
     def _scatter(self, kind: str, slices: IndexedSlices) -> Any:
         if not isinstance(slices, IndexedSlices):
@@ -385,16 +393,16 @@ class GraphVariable(Variable):
         with self._base().as_default():
             indices = convert_to_tensor(sparse_delta.indices)
         updates = self._operand(sparse_delta.values)
-        return name_result(self._change("batch_update", indices, updates), name)
+        return self._changed(self._change("batch_update", indices, updates), name)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any) -> Any:
         with self._base().as_default():
             indices = convert_to_tensor(indices)
-        return self._change(f"scatter_nd_{kind}", indices, self._operand(updates))
+        return self._changed(self._change(f"scatter_nd_{kind}", indices, self._operand(updates)))
 
     def assign_slice(self, place: tuple, value: object, name: str | None = None) -> Any:
         """An operation that writes `value`, broadcast, to a place given as a frozen NumPy key."""
-        return name_result(self._change("slice", self._operand(value), place=place), name)
+        return self._changed(self._change("slice", self._operand(value), place=place), name)
 
     # -- identity, printing
 
@@ -422,11 +430,64 @@ class GraphVariable(Variable):
         return bool(self.value())
 
 
-def name_result(result: Any, name: str | None, read_value: bool = True) -> Any:
-    """The result of a change, named if a name was given; its operation unless `read_value`."""
-    if name is not None:
-        result.graph.label(result.node, name)
-    return result if read_value else result.op
+class UnreadVariable(GraphVariable):
+    """A variable of a graph as one of its updates leaves it: what `assign` and the like return.
+
+    A read of it, and a further update, wait for that update.  It has no first value of its own.
+    """
+
+    update: Any  # the tensor of the value after the update
+
+    @classmethod
+    def after(cls, variable: GraphVariable, update: Any) -> UnreadVariable:
+        """`variable`, to be read behind the operation that made `update`."""
+        unread = object.__new__(cls)
+        fields = vars(unread)
+        fields.update(vars(variable))
+        for name in _FIRST_VALUE:
+            fields.pop(name, None)
+        unread.update = update
+        unread._name = update.op.name
+        return unread
+
+    @property
+    def node(self) -> Node:
+        """The node of the update."""
+        return self.update.node
+
+    @property
+    def control_node(self) -> Node:
+        """The node that waits for the update."""
+        return self.update.node
+
+    @property
+    def op(self) -> Any:
+        """The operation of the update."""
+        return self.update.op
+
+    @property
+    def initializer(self) -> None:  # type: ignore[override]
+        """None: the variable itself has one."""
+        return
+
+    def value(self) -> Any:
+        """The variable's value when the update has run."""
+        with self._base().control_dependencies([self.update]):
+            return super().value()
+
+    read_value = handle_read = value
+
+    def _change(self, rule: str, *operands: object, **params: object) -> Any:
+        with self._base().control_dependencies([self.update]):
+            return super()._change(rule, *operands, **params)
+
+
+_FIRST_VALUE = ("_initial", "_safe_initial", "_initializer")  # nodes that a variable holds
+
+
+def updated_value(result: Any) -> Any:
+    """The tensor of the new value, of what a method that changes a variable returned."""
+    return result.update if isinstance(result, UnreadVariable) else result
 
 
 def guard_reads(graph: Any, tensor: Any) -> Any:

@@ -166,7 +166,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         if prim.effect is not None:
             self._tie(node)
             return node
-        members = self.extras.setdefault("controlled", weakref.WeakKeyDictionary())
+        members = self._members
         tied = members.get(node)
         if any(members.get(source) == self.controls for source in node.inputs):
             members[node] = self.controls
@@ -176,6 +176,11 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         after = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
         members[after] = self.controls
         return after
+
+    @property
+    def _members(self) -> Any:
+        """Nodes made in blocks of `control_dependencies`, with what these wait for."""
+        return self.extras.setdefault("controlled", weakref.WeakKeyDictionary())
 
     def _tie(self, node: Node) -> None:
         """Note that a node with an effect runs after the present controls."""
@@ -262,13 +267,20 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.symbol(self.table.set_apart(symbol.node))
 
     def constant(self, array: Any, given: bool = False) -> Symbol:
-        """A constant as a tensor of this graph."""
-        return self.symbol(self.constant_node(array, given))
+        """A constant as a tensor of this graph, behind the present control dependencies.
+
+        In bodies and functions what has effects runs in any case, so nothing waits there.
+        """
+        node = self.constant_node(array, given)
+        if self.controls and not self.building_function and not hasattr(self, "outer"):
+            node = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
+            self._members[node] = self.controls
+        return self.symbol(node)
 
     def bring_in(self, value: Any) -> Symbol:
         """A tensor from outside as one of this graph; ValueError for one of another graph."""
         if type(value) is dispatch.state.plain:
-            return self.constant(value._array)
+            return self.symbol(self.constant_node(value._array))
         if type(value) is Symbol:
             raise value_error(
                 "TW501",

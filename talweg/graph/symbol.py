@@ -244,5 +244,7 @@ def _compact(shape: TensorShape) -> str:
 
 
 def constant_of(node: Node) -> Any:
-    """The content of a constant node; None for any other."""
+    """The content of a constant node, one behind control dependencies, too; None for any other."""
+    if node.prim.role is Role.ORDER:
+        node = node.inputs[0]
     return node.params["value"] if node.prim.role is Role.CONSTANT else None

@@ -14,6 +14,7 @@ from talweg.api.tensors import cast
 from talweg.core import dispatch
 from talweg.core.dtypes import bool_
 from talweg.core.errors import FailedPreconditionError, OutOfRangeError, compose, invalid
+from talweg.eager.graph_variable import updated_value
 from talweg.eager.variable import Variable
 from talweg.raw.operands import (
     VariableCell,
@@ -113,17 +114,17 @@ def assign_sub(resource: object, value: object) -> None:
 
 def assign_ref(ref: object, value: object, validate_shape: bool, use_locking: bool) -> Any:
     """The variable with a new value."""
-    return look_up("compat.v1.assign")(variable_of(ref), value, validate_shape)
+    return updated_value(look_up("compat.v1.assign")(variable_of(ref), value, validate_shape))
 
 
 def assign_add_ref(ref: object, value: object, use_locking: bool) -> Any:
     """The variable with something added."""
-    return variable_of(ref).assign_add(value)
+    return updated_value(variable_of(ref).assign_add(value))
 
 
 def assign_sub_ref(ref: object, value: object, use_locking: bool) -> Any:
     """The variable with something subtracted."""
-    return variable_of(ref).assign_sub(value)
+    return updated_value(variable_of(ref).assign_sub(value))
 
 
 def is_initialized(resource: object) -> Any:
@@ -229,7 +230,8 @@ def scatter_ref(
 ) -> Any:
     """The variable with rows changed."""
     variable = variable_of(ref)
-    return variable.assign(cast(_rows_changed(variable, kind, indices, updates), variable.dtype))
+    new = cast(_rows_changed(variable, kind, indices, updates), variable.dtype)
+    return updated_value(variable.assign(new))
 
 
 def scatter_places(
@@ -245,7 +247,8 @@ def scatter_places_ref(
 ) -> Any:
     """The variable with elements or slices changed."""
     variable = variable_of(ref)
-    return variable.assign(look_up(_ROWS[kind])(variable.read_value(), indices, updates))
+    new = look_up(_ROWS[kind])(variable.read_value(), indices, updates)
+    return updated_value(variable.assign(new))
 
 
 def _overwritten(
@@ -283,4 +286,4 @@ def assign_slice_ref(
     """The variable with a slice replaced."""
     variable = variable_of(ref)
     new = _overwritten(variable.read_value(), begin, end, strides, value, **masks)
-    return variable.assign(new)
+    return updated_value(variable.assign(new))

@@ -295,3 +295,15 @@ def test_equal_identities_are_one_tensor():
         assert session.run(T.gradients(a * b, [a, b]), {x: 3.0}) == [6.0, 6.0]
         a, b = own(x), own(x)
         assert session.run(T.gradients(a * b, [a, b, x]), {x: 3.0}) == [3.0, 3.0, 6.0]
+
+
+@pytest.mark.parametrize("value", [3.0, [1.0, 2.0], [[1.0, 2.0]]])
+def test_hessians_of_a_tensor_of_unknown_rank(value):
+    with T.Graph().as_default(), T.compat.v1.Session() as session:
+        x = T.compat.v1.placeholder(T.float64)
+        (hessian,) = T.hessians(T.reduce_sum(x**3), x)
+        assert hessian.shape.rank is None
+        found = session.run(hessian, {x: value})
+    flat = np.ravel(value)
+    np.testing.assert_allclose(found.reshape(flat.size, flat.size), np.diag(6 * flat))
+    assert found.shape == np.shape(value) * 2

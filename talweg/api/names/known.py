@@ -331,6 +331,8 @@ def successor(name: str) -> str:
 def alike(name: str) -> str:
     """The names that look most like one, in a sentence part."""
     space, _, last = name.rpartition(".")
+    if last.startswith("_"):
+        return ""  # what programs that look at objects ask for, such as `_mock_name`
     names = [other for other in TABLE if ":" not in other]
     if name.startswith(V1):
         names = [other for other in names if other.startswith(V1)] + [V1 + own for own in SHARED]

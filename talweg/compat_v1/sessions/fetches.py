@@ -12,7 +12,7 @@ from talweg.core.dtypes import integer_view
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import IndexedSlices
 from talweg.eager.composite import SparseTensor
-from talweg.eager.graph_variable import GraphVariable
+from talweg.eager.graph_variable import GraphVariable, UnreadVariable
 from talweg.eager.ragged import RaggedTensor
 from talweg.graph import structure
 from talweg.graph.graph import Graph
@@ -68,6 +68,8 @@ def _part(graph: Graph, item: Any, nodes: list) -> Build:
 def _leaf(graph: Graph, item: object, nodes: list) -> Build:
     if isinstance(item, (str, bytes)):
         return _element(graph, _look_up_name(graph, item), nodes)
+    if isinstance(item, UnreadVariable):
+        return _element(graph, item.update, nodes)
     if isinstance(item, GraphVariable):
         return _element(graph, _read(graph, item), nodes)
     if isinstance(item, SparseTensor):

@@ -23,6 +23,7 @@ from talweg.core.dtypes import bfloat16, float16, float32, float64
 from talweg.core.errors import type_error, value_error
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.absence import announce
+from talweg.eager.graph_variable import UnreadVariable
 from talweg.eager.tape import GradientTape
 from talweg.eager.variable import Variable
 from talweg.graph import structure
@@ -364,7 +365,9 @@ def group_updates(updates: Iterable) -> Any:
     if base is None:
         return None
     nodes = [
-        base.control_node(update) for update in updates if isinstance(update, (Symbol, Operation))
+        base.control_node(update)
+        for update in updates
+        if isinstance(update, (Symbol, Operation, UnreadVariable))
     ]
     return group(*[base.symbol(node) for node in nodes if node is not None]).op
 
@@ -400,8 +403,8 @@ def _count_step(step: Operation, global_step: GraphVariable) -> Any:
         global_step.assign_add(1)
         return None
     with dispatch.context.base.control_dependencies([step]):
-        counted = global_step.assign_add(1)
-    return counted.op if type(counted) is Symbol else group_updates([step])
+        counted = global_step.assign_add(1, read_value=False)
+    return group_updates([step]) if counted is None else counted
 
 
 def _list_step(step: Operation | None, name: str) -> Any:
