@@ -1,4 +1,4 @@
-"""What `assign` and the like return in a graph: a variable behind its update, as TensorFlow 2.21."""
+"""What `assign` and the like return in a graph: a variable behind its update, as in TensorFlow."""
 
 import pytest
 
