@@ -476,8 +476,7 @@ def _jacobian(graph: Any, y: Any, source: Any) -> Any:
         raise value_error("TW301", "hessians: None values not supported: ys do not depend on xs")
     sweep = _sweep(graph, [y], [source], [])
     (y,) = sweep.targets
-    ranked = y.shape.rank is not None
-    if ranked and not is_symbolic(y.dims):
+    if (ranked := y.shape.rank is not None) and not is_symbolic(y.dims):
         rows = batch.jacobian_rows(
             lambda seed: _dense_row(sweep, seed), y, _unit_rows(y.dtype), True
         )
@@ -489,13 +488,11 @@ def _jacobian(graph: Any, y: Any, source: Any) -> Any:
 
     def row(number: Any) -> Any:
         unit = arithmetic.cast(arithmetic.equal(numbers, number), dtype=y.dtype)
-        seed = layout.reshape(unit, shape=sizes) if ranked else reshape(unit, sizes)
-        return _dense_row(sweep, seed)[0]
+        return _dense_row(sweep, reshape(unit, sizes))[0]
 
     gradient_rows = map_fn(row, numbers, fn_output_signature=y.dtype)
-    if ranked:
-        return layout.reshape(gradient_rows, shape=(*sizes, *sizes))
-    return reshape(gradient_rows, look_up("concat")([sizes, sizes], 0))
+    pair = [sizes, sizes]
+    return reshape(gradient_rows, (*sizes, *sizes) if ranked else look_up("concat")(pair, 0))
 
 
 def _dense_row(sweep: graph_gradients.GraphSweep, seed: Any) -> list:

@@ -141,10 +141,8 @@ class VariableStore:
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?",
             )
         value, kind = first_value(name, shape, dtype, initializer)
-        options: dict[str, Any] = {
-            "collections": collections,
-            "use_resource": is_resource(use_resource),
-        }
+        options: dict[str, Any] = {"collections": collections}
+        options["use_resource"] = is_resource(use_resource)
         base = dispatch.context.base
         eager = base is None or variable_class(base) is Variable
         made = Variable(

@@ -18,10 +18,10 @@ from talweg.core import dispatch
 from talweg.core.dtypes import as_dtype, uint64
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.hooks import hooks
-from talweg.core.roles import Role
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
+from talweg.eager.initial_reads import guard_reads
 from talweg.eager.variable import (
     Variable,
     VariableAggregation,
@@ -29,7 +29,6 @@ from talweg.eager.variable import (
 )
 from talweg.graph.handle import Handle
 from talweg.graph.node import Node
-from talweg.graph.walk import postorder
 from talweg.prims.state import is_initialized, read_or_initial, update_variable
 
 
@@ -146,7 +145,7 @@ class GraphVariable(Variable):
 
     def _keep_nodes(self, graph: Any, tensor: Any) -> None:
         """Hold the first value and the operation that assigns it; name the variable's reading."""
-        safe = guard_reads(graph, tensor)
+        safe = guard_reads(graph, tensor, GraphVariable)
         init = update_variable(safe, variable=self._handle, rule="assign")
         self._initial: Node = tensor.node
         self._safe_initial: Node = safe.node
@@ -488,31 +487,6 @@ _FIRST_VALUE = ("_initial", "_safe_initial", "_initializer")  # nodes that a var
 def updated_value(result: Any) -> Any:
     """The tensor of the new value, of what a method that changes a variable returned."""
     return result.update if isinstance(result, UnreadVariable) else result
-
-
-def guard_reads(graph: Any, tensor: Any) -> Any:
-    """`tensor` with every reading of a variable replaced by one that its first value stands in for.
-
-    Readings that wait for something, and what has effects, are left as they are.
-    """
-    order: dict[Node, None] = {}
-    postorder([tensor.node], order, lambda node: node.inputs)
-    if not any(node.prim.role is Role.READ for node in order):
-        return tensor
-    found: dict[Node, Any] = {}  # tensors, since what nobody holds leaves the graph
-    for node in order:
-        found[node] = _guarded_node(graph, node, found)
-    return found[tensor.node]
-
-
-def _guarded_node(graph: Any, node: Node, found: dict[Node, Any]) -> Any:
-    if node.prim.role is Role.READ and not node.inputs:
-        owner = node.params["variable"].owner()
-        return owner.initialized_value() if isinstance(owner, GraphVariable) else graph.symbol(node)
-    if node.serial is not None or all(found[source].node is source for source in node.inputs):
-        return graph.symbol(node)
-    operands = tuple([found[source].node for source in node.operands])
-    return graph.symbol(graph.table.intern(node.prim, node.key[1], operands, node.aval))
 
 
 def variable_class(graph: Any) -> type:

@@ -160,27 +160,18 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     def _after_controls(self, node: Node) -> Node:
         """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
         prim = node.prim
-        if prim.role in _FREE or prim.multiple:
+        if prim.role in _FREE or prim.multiple or prim.effect is not None:
             self._tie(node)
             return node
-        if prim.effect is not None:
-            self._tie(node)
-            return node
-        members = self._members
-        tied = members.get(node)
+        members = self.extras.setdefault("controlled", weakref.WeakKeyDictionary())
         if any(members.get(source) == self.controls for source in node.inputs):
             members[node] = self.controls
-            return node
-        if tied == self.controls:
-            return node
-        after = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
-        members[after] = self.controls
-        return after
+        return node if members.get(node) == self.controls else self._behind_controls(node)
 
-    @property
-    def _members(self) -> Any:
-        """Nodes made in blocks of `control_dependencies`, with what these wait for."""
-        return self.extras.setdefault("controlled", weakref.WeakKeyDictionary())
+    def _behind_controls(self, node: Node) -> Node:
+        after = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
+        self.extras.setdefault("controlled", weakref.WeakKeyDictionary())[after] = self.controls
+        return after
 
     def _tie(self, node: Node) -> None:
         """Note that a node with an effect runs after the present controls."""
@@ -267,14 +258,10 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.symbol(self.table.set_apart(symbol.node))
 
     def constant(self, array: Any, given: bool = False) -> Symbol:
-        """A constant as a tensor of this graph, behind the present control dependencies.
-
-        In bodies and functions what has effects runs in any case, so nothing waits there.
-        """
+        """A constant as a tensor of this graph; outside of bodies it waits as others do."""
         node = self.constant_node(array, given)
         if self.controls and not self.building_function and not hasattr(self, "outer"):
-            node = self.table.intern(hooks.after_p, (), (node, *self.controls), node.aval)
-            self._members[node] = self.controls
+            node = self._behind_controls(node)
         return self.symbol(node)
 
     def bring_in(self, value: Any) -> Symbol:

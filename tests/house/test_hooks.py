@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from pathlib import Path
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "talweg").rglob("*.py"))
 
 
+@functools.cache
 def declared() -> dict[str, ast.FunctionDef | None]:
     """The declarations by name; None for those of primitives."""
     tree = ast.parse(Path(declarations.__file__).read_text())
@@ -81,13 +83,17 @@ def test_a_hook_that_nobody_implements_is_an_attribute_error():
         hooks.no_such_hook  # noqa: B018 -- asking is the test
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_lazy_modules_are_those_type_checkers_see(path):
-    text = path.read_text()
-    if "LazyModule(" not in text:
-        return
+def test_lazy_modules_are_those_type_checkers_see():
+    sources = {path: path.read_text() for path in FILES}
+    for path, text in sources.items():
+        if "LazyModule(" in text:
+            check_lazy_modules(path, ast.parse(text))
+
+
+def check_lazy_modules(path: Path, tree: ast.Module) -> None:
+    """Compare what a file imports for type checkers with its lazy modules."""
     checked, lazy = {}, {}
-    for choice in ast.walk(ast.parse(text)):
+    for choice in ast.walk(tree):
         if not isinstance(choice, ast.If) or ast.unparse(choice.test) != "TYPE_CHECKING":
             continue
         for node in choice.body:
@@ -96,6 +102,5 @@ def test_lazy_modules_are_those_type_checkers_see(path):
         for node in choice.orelse:
             if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("LazyModule("):
                 lazy[ast.unparse(node.targets[0])] = ast.literal_eval(node.value.args[0])
-    if path.name != "lazy.py":
-        assert lazy
-    assert {name: checked.get(name) for name in lazy} == lazy
+    assert lazy or path.name == "lazy.py", path
+    assert {name: checked.get(name) for name in lazy} == lazy, path

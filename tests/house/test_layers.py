@@ -55,45 +55,68 @@ def layer(module: str) -> int | None:
     return None
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_run_one_way(path):
+def packages() -> dict[str, list[Path]]:
+    """The files of each package of talweg."""
+    found: dict[str, list[Path]] = {}
+    for path in FILES:
+        found.setdefault(path.relative_to(PACKAGE).parts[0], []).append(path)
+    return found
+
+
+def upward_imports(path: Path, tree: ast.Module) -> list[str]:
+    """Imports from a higher layer."""
     own = layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
     if own is None:
-        return
-    upward = [m for m, _ in imports(ast.parse(path.read_text())) if (layer(m) or 0) > own]
-    assert not upward, f"{name_of(path)} imports from a higher layer: {upward}"
+        return []
+    upward = [module for module, _ in imports(tree) if (layer(module) or 0) > own]
+    return [f"{name_of(path)} imports from a higher layer: {module}" for module in upward]
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_no_hidden_imports(path):
-    """Inside functions only optional or heavy packages are imported (and api's own lazy table)."""
-    tree = ast.parse(path.read_text())
+def hidden_imports(path: Path, tree: ast.Module) -> list[str]:
+    """Imports inside of functions, but of optional or heavy packages (and api's own lazy table)."""
     top = {id(node) for node in tree.body}
-    for function in ast.walk(tree):
-        if not isinstance(function, (ast.FunctionDef, ast.Lambda)):
-            continue
-        for module, node in imports(function):
-            if id(node) in top or module.split(".")[0] in LAZY:
-                continue
-            assert module.startswith("talweg.api.table"), f"{name_of(path)}: import of {module}"
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    inside = [pair for function in functions for pair in imports(function)]
+    return [
+        f"{name_of(path)}: import of {module}"
+        for module, node in inside
+        if id(node) not in top
+        and module.split(".")[0] not in LAZY
+        and not module.startswith("talweg.api.table")
+    ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_sizes(path):
-    text = path.read_text()
-    lines = text.splitlines()
-    assert len(lines) <= 500, f"{len(lines)} lines"
-    long = [n for n, line in enumerate(lines, 1) if len(line) > 100]
-    assert not long, f"lines over 100 columns: {long}"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            length = (node.end_lineno or 0) - node.lineno + 1
-            assert length <= 70, f"{node.name} has {length} lines"
+def oversizes(path: Path, tree: ast.Module) -> list[str]:
+    """What is too long: the file, a line, a function."""
+    lines = path.read_text().splitlines()
+    found = [f"{name_of(path)} has {len(lines)} lines"] if len(lines) > 500 else []
+    found += [f"{name_of(path)}:{n} is too long" for n, x in enumerate(lines, 1) if len(x) > 100]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 70:
+            found.append(f"{name_of(path)}: {node.name} has more than 70 lines")
+    return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_every_module_says_what_it_is_for(path):
-    assert ast.get_docstring(ast.parse(path.read_text())), "no docstring"
+def silence(path: Path, tree: ast.Module) -> list[str]:
+    """A module that does not say what it is for."""
+    return [] if ast.get_docstring(tree) else [f"{name_of(path)} has no docstring"]
+
+
+@pytest.mark.parametrize("package", packages())
+def test_the_files_of_a_package_keep_the_rules(package):
+    broken = []
+    for path in packages()[package]:
+        tree = ast.parse(path.read_text())
+        for rule in (upward_imports, hidden_imports, oversizes, silence):
+            broken += rule(path, tree)
+    assert not broken, "\n".join(broken)
+
+
+def test_the_rules_see_what_breaks_them():
+    path = PACKAGE / "core" / "errors.py"
+    tree = ast.parse("from talweg.eager import tape\ndef f():\n    import talweg.api" + "\n" * 3)
+    assert len(upward_imports(path, tree)) == 3 and len(hidden_imports(path, tree)) == 1
+    assert oversizes(path, ast.parse("def f():\n" + "    x\n" * 70)) and silence(path, tree)
 
 
 def test_import_loads_only_numpy():
