@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from talweg.api.arguments import require_sizes
 from talweg.api.array.creating import ones_like
 from talweg.api.array.sequences import range_ as range_of
 from talweg.api.array.shapes import rank as rank_of
@@ -25,7 +26,7 @@ from talweg.compat_v1.variable_scopes import operation_scope
 from talweg.compat_v1.variable_store import REGULARIZATION_LOSSES
 from talweg.core import dispatch
 from talweg.core.annotations import TensorLike
-from talweg.core.dims import differ
+from talweg.core.dims import broadcast, differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager.convert import convert_to_tensor
@@ -85,7 +86,8 @@ def _fitting(losses: Any, weights: Any) -> Any:
         return call_in_graph(_fitting_in_a_run, (losses, weights), {})
     if not _fit(losses, weights):
         raise value_error("TW201", _misfit(losses, weights))
-    return weights
+    together = tuple(map(broadcast, weights.dims, losses.dims))
+    return require_sizes(weights, together, losses.dims, _misfit(losses, weights))
 
 
 def _misfit(losses: Any, weights: Any) -> str:

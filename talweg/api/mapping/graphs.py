@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.export import look_up
 from talweg.api.lists.tensor_array import TensorArray
 from talweg.core import dispatch
@@ -72,6 +72,12 @@ class Slices:
                 raise value_error(
                     "TW204", f"{function}: the first dimensions of elems are {known}", "equal sizes"
                 )
+        self.leaves = [
+            leaf
+            if is_composite(leaf) or not leaf.shape.rank
+            else require_sizes(leaf, leaf.dims[:1], known[:1], f"{function}: elems of equal sizes")
+            for leaf in self.leaves
+        ]
         self.size = _size_of(self.leaves[0])
         self.lists = [
             None if is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
