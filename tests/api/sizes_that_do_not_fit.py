@@ -345,7 +345,7 @@ CASES: dict[str, list[Case]] = {
         (tf.linalg.lu_solve, (tf.eye(2), ids(0, 1), ones(3, 1))),
         (tf.linalg.lu_solve, (tf.eye(2), ids(0, 1), ones(1, 1))),
     ],
-    "mapping.graphs.__init__": [
+    "mapping.graphs._require_equal_sizes": [
         (
             lambda x, y: tf.map_fn(lambda p: p[0] + p[1], (x, y), fn_output_signature=tf.float32),
             (ones(2), ones(3)),

@@ -100,6 +100,15 @@ def test_slices_of_unknown_sizes_are_compared() -> None:
         graph(tf.ones([2, 1]), tf.ones([2, 3]))
 
 
+def test_random_numbers_by_a_size_of_unknown_rank() -> None:
+    """It was an AttributeError: 'list' object has no attribute 'dtype'."""
+    spec = [tf.TensorSpec(None, tf.int32)]
+    graph = tf.function(lambda n: tf.random.normal([n]), input_signature=spec)
+    assert graph(3).shape == [3]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        graph(-1)
+
+
 def test_weights_of_losses_are_compared() -> None:
     spec = [tf.TensorSpec([None]), tf.TensorSpec([None])]
     graph = tf.function(tf.compat.v1.losses.compute_weighted_loss, input_signature=spec)

@@ -14,7 +14,7 @@ from talweg.api.export import look_up
 from talweg.api.lists.tensor_array import TensorArray
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import dims_differ
+from talweg.core.dims import differ
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import TensorShape
@@ -65,22 +65,25 @@ class Slices:
 
     def __init__(self, function: str, elems: Any):
         self.structure, self.leaves = elems, mapped_leaves(function, elems)
-        dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
-        known = [leaf.dims[0] for leaf in dense if leaf.shape.rank]
-        for size in known[1:]:
-            if dims_differ((size,), (known[0],)):
-                raise value_error(
-                    "TW204", f"{function}: the first dimensions of elems are {known}", "equal sizes"
-                )
-        self.leaves = [
-            leaf
-            if is_composite(leaf) or not leaf.shape.rank
-            else require_sizes(leaf, leaf.dims[:1], known[:1], f"{function}: elems of equal sizes")
-            for leaf in self.leaves
-        ]
+        self._require_equal_sizes(function)
         self.size = _size_of(self.leaves[0])
         self.lists = [
             None if is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
+        ]
+
+    def _require_equal_sizes(self, function: str) -> None:
+        """ValueError for leaves of known ranks and other sizes than the first; the run looks too."""
+        sizes = [x.dims[0] for x in self.leaves if not is_composite(x) and x.shape.rank]
+        if any(differ(size, sizes[0]) for size in sizes):
+            raise value_error(
+                "TW204", f"{function}: the first dimensions of elems are {sizes}", "equal sizes"
+            )
+        text = f"{function}: the first dimensions of elems are not equal"
+        self.leaves = [
+            require_sizes(x, x.dims[:1], sizes[:1], text)
+            if not is_composite(x) and x.shape.rank
+            else x
+            for x in self.leaves
         ]
 
     def __getitem__(self, index: TensorLike) -> Any:
