@@ -72,7 +72,7 @@ class Slices:
         ]
 
     def _require_equal_sizes(self, function: str) -> None:
-        """ValueError for leaves of known ranks and other sizes than the first; the run looks too."""
+        """ValueError for leaves of known ranks and of other sizes than the first."""
         sizes = [x.dims[0] for x in self.leaves if not is_composite(x) and x.shape.rank]
         if any(differ(size, sizes[0]) for size in sizes):
             raise value_error(
