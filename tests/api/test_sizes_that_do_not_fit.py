@@ -100,6 +100,18 @@ def test_slices_of_unknown_sizes_are_compared() -> None:
         graph(tf.ones([2, 1]), tf.ones([2, 3]))
 
 
+@pytest.mark.parametrize("executor", ["interpret", "llvm"])
+def test_elements_of_unknown_ranks_are_compared(executor: str) -> None:
+    def sums(x, y):
+        return tf.map_fn(lambda pair: pair[0] + pair[1], (x, y), fn_output_signature=tf.float32)
+
+    graph = tf.function(sums, input_signature=[tf.TensorSpec(None)] * 2)
+    with settings.executor(executor):
+        assert graph(tf.ones(2), tf.ones(2)).numpy().tolist() == [2, 2]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="first dimensions"):
+            graph(tf.ones(2), tf.ones(3))
+
+
 def test_random_numbers_by_a_size_of_unknown_rank() -> None:
     """It was an AttributeError: 'list' object has no attribute 'dtype'."""
     spec = [tf.TensorSpec(None, tf.int32)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from talweg.api.arguments import require_sizes, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.export import look_up
 from talweg.api.lists.tensor_array import TensorArray
 from talweg.core import dispatch
@@ -72,19 +72,22 @@ class Slices:
         ]
 
     def _require_equal_sizes(self, function: str) -> None:
-        """ValueError for leaves of known ranks and of other sizes than the first."""
-        sizes = [x.dims[0] for x in self.leaves if not is_composite(x) and x.shape.rank]
+        """ValueError for dense leaves of other sizes than the first; the run looks again."""
+        dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
+        if len(dense) < 2:
+            return
+        held = [None if leaf.shape.rank else _size_of(leaf) for leaf in dense]  # till compared
+        sizes = [
+            leaf.dims[0] if count is None else integer(count, function, "elems")
+            for leaf, count in zip(dense, held)
+        ]
         if any(differ(size, sizes[0]) for size in sizes):
             raise value_error(
                 "TW204", f"{function}: the first dimensions of elems are {sizes}", "equal sizes"
             )
         text = f"{function}: the first dimensions of elems are not equal"
-        self.leaves = [
-            require_sizes(x, x.dims[:1], sizes[:1], text)
-            if not is_composite(x) and x.shape.rank
-            else x
-            for x in self.leaves
-        ]
+        checked = [require_sizes(x, (n,), (sizes[0],), text) for x, n in zip(dense, sizes)]
+        self.leaves = [leaf if is_composite(leaf) else checked.pop(0) for leaf in self.leaves]
 
     def __getitem__(self, index: TensorLike) -> Any:
         parts = [_part(leaf, values, index) for leaf, values in zip(self.leaves, self.lists)]
