@@ -91,8 +91,8 @@ def _fitting(losses: Any, weights: Any) -> Any:
 
 
 def _misfit(losses: Any, weights: Any) -> str:
-    shapes = f"weights.shape={weights.shape}, values.shape={losses.shape}"
-    return f"weights can not be broadcast to values: {shapes}"
+    text = "weights can not be broadcast to values: weights.shape={}, values.shape={}"
+    return text.format(weights.shape, losses.shape)
 
 
 def _fitting_in_a_run(losses: Any, weights: Any) -> Any:
@@ -104,8 +104,7 @@ def _fitting_in_a_run(losses: Any, weights: Any) -> Any:
 
 
 def _fit(losses: Any, weights: Any) -> bool:
-    sizes = zip(weights.dims, losses.dims)
-    unequal = any(differ(w, 1) and differ(w, size) for w, size in sizes)
+    unequal = any(differ(w, 1) and differ(w, n) for w, n in zip(weights.dims, losses.dims))
     return weights.shape.rank == losses.shape.rank and not unequal
 
 
@@ -132,8 +131,7 @@ def compute_weighted_loss(
     with _name_scope_of(scope, "weighted_loss"):
         losses = convert_to_tensor(losses)
         dtype, losses = losses.dtype, cast(losses, float32)
-        weights = cast(convert_to_tensor(weights), float32)
-        weights = _fitting(losses, weights)
+        weights = _fitting(losses, cast(convert_to_tensor(weights), float32))
         weighted = losses * weights
         if reduction != Reduction.NONE:
             weighted = reduce_sum(weighted)

@@ -466,14 +466,11 @@ def strided_slice(
     starts, ends = (_vector(v, w) for v, w in ((begin, "begin"), (end, "end")))
     steps = np.ones(starts.shape, int) if strides is None else _vector(strides, "strides")
     if not (starts.ndim == 1 and starts.shape == ends.shape == steps.shape):
-        raise invalid(
-            "TW204",
-            f"strided_slice: begin, end and strides have shapes {starts.shape}, {ends.shape} and "
-            f"{steps.shape}",
-            "three vectors of one length",
-        )
-    key: list = []
-    single: list = []  # 1, or the stride below it, of each single index
+        shapes = f"{starts.shape}, {ends.shape} and {steps.shape}"
+        text = f"strided_slice: begin, end and strides have shapes {shapes}"
+        raise invalid("TW204", text, "three vectors of one length")
+    text = "strided_slice: a single index needs a stride of 1"
+    key, single = [], []  # single: 1, or the stride below it, of each single index
     for axis, (start, stop, step) in enumerate(zip(*(v.tolist() for v in (starts, ends, steps)))):
         bit = 1 << axis
         if ellipsis_mask & bit:
@@ -482,7 +479,7 @@ def strided_slice(
             key.append(None)
         elif shrink_axis_mask & bit:
             if below(step, 1):
-                raise invalid("TW207", "strided_slice: a single index needs a stride of 1")
+                raise invalid("TW207", text)
             single.append(smallest(step, 1))
             key.append(start)
         else:
@@ -490,7 +487,6 @@ def strided_slice(
             key.append(slice(*bounds, step))
     if isinstance(var, Variable):
         return variable_getitem(var, tuple(key))
-    text = "strided_slice: a single index needs a stride of 1"
     x = require_sizes(tensor(input_), tuple(single), (1,) * len(single), text)
     return apply(plan(tuple(key), x.dims), x)
 
