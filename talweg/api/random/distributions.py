@@ -80,8 +80,8 @@ def stateless_gamma(
     dims = shape_of(shape, "stateless_gamma")
     alpha, beta = gamma_parameters(alpha, beta, dtype)
     stream, _ = stream_of(seed, "auto_select")
-    samples, alpha = sample_shape(dims, alpha)
-    return gamma_of_stream(stream, alpha, beta, samples)
+    samples, shapes = sample_shape(dims, alpha)
+    return gamma_of_stream(stream, shapes, beta, samples)
 
 
 @export("random.stateless_poisson", "compat.v1.random.stateless_poisson")
