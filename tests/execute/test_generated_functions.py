@@ -174,6 +174,7 @@ def check(made):
         np.testing.assert_allclose(other.astype(wide), one.astype(wide), rtol=close, atol=close)
 
 
-@pytest.mark.parametrize("seed", range(40))
+# the last: truth values reduced in more lanes than a vector has bytes, KeyError: 'i4'
+@pytest.mark.parametrize("seed", [*range(40), 701738047])
 def test_functions_agree(seed):
     check(Author(seed).function(special=seed % 4 == 3))
