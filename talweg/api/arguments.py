@@ -50,7 +50,7 @@ def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
 
     InvalidArgumentError then with `message`.  What is known now the caller compares.
     """
-    if same_dims(given, wanted) or type(x) is not Symbol:
+    if same_dims(given, wanted):
         return x
     return checking.check_sizes(x, given=tuple(given), wanted=tuple(wanted), message=message)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import require_sizes, tensor
+from talweg.api.arguments import tensor
 from talweg.api.array.creating import ones_like
 from talweg.api.array.joining import concat
 from talweg.api.array.shapes import ensure_shape, reshape
 from talweg.api.export import export
 from talweg.api.host import numpy_function
 from talweg.api.math.comparison import maximum
-from talweg.api.sparse.form import dims_of, from_dense
-from talweg.core.dims import dims_differ
+from talweg.api.sparse.form import from_dense
 from talweg.core.dtypes import int8, int16, int32, int64, string, uint8, uint16
 from talweg.core.errors import invalid, type_error
 from talweg.eager.composite import SparseTensor
@@ -51,16 +50,9 @@ def _combine(a: TensorLike, b: TensorLike, operation: Callable[[set, set], set])
         raise invalid("TW203", f"sets of ranks {ranks[0]} and {ranks[1]}", "one rank")
     x, y = map(_sparse, given)
     rank = x.indices.dims[1]
-    if x.shape.rank and y.shape.rank:
-        rows = [dims_of(v)[:-1] for v in (x, y)]
-        if dims_differ(*rows):
-            text = f"sets in rows of shapes {x.shape} and {y.shape}"
-            raise invalid("TW204", text, "as many rows")
-        indices = require_sizes(x.indices, rows[0], rows[1], "sets in rows of shapes")
-        x = SparseTensor(indices, x.values, x.dense_shape)
     indices, values, longest = numpy_function(
         kernels.combine(operation),
-        [x.indices, x.values, y.indices, y.values],
+        [x.indices, x.values, x.dense_shape, y.indices, y.values, y.dense_shape],
         [int64, x.values.dtype, int64],
         stateful=False,
     )

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from talweg.api.arguments import require_sizes
 from talweg.api.array.creating import ones_like
 from talweg.api.array.sequences import range_ as range_of
 from talweg.api.array.shapes import rank as rank_of
@@ -25,7 +26,7 @@ from talweg.compat_v1.variable_scopes import operation_scope
 from talweg.compat_v1.variable_store import REGULARIZATION_LOSSES
 from talweg.core import dispatch
 from talweg.core.annotations import TensorLike
-from talweg.core.dims import differ
+from talweg.core.dims import broadcast, differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager.convert import convert_to_tensor
@@ -85,12 +86,13 @@ def _fitting(losses: Any, weights: Any) -> Any:
         return call_in_graph(_fitting_in_a_run, (losses, weights), {})
     if not _fit(losses, weights):
         raise value_error("TW201", _misfit(losses, weights))
-    return weights
+    together = tuple(map(broadcast, weights.dims, losses.dims))
+    return require_sizes(weights, together, losses.dims, _misfit(losses, weights))
 
 
 def _misfit(losses: Any, weights: Any) -> str:
-    shapes = f"weights.shape={weights.shape}, values.shape={losses.shape}"
-    return f"weights can not be broadcast to values: {shapes}"
+    text = "weights can not be broadcast to values: weights.shape={}, values.shape={}"
+    return text.format(weights.shape, losses.shape)
 
 
 def _fitting_in_a_run(losses: Any, weights: Any) -> Any:
@@ -102,8 +104,7 @@ def _fitting_in_a_run(losses: Any, weights: Any) -> Any:
 
 
 def _fit(losses: Any, weights: Any) -> bool:
-    sizes = zip(weights.dims, losses.dims)
-    unequal = any(differ(w, 1) and differ(w, size) for w, size in sizes)
+    unequal = any(differ(w, 1) and differ(w, n) for w, n in zip(weights.dims, losses.dims))
     return weights.shape.rank == losses.shape.rank and not unequal
 
 
@@ -130,8 +131,7 @@ def compute_weighted_loss(
     with _name_scope_of(scope, "weighted_loss"):
         losses = convert_to_tensor(losses)
         dtype, losses = losses.dtype, cast(losses, float32)
-        weights = cast(convert_to_tensor(weights), float32)
-        weights = _fitting(losses, weights)
+        weights = _fitting(losses, cast(convert_to_tensor(weights), float32))
         weighted = losses * weights
         if reduction != Reduction.NONE:
             weighted = reduce_sum(weighted)

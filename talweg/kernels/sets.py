@@ -22,9 +22,17 @@ def rows_of(indices: np.ndarray, values: np.ndarray) -> dict[tuple, set]:
 
 
 def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
-    """A kernel: indices and values of two sparse tensors -> indices, values, size of last axis."""
+    """A kernel: indices, values and shapes of two sparse tensors -> indices, values, last size.
 
-    def kernel(a: np.ndarray, x: np.ndarray, b: np.ndarray, y: np.ndarray) -> tuple:
+    InvalidArgumentError for other rows: only the run of a graph may know the ranks.
+    """
+
+    def kernel(
+        a: np.ndarray, x: np.ndarray, m: np.ndarray, b: np.ndarray, y: np.ndarray, n: np.ndarray
+    ) -> tuple:
+        if m.tolist()[:-1] != n.tolist()[:-1] or len(m) < 2:
+            shapes = f"{tuple(m.tolist())} and {tuple(n.tolist())}"
+            raise invalid("TW204", f"sets in rows of shapes {shapes}", "as many rows")
         first, second = rows_of(a, x), rows_of(b, y)
         indices, values, longest = [], [], 0
         for row in sorted({*first, *second}):
@@ -41,6 +49,8 @@ def combine(operation: Callable[[set, set], set]) -> Callable[..., tuple]:
 
 def sizes(indices: np.ndarray, values: np.ndarray, shape: TensorShape, check: bool) -> np.ndarray:
     """How many different values each row of a sparse tensor has; of the rows, all axes but one."""
+    if len(shape) < 2:
+        raise invalid("TW203", f"sets.size: a SparseTensor of shape {shape}", "a rank above 1")
     if check and len(indices) > 1:
         steps = np.diff(indices, axis=0)
         first = steps[np.arange(len(steps)), np.argmax(steps != 0, axis=1)]

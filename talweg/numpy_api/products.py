@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from talweg.api.export import export, look_up
-from talweg.core.errors import value_error
+from talweg.core.errors import NeedsStaticError, value_error
 from talweg.core.value import Tensor
 from talweg.numpy_api.promotion import promote
 
@@ -166,6 +166,10 @@ def cross(
     x, y = promote(a, b)
     x, y = move(x, axisa, -1), move(y, axisb, -1)
     sizes = x.shape[-1], y.shape[-1]
+    if None in sizes:
+        error = NeedsStaticError(f"cross: vectors of {sizes[0]} and {sizes[1]} elements")
+        error.rank_varies = 3 not in sizes
+        raise error
     if any(size not in (2, 3) for size in sizes):
         raise value_error("TW204", f"cross: vectors of {sizes[0]} and {sizes[1]}", "2 or 3")
     u, v = ([value[..., n] for n in range(size)] for value, size in zip((x, y), sizes))

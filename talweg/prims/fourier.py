@@ -14,7 +14,7 @@ import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import check_dtype, primitive
-from talweg.core.dims import Dim, differ, largest, same, smallest
+from talweg.core.dims import Dim, below, differ, largest, same, smallest
 from talweg.core.dtypes import COMPLEX, complex64, complex128, float32, float64
 from talweg.core.errors import invalid
 from talweg.core.primitive import Reject, Sample, later
@@ -151,6 +151,8 @@ class irfft:
 
     def infer(x, *, axis, length, halved):
         check_dtype("irfft", "input_tensor", x.dtype, COMPLEX)
+        if below(length, 0):
+            raise invalid("TW205", f"irfft: length={length}", "at least 0")
         wanted = half_size(length)
         if differ(x.dims[axis], wanted):
             raise invalid(

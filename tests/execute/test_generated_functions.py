@@ -164,7 +164,10 @@ def outcome(made, mode):
 def check(made):
     lows = [CLOSE.get(x.dtype.name, 1e-9) for x in made[0]]
     lows += [CLOSE.get(o[1], 0) for o in made[1] if o[0] == "cast"]
-    for one, other in zip(outcome(made, "interpret"), outcome(made, "llvm"), strict=True):
+    wanted = outcome(made, "interpret")
+    # a ratio of short integers is a float32, which later registers are computed from
+    lows += [CLOSE.get(x.dtype.name, 0) for x in wanted]
+    for one, other in zip(wanted, outcome(made, "llvm"), strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape
         if one.dtype.kind in "iub":
             np.testing.assert_array_equal(other, one)
@@ -174,6 +177,7 @@ def check(made):
         np.testing.assert_allclose(other.astype(wide), one.astype(wide), rtol=close, atol=close)
 
 
-@pytest.mark.parametrize("seed", range(40))
+# 701738047: truth values reduced in more lanes than a vector has bytes, KeyError: 'i4'
+@pytest.mark.parametrize("seed", [*range(40), 701738047, 711842173])
 def test_functions_agree(seed):
     check(Author(seed).function(special=seed % 4 == 3))

@@ -70,7 +70,8 @@ def run_branch(values, target, a, b, kind):
     def changed():
         return STATEMENTS[kind](values, target, a, b, "sum")[target]
 
-    x = tf.cond(tf.reduce_sum(values[a]) > 0, changed, lambda: tf.sin(values[target]))
+    # not at 0: what lacks its own mean sums to 0 and some rounding errors, with which it would turn
+    x = tf.cond(tf.reduce_sum(values[a]) > 0.01, changed, lambda: tf.sin(values[target]))
     return {**values, target: x}
 
 

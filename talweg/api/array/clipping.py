@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import axes_argument, tensor
+from talweg.api.arguments import axes_argument, require_sizes, tensor
 from talweg.api.array.operands import dims_or_none
 from talweg.api.array.shapes import reshape
 from talweg.api.export import export
@@ -32,13 +32,15 @@ def _like(x: object, values: object) -> Any:
     return values
 
 
-def _same_shape(function: str, x: Tensor, result: object) -> None:
+def _of_shape(function: str, x: Tensor, result: Any) -> Any:
+    """`result`, which must have the shape of x."""
     if dims_differ(x.dims, result.dims):
         raise value_error(
             "TW204",
             f"{function}: shapes {x.dims} and {result.dims} are incompatible",
             "bounds that broadcast to the shape of t",
         )
+    return require_sizes(result, result.dims, x.dims, f"{function}: bounds change the shape of t")
 
 
 @export("clip_by_value")
@@ -56,11 +58,9 @@ def clip_by_value(
     """
     given = t.values if isinstance(t, IndexedSlices) else t
     x, high = matching_list((given, clip_value_max))
-    below = arithmetic.minimum(x, high)
-    _same_shape("clip_by_value", x, below)
+    below = _of_shape("clip_by_value", x, arithmetic.minimum(x, high))
     result = arithmetic.maximum(below, matching_list((below, clip_value_min))[1])
-    _same_shape("clip_by_value", x, result)
-    return _like(t, result)
+    return _like(t, _of_shape("clip_by_value", x, result))
 
 
 @export("clip_by_norm")
@@ -91,8 +91,7 @@ def clip_by_norm(
     positive = arithmetic.greater(total, zero)
     root = arithmetic.sqrt(arithmetic.select(positive, total, arithmetic.one_like(total)))
     norm = arithmetic.select(positive, root, total)  # no infinite derivative at a norm of 0
-    scaled = arithmetic.mul(x, bound)
-    _same_shape("clip_by_norm", x, scaled)
+    scaled = _of_shape("clip_by_norm", x, arithmetic.mul(x, bound))
     return _like(t, arithmetic.div(scaled, arithmetic.maximum(norm, bound)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.array.operands import (
     INTEGERS,
     constant,
@@ -88,13 +88,10 @@ def bincount(
         dtype = as_dtype(dtype)
         return dense if dense.dtype is dtype else arithmetic.cast(dense, dtype=dtype)
     w = tensor(weights)
-    fits = (
-        not dims_differ(w.dims, x.dims)
-        if axis == -1
-        else not differ(math.prod(w.dims), math.prod(x.dims))
-    )
-    if not fits:
+    own, wanted = (v.dims if axis == -1 else (math.prod(v.dims),) for v in (w, x))
+    if dims_differ(own, wanted):
         raise invalid("TW204", f"bincount: weights has shape {w.dims}, arr {x.dims}", "one shape")
+    w = require_sizes(w, own, wanted, "bincount: weights and arr")
     return _sum_weights(x, w, size, axis)
 
 
@@ -204,6 +201,10 @@ def confusion_matrix(
     if num_classes is None:
         if any(same(math.prod(x.dims), 0) for x in pair):
             raise invalid("TW207", "confusion_matrix: no elements and no num_classes")
+        pair = [
+            require_sizes(x, (smallest(math.prod(x.dims), 1),), (1,), "confusion_matrix: elements")
+            for x in pair
+        ]
         needed = [counts.number_of_bins(x, argument=("confusion_matrix", "labels")) for x in pair]
         count: Any = largest(*[integer_scalar(n, "confusion_matrix", "labels") for n in needed])
     else:
@@ -220,6 +221,7 @@ def confusion_matrix(
                 f"confusion_matrix: weights has shape {w.dims}, predictions {predicted.dims}",
                 "one shape",
             )
+        w = require_sizes(w, w.dims, predicted.dims, "confusion_matrix: weights and predictions")
         w = arithmetic.cast(w, dtype=dtype)
     return indexing.scatter_nd(joining.stack(*pair, axis=1), w, shape=(count, count))
 
@@ -259,6 +261,7 @@ def _histogram_arguments(
     x, limits = tensors
     if differ(math.prod(limits.dims), 2):
         raise invalid("TW205", f"{function}: value_range has shape {limits.dims}", "two numbers")
+    limits = require_sizes(limits, (math.prod(limits.dims),), (2,), f"{function}: value_range")
     count = integer_scalar(nbins, function, "nbins")
     limits = limits if len(limits.dims) == 1 else layout.reshape(limits, shape=(2,))
     return x, limits, count
@@ -333,6 +336,7 @@ def dynamic_partition(
             f"dynamic_partition: data has shape {x.dims} and partitions {parts.dims}",
             "data.shape beginning with partitions.shape",
         )
+    parts = require_sizes(parts, parts.dims, x.dims[:rank], "dynamic_partition: partitions")
     size = math.prod(parts.dims)
     flat = layout.reshape(parts, shape=(size,))
     rows = layout.reshape(x, shape=(size, *x.dims[rank:]))
@@ -377,6 +381,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
                 f"dynamic_stitch: data[{position}] has shape {x.dims}, its indices {i.dims}",
                 f"data of shape {(*i.dims, *rest)}",
             )
+        x = require_sizes(x, x.dims, (*i.dims, *rest), f"dynamic_stitch: data[{position}]")
         count = math.prod(i.dims)
         lines.append(layout.reshape(i, shape=(count,)))
         rows.append(layout.reshape(x, shape=(count, *rest)))

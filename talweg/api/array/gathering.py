@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.gathering_ragged import gather_ragged
 from talweg.api.array.operands import (
     constant,
@@ -150,6 +150,7 @@ def gather_nd(
                 f"gather_nd: params has shape {x.dims} and indices has shape {i.dims}",
                 f"the first {batch} dimensions equal",
             )
+        i = require_sizes(i, i.dims[:batch], x.dims[:batch], "gather_nd: batches of indices")
         i = _with_batch_places(i, batch)
     if bad_indices_policy == "IGNORE":
         return _gather_ignoring(x, i)
@@ -214,6 +215,7 @@ def boolean_mask(
             f"boolean_mask: shapes {covered} and {chosen.dims} are incompatible",
             "a mask of the shape of the axes it covers",
         )
+    chosen = require_sizes(chosen, chosen.dims, covered, "boolean_mask: mask")
     covered = merge_equal_shapes(covered, chosen.dims)
     count = math.prod(covered)
     flat = layout.reshape(x, shape=(*x.dims[:start], count, *x.dims[start + rank :]))
@@ -271,13 +273,15 @@ def where_v1(
     c = convert_to_tensor(condition, None if hasattr(condition, "dtype") else bool_)
     x, y = matching_list((x, y))
     rows = len(c.dims) == 1 < len(x.dims)  # it chooses rows
-    fits = not c.dims or not dims_differ(c.dims, x.dims[:1] if rows else x.dims)
-    if dims_differ(x.dims, y.dims) or not fits:
+    wanted = () if not c.dims else x.dims[:1] if rows else x.dims
+    if dims_differ(x.dims, y.dims) or dims_differ(c.dims, wanted):
         raise invalid(
             "TW204",
             f"where: condition, x and y have shapes {c.dims}, {x.dims} and {y.dims}",
             "x and y of one shape; a condition of that shape, a scalar, or a vector choosing rows",
         )
+    y = require_sizes(y, y.dims, x.dims, "where: y, and x")
+    c = require_sizes(c, c.dims, wanted, "where: condition, and x")
     if rows:
         c = layout.reshape(c, shape=(*c.dims, *(1,) * (len(x.dims) - 1)))
     return arithmetic.select(c, x, y)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.batched_keys import as_vectors, has_batched_bound
 from talweg.api.array.operands import (
     constant,
@@ -26,7 +26,7 @@ from talweg.api.array.operands import (
 )
 from talweg.api.export import export, export_value, implement_hook, look_up
 from talweg.core import dispatch, locking
-from talweg.core.dims import Dim, below, is_symbolic
+from talweg.core.dims import Dim, below, is_symbolic, smallest
 from talweg.core.dtypes import bool_, int16, int32, int64
 from talweg.core.errors import NeedsStaticError, invalid, invalid_value, type_error, value_error
 from talweg.core.hooks import hooks
@@ -466,13 +466,11 @@ def strided_slice(
     starts, ends = (_vector(v, w) for v, w in ((begin, "begin"), (end, "end")))
     steps = np.ones(starts.shape, int) if strides is None else _vector(strides, "strides")
     if not (starts.ndim == 1 and starts.shape == ends.shape == steps.shape):
-        raise invalid(
-            "TW204",
-            f"strided_slice: begin, end and strides have shapes {starts.shape}, {ends.shape} and "
-            f"{steps.shape}",
-            "three vectors of one length",
-        )
-    key: list = []
+        shapes = f"{starts.shape}, {ends.shape} and {steps.shape}"
+        text = f"strided_slice: begin, end and strides have shapes {shapes}"
+        raise invalid("TW204", text, "three vectors of one length")
+    text = "strided_slice: a single index needs a stride of 1"
+    key, single = [], []  # single: 1, or the stride below it, of each single index
     for axis, (start, stop, step) in enumerate(zip(*(v.tolist() for v in (starts, ends, steps)))):
         bit = 1 << axis
         if ellipsis_mask & bit:
@@ -481,14 +479,15 @@ def strided_slice(
             key.append(None)
         elif shrink_axis_mask & bit:
             if below(step, 1):
-                raise invalid("TW207", "strided_slice: a single index needs a stride of 1")
+                raise invalid("TW207", text)
+            single.append(smallest(step, 1))
             key.append(start)
         else:
             bounds = (None if begin_mask & bit else start, None if end_mask & bit else stop)
             key.append(slice(*bounds, step))
     if isinstance(var, Variable):
         return variable_getitem(var, tuple(key))
-    x = tensor(input_)
+    x = require_sizes(tensor(input_), tuple(single), (1,) * len(single), text)
     return apply(plan(tuple(key), x.dims), x)
 
 

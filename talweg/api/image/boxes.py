@@ -157,8 +157,9 @@ def draw_bounding_boxes(
             f"{function}: images have shape {x.dims}",
             "[batch, height, width, channels] with 1, 3 or 4 channels",
         )
-    if boxes.ndim != 3 or differ(boxes.dims[-1], 4):
+    if boxes.ndim != 3 or differ(boxes.dims[-1], 4) or differ(boxes.dims[0], x.dims[0]):
         raise invalid("TW204", f"{function}: boxes have shape {boxes.dims}", "[batch, n, 4]")
+    boxes = require_sizes(boxes, boxes.dims[:1], x.dims[:1], f"{function}: boxes of images")
     table = _colour_table(colors, x)
     _, height, width, channels = sizes(x)
     rows, columns = range_(height)[:, None], range_(width)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
+from talweg.api.array.passing import identity
+from talweg.api.debugging.assertions import assert_none_equal
 from talweg.api.export import export
 from talweg.api.linalg.operands import matching
+from talweg.api.scopes import control_dependencies
 from talweg.core.dims import differ, dims_differ, same
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -48,7 +51,9 @@ def _compact(diagonals: object, diagonals_format: str, function: str, pad: bool)
                 "TW204", f"{function}: the {argument} has shape {d.dims}", f"shape {middle.dims}"
             )
     shape = (*middle.dims[:-1], 1, size)
-    rows = [reshape(d, shape=shape) for d in (upper, middle, lower)]
+    text = f"{function}: a diagonal beside the main one"
+    others = [require_sizes(d, d.dims, middle.dims, text) for d in (upper, lower)]
+    rows = [reshape(d, shape=shape) for d in (others[0], middle, others[1])]
     return concat(*rows, axis=len(shape) - 2)
 
 
@@ -106,6 +111,7 @@ def tridiagonal_solve(
             "TW204",
             f"tridiagonal_solve: {d.dims[-1]} equations and right-hand sides of {b.dims[-2]} rows",
         )
+    b = require_sizes(b, b.dims[-2:-1], d.dims[-1:], "tridiagonal_solve: rows of right-hand sides")
     z = matrix_functions.tridiagonal_solve(d, b)
     return reshape(z, shape=z.dims[:-1]) if vector else z
 
@@ -131,6 +137,8 @@ def tridiagonal_matmul(
             f"tridiagonal_matmul: diagonals have shape {d.dims} and rhs has shape {b.dims}",
             "shapes [..., 3, m] and [..., m, k]",
         )
+    rows = (*d.dims[:-2], d.dims[-1])
+    b = require_sizes(b, b.dims[:-1], rows, "tridiagonal_matmul: rows of rhs")
     return matrix_functions.tridiagonal_product(d, b)
 
 
@@ -171,7 +179,12 @@ def banded_triangular_solve(
             strides=(1,) * a.ndim,
         )
         count = size
-    if type(a) is EagerTensor and not a._array[..., 0 if lower else -1, :].all():
+    if type(a) is not EagerTensor:
+        main = a[..., 0 if lower else -1, :]
+        check = assert_none_equal(main, zeros_of(main), message="banded_triangular_solve: singular")
+        with control_dependencies([check]):
+            a = identity(a)
+    elif not a._array[..., 0 if lower else -1, :].all():
         raise singular("banded_triangular_solve")
     low, high = (1 - count, 0) if lower else (0, count - 1)
     if low == high:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from talweg.api.arguments import integers, tensor
+from talweg.api.arguments import integers, require_sizes, tensor
 from talweg.api.export import export
 from talweg.core.dims import below, dims_differ, smallest
 from talweg.core.dtypes import as_dtype, int32, int64
@@ -209,6 +209,7 @@ def eigh_tridiagonal(
             f"eigh_tridiagonal: alpha has shape {alpha.dims} and beta has shape {beta.dims}",
             "one dtype, and one element less in beta",
         )
+    beta = require_sizes(beta, beta.dims, (*alpha.dims[:-1], size - 1), "eigh_tridiagonal: beta")
     lower = conj(beta) if beta.dtype.is_complex else beta
     params = {"rows": size, "columns": size, "align": "RIGHT_LEFT"}
     x = matrix_diag(alpha, low=0, high=0, **params) + matrix_diag(lower, low=-1, high=-1, **params)

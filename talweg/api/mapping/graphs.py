@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.export import look_up
 from talweg.api.lists.tensor_array import TensorArray
 from talweg.core import dispatch
 from talweg.core.aval import Aval
-from talweg.core.dims import dims_differ
+from talweg.core.dims import differ
 from talweg.core.dtypes import int32
 from talweg.core.errors import invalid, value_error
 from talweg.core.shapes import TensorShape
@@ -65,17 +65,29 @@ class Slices:
 
     def __init__(self, function: str, elems: Any):
         self.structure, self.leaves = elems, mapped_leaves(function, elems)
-        dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
-        known = [leaf.dims[0] for leaf in dense if leaf.shape.rank]
-        for size in known[1:]:
-            if dims_differ((size,), (known[0],)):
-                raise value_error(
-                    "TW204", f"{function}: the first dimensions of elems are {known}", "equal sizes"
-                )
+        self._require_equal_sizes(function)
         self.size = _size_of(self.leaves[0])
         self.lists = [
             None if is_composite(leaf) else elements.list_from(leaf) for leaf in self.leaves
         ]
+
+    def _require_equal_sizes(self, function: str) -> None:
+        """ValueError for dense leaves of other sizes than the first; the run looks again."""
+        dense = [leaf for leaf in self.leaves if not is_composite(leaf)]
+        if len(dense) < 2:
+            return
+        held = [None if leaf.shape.rank else _size_of(leaf) for leaf in dense]  # till compared
+        sizes = [
+            leaf.dims[0] if count is None else integer(count, function, "elems")
+            for leaf, count in zip(dense, held)
+        ]
+        if any(differ(size, sizes[0]) for size in sizes):
+            raise value_error(
+                "TW204", f"{function}: the first dimensions of elems are {sizes}", "equal sizes"
+            )
+        text = f"{function}: the first dimensions of elems are not equal"
+        checked = [require_sizes(x, (n,), (sizes[0],), text) for x, n in zip(dense, sizes)]
+        self.leaves = [leaf if is_composite(leaf) else checked.pop(0) for leaf in self.leaves]
 
     def __getitem__(self, index: TensorLike) -> Any:
         parts = [_part(leaf, values, index) for leaf, values in zip(self.leaves, self.lists)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.math.operands import elementwise, keeping_zeros, matching_tensors
 from talweg.core.declare import check_dtype
@@ -128,7 +128,14 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
             f"betainc: a, b and x have shapes {', '.join(str(v.dims) for v in operands)}",
             "one shape, or scalars",
         )
-    return special.betainc(*operands)
+    return special.betainc(
+        *[
+            require_sizes(operand, operand.dims, shapes[0], "betainc: one shape, or scalars")
+            if operand.dims
+            else operand
+            for operand in operands
+        ]
+    )
 
 
 @export("math.lbeta")

@@ -61,6 +61,7 @@ def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
         raise invalid("TW102", "add_n: inputs have dtype bool", "numbers")
     total = first if len(terms) > 1 else arithmetic.identity(first)
     for term in terms[1:]:
+        term = require_sizes(term, term.dims, first.dims, "add_n: inputs of equal shapes")
         total = arithmetic.add(total, term)
     return total
 

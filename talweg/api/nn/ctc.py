@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from talweg.api.arguments import tensor
+from talweg.api.arguments import require_sizes, tensor
 from talweg.api.array.creating import fill, ones_like, zeros_like
 from talweg.api.array.gathering import gather, where
 from talweg.api.array.joining import concat, stack
@@ -235,8 +235,7 @@ def ctc_greedy_decoder(
     >>> decoded[0].values.numpy()
     array([0, 1])
     """
-    x, lengths = tensor(inputs), cast(sequence_length, int32)
-    _check_decoder(x, lengths)
+    x, lengths = _decoder_operands(inputs, cast(sequence_length, int32))
     if blank_index is not None and not -x.dims[2] <= blank_index < x.dims[2]:
         raise invalid("TW207", f"blank_index is {blank_index}", f"in [-{x.dims[2]}, {x.dims[2]})")
     blank = x.dims[2] - 1 if blank_index is None else blank_index
@@ -253,8 +252,12 @@ def ctc_greedy_decoder(
     return [_as_sparse(best, kept, longest)], total
 
 
-def _check_decoder(x: Any, lengths: Any) -> Any:
-    """The inputs of a decoder; InvalidArgumentError for another rank, FailedPreconditionError..."""
+def _decoder_operands(inputs: TensorLike, lengths: Any) -> tuple[Any, Any]:
+    """Inputs and lengths of a decoder.
+
+    InvalidArgumentError for another rank, FailedPreconditionError for other lengths.
+    """
+    x = tensor(inputs)
     if x.ndim != 3:
         raise invalid("TW203", f"inputs is not a 3-Tensor, but has shape {x.dims}")
     if differ(lengths.dims[0] if lengths.ndim else 0, x.dims[1]):
@@ -264,7 +267,8 @@ def _check_decoder(x: Any, lengths: Any) -> Any:
     if known is not None and type(x.dims[0]) is int and np.any(known > x.dims[0]):
         text = f"sequence_length {known.tolist()}"
         raise FailedPreconditionError(None, None, compose("TW207", text, f"at most {x.dims[0]}"))
-    return x
+    text = "len(sequence_length) != batch_size"
+    return x, require_sizes(lengths, lengths.dims, x.dims[1:2], text)
 
 
 @export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
@@ -280,7 +284,8 @@ def ctc_beam_search_decoder(
     >>> [len(path.values) for path in decoded]
     [0, 1]
     """
-    scores = log_softmax(_check_decoder(tensor(inputs), tensor(sequence_length, hint=int32)))
+    x, lengths = _decoder_operands(inputs, tensor(sequence_length, hint=int32))
+    scores = log_softmax(x)
     if top_paths < 1:
         raise invalid("TW207", f"top_paths of {top_paths} must be at least minimum 1")
     if beam_width < top_paths:
@@ -288,7 +293,7 @@ def ctc_beam_search_decoder(
     time, batch, _ = scores.dims
     labels, log_probabilities = numpy_function(
         lambda s, n: ctc_beams.decode(s, n, beam_width, top_paths),
-        [scores, cast(sequence_length, int32)],
+        [scores, cast(lengths, int32)],
         [int64, scores.dtype],
     )
     labels = ensure_shape(labels, [top_paths, batch, time])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import axis_argument, tensor
+from talweg.api.arguments import axis_argument, require_sizes, tensor
 from talweg.api.export import export
 from talweg.core.declare import check_dtype
 from talweg.core.dims import dims_differ, same_dims
@@ -116,11 +116,13 @@ def _both(labels: object, logits: object, function: str) -> None:
         raise value_error("TW207", f"{function}: both labels and logits must be given")
 
 
-def _same_shapes(x: Tensor, y: Tensor, function: str, names: str) -> None:
+def _of_shape(y: Tensor, x: Tensor, function: str, names: str) -> Any:
+    """`y`, which must have the shape of x."""
     if dims_differ(x.dims, y.dims):
         raise value_error(
             "TW204", f"{function}: {names} have the shapes {x.dims} and {y.dims}", "one shape"
         )
+    return require_sizes(y, y.dims, x.dims, f"{function}: {names}")
 
 
 @export("nn.sigmoid_cross_entropy_with_logits")
@@ -139,7 +141,7 @@ def sigmoid_cross_entropy_with_logits(
     function = "sigmoid_cross_entropy_with_logits"
     _both(labels, logits, function)
     x, y = tensor(logits), tensor(labels)
-    _same_shapes(x, y, function, "logits and labels")
+    y = _of_shape(y, x, function, "logits and labels")
     return cross_entropy.sigmoid_cross_entropy(y, x)
 
 
@@ -157,7 +159,7 @@ def weighted_cross_entropy_with_logits(
     array([1.3133, 0.6265], dtype=float32)
     """
     x, y = tensor(logits), tensor(labels)
-    _same_shapes(x, y, "weighted_cross_entropy_with_logits", "logits and labels")
+    y = _of_shape(y, x, "weighted_cross_entropy_with_logits", "logits and labels")
     if not isinstance(pos_weight, (int, float)):
         pos_weight = tensor(pos_weight, hint=x.dtype)
     weight = 1 + (pos_weight - 1) * y
@@ -181,7 +183,7 @@ def log_poisson_loss(
     array([ 1.    , -0.2817], dtype=float32)
     """
     c, t = tensor(log_input), tensor(targets)
-    _same_shapes(c, t, "log_poisson_loss", "log_input and targets")
+    t = _of_shape(t, c, "log_poisson_loss", "log_input and targets")
     result = exp(c) - c * t
     if not compute_full_loss:
         return result

@@ -18,7 +18,7 @@ from talweg.api.nn.windows import (
     padding_argument,
     per_axis,
 )
-from talweg.core.dims import differ, same, smallest
+from talweg.core.dims import Size, differ, same, smallest
 from talweg.core.errors import invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims.nn import convolution as prims
@@ -43,7 +43,7 @@ def _transposed_convolution(
     check_input_rank(g, ndim, function)
     check_input_rank(w, ndim, function, "filters")
     g = channels_last(g, first)
-    sizes, channels = _output_shape(function, output_shape, g, w, ndim, first)
+    count, sizes, channels = _output_shape(function, output_shape, g, w, ndim, first)
     depth = w.dims[-2]
     w = require_sizes(
         w,
@@ -51,6 +51,7 @@ def _transposed_convolution(
         (0, 1),
         f"{function}: output_shape",
     )
+    g = require_sizes(g, g.dims[:1], (count,), f"{function}: batch size of output_shape")
     x = prims.convolution_input_gradient(
         g,
         w,
@@ -65,8 +66,11 @@ def _transposed_convolution(
 
 def _output_shape(
     function: str, output_shape: object, g: Any, w: Any, ndim: int, first: bool
-) -> tuple[tuple, int]:
-    """(spatial sizes, channels) of `output_shape`, which may leave out batch and channels."""
+) -> tuple[Size, tuple, Size]:
+    """(batch size, spatial sizes, channels) of `output_shape`.
+
+    It may leave out batch size and channels.
+    """
     if isinstance(output_shape, int):
         raise type_error(
             "TW205", f"{function}: output_shape={output_shape}", f"{ndim} or {ndim + 2} sizes"
@@ -74,7 +78,7 @@ def _output_shape(
     shape = integers(output_shape, function, "output_shape")
     depth = w.dims[-2]
     if len(shape) == ndim:
-        return shape, depth
+        return g.dims[0], shape, depth
     if len(shape) != ndim + 2:
         raise value_error(
             "TW205",
@@ -91,7 +95,7 @@ def _output_shape(
             f"of shape {w.dims}",
             f"batch size {g.dims[0]}, and channels a multiple of the filters' {depth}",
         )
-    return (shape[2:] if first else shape[1:-1]), channels
+    return shape[0], (shape[2:] if first else shape[1:-1]), channels
 
 
 @export("nn.conv1d_transpose")

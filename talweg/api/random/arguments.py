@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from talweg.api.arguments import integer, integers, tensor
+from talweg.api.arguments import integer, integers, require_sizes, tensor
 from talweg.core.dims import Dim, below, dims_differ
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import invalid, invalid_value, value_error
@@ -80,9 +80,12 @@ def parameter(value: object, dtype: DType) -> Any:
     return convert_to_tensor(value, dtype)
 
 
-def sample_shape(shape: tuple[int, ...], *parameters: object) -> tuple[int, ...]:
-    """What stands in `shape` before the parameters' shape; InvalidArgumentError if it ends else."""
-    dims = broadcast_dims("random numbers", *[p.dims for p in parameters])
+def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
+    """(what stands in `shape` before the parameters' shape, the first parameter).
+
+    InvalidArgumentError if `shape` ends else.
+    """
+    dims = broadcast_dims("random numbers", *[p.dims for p in (first, *others)])
     count = len(shape) - len(dims)
     if count < 0 or dims_differ(shape[count:], dims):
         raise invalid(
@@ -90,7 +93,8 @@ def sample_shape(shape: tuple[int, ...], *parameters: object) -> tuple[int, ...]
             f"Shape passed in must end with broadcasted shape: shape={list(shape)}, but the "
             f"parameters have shape {list(dims)}",
         )
-    return shape[:count]
+    text = "Shape passed in must end with broadcasted shape"
+    return shape[:count], require_sizes(first, shape[count:], dims, text)
 
 
 def scalar_integer(value: object, function: str, argument: str) -> int:

@@ -80,7 +80,8 @@ def stateless_gamma(
     dims = shape_of(shape, "stateless_gamma")
     alpha, beta = gamma_parameters(alpha, beta, dtype)
     stream, _ = stream_of(seed, "auto_select")
-    return gamma_of_stream(stream, alpha, beta, sample_shape(dims, alpha))
+    samples, shapes = sample_shape(dims, alpha)
+    return gamma_of_stream(stream, shapes, beta, samples)
 
 
 @export("random.stateless_poisson", "compat.v1.random.stateless_poisson")
@@ -104,7 +105,8 @@ def stateless_poisson(
     dims = shape_of(shape, "stateless_poisson")
     lam = tensor(lam)
     stream, _ = old_stream(seed)
-    return distributions.random_poisson(stream, lam, shape=sample_shape(dims, lam), dtype=dtype)
+    samples, lam = sample_shape(dims, lam)
+    return distributions.random_poisson(stream, lam, shape=samples, dtype=dtype)
 
 
 def old_stream(seed: object) -> tuple[Tensor, int]:
@@ -139,7 +141,7 @@ def stateless_binomial(
     counts, probs = binomial_parameters(counts, probs)
     broadcast_dims(counts, probs)
     stream, _ = old_stream(seed)
-    samples = sample_shape(dims, counts, probs)
+    samples, counts = sample_shape(dims, counts, probs)
     dtype = as_dtype(output_dtype)
     return distributions.random_binomial(stream, counts, probs, shape=samples, dtype=dtype)
 
@@ -182,8 +184,8 @@ def stateless_parameterized_truncated_normal(
     parameters = [tensor(value) for value in (means, stddevs, minvals, maxvals)]
     broadcast_dims(*parameters)
     stream, _ = old_stream(seed)
-    samples = sample_shape(dims, *parameters)
-    return distributions.random_bounded_normal(stream, *parameters, shape=samples)
+    samples, mean = sample_shape(dims, *parameters)
+    return distributions.random_bounded_normal(stream, mean, *parameters[1:], shape=samples)
 
 
 @export("random.stateless_categorical", "compat.v1.random.stateless_categorical")

@@ -273,7 +273,7 @@ class Generator(AutoTrackable):
         dims = shape_of(shape, "Generator.binomial")
         counts, probs = binomial_parameters(counts, probs)
         batches = math.prod(broadcast_dims(counts, probs))
-        samples = sample_shape(dims, counts, probs)
+        samples, counts = sample_shape(dims, counts, probs)
         stream = self._stream(batches * _BINOMIAL_WORDS * (math.prod(samples) + 3) // 4)
         return random_binomial(stream, counts, probs, shape=samples, dtype=as_dtype(dtype))
 

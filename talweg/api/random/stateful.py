@@ -108,8 +108,9 @@ def _drawn_dims(shape: Any, function: str) -> tuple[tuple, str, Any]:
     try:
         return *shape_and_kind(shape, function), None
     except NeedsStaticError:
-        size = reduce_prod(shape)
-        return (integer(size, function, "shape"),), shape.dtype.name, size
+        given = tensor(shape)
+        size = reduce_prod(given)
+        return (integer(size, function, "shape"),), given.dtype.name, size
 
 
 @export("random.normal", "compat.v1.random.normal", "compat.v1.random_normal")

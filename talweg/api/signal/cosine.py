@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.signal.frames import frame, overlap_and_add
 from talweg.api.signal.transforms import REALS, resize_axis
 from talweg.api.signal.windows import vorbis_window
-from talweg.core.dims import below, same
+from talweg.core.dims import below, same, smallest
 from talweg.core.errors import compose, invalid, type_error, value_error
 from talweg.core.value import Tensor
 from talweg.prims import fourier
@@ -50,6 +50,8 @@ def _transform(x: Tensor, kind: int, norm: str | None) -> Tensor:
         raise invalid("TW203", "dct: input has shape ()", "a rank of at least 1")
     if kind == 1 and below(x.dims[-1], 2):
         raise value_error("TW204", f"dct: type 1 needs at least 2 places, got shape {x.dims}")
+    if kind == 1:
+        x = require_sizes(x, (smallest(x.dims[-1], 2),), (2,), "dct: type 1 needs 2 places")
     return fourier.dct(x, kind=kind, ortho=norm == "ortho", turned=False)
 
 

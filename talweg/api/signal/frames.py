@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import integer, tensor
+from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.export import export
 from talweg.api.signal.transforms import irfft, resize_axis, rfft
 from talweg.api.signal.windows import hann_window
-from talweg.core.dims import Dim, below, largest
+from talweg.core.dims import Dim, below, largest, smallest
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -53,6 +53,8 @@ def frame(
     axis %= x.ndim
     length = _size(frame_length, 0, "frame_length")
     step = _size(frame_step, 1, "frame_step")
+    least = (smallest(length, 0), smallest(step, 1))
+    x = require_sizes(x, least, (0, 1), "frame: frame_length and frame_step are too small")
     perm = (*(i for i in range(x.ndim) if i != axis), axis)
     if axis != x.ndim - 1:
         x = transpose(x, perm=perm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.arguments import axes_argument, axis_argument, integers, tensor
+from talweg.api.arguments import axes_argument, axis_argument, integers, require_sizes, tensor
 from talweg.api.export import export
 from talweg.core.dims import Dim, Size, below, largest, same, smallest
 from talweg.core.dtypes import COMPLEX, complex64, float32, float64
@@ -120,6 +120,7 @@ def resize_axis(x: Tensor, axis: int, size: Size, value: object = 0) -> Tensor:
     if same(own, size):
         return x
     if type(own) is Dim or type(size) is Dim:
+        x = require_sizes(x, (smallest(size, 0),), (0,), "a length of at least 0")
         kept = smallest(own, size)
         return _fill(_cut(x, axis, kept), axis, size - kept, value)
     if own > size:

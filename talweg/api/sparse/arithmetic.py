@@ -52,7 +52,8 @@ def _union(x: SparseTensor, y: SparseTensor, function: str, combine: Callable) -
         raise invalid(
             "TW204", f"{function}: the shapes are {dims_of(x)} and {dims_of(y)}", "one shape"
         )
-    places, groups = group_indices(layout.concat(x.indices, y.indices, axis=0), dims_of(x))
+    theirs = require_sizes(y.indices, dims_of(y), dims_of(x), f"{function}: one shape")
+    places, groups = group_indices(layout.concat(x.indices, theirs, axis=0), dims_of(x))
     sizes = (x.values.dims[0], y.values.dims[0])
     parts = joining.split(groups, sizes=sizes, axis=0)
     spread = [

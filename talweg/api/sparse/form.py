@@ -392,7 +392,11 @@ def concat(
     places, begin = [], 0
     for x, one in zip(inputs, dims):
         shift = sizes_tensor(tuple(begin if i == axis else 0 for i in range(rank)), int64)
-        places.append(x.indices + shift)
+        indices = x.indices
+        if not expand_nonconcat_dims:
+            rest = [(*d[:axis], *d[axis + 1 :]) for d in (one, dims[0])]
+            indices = require_sizes(indices, rest[0], rest[1], "sparse.concat: other sizes")
+        places.append(indices + shift)
         begin += one[axis]
     values = layout.concat(*(x.values for x in inputs), axis=0)
     return reorder(make_sparse(layout.concat(*places, axis=0), values, whole))

@@ -145,6 +145,11 @@ class matrix_diag:
 
     def infer(x, *, low, high, rows, columns, align):
         lead = x.dims[:-1] if low == high else x.dims[:-2]
+        length = longest(rows, columns, low, high)
+        wanted = (length,) if low == high else (high - low + 1, length)
+        if dims_differ(x.dims[len(lead) :], wanted):
+            text = f"diag: diagonals {low} to {high} of a matrix of {rows} by {columns}"
+            raise invalid("TW204", f"{text} of shape {x.dims}", f"[..., {str(wanted)[1:-1]}]")
         return Aval((*lead, rows, columns), x.dtype)
 
     def numpy(x: np.ndarray, *, low, high, rows, columns, align):
@@ -172,6 +177,10 @@ class matrix_diag:
         Sample([2, 3], low=1, high=1, rows=4, columns=4, align="RIGHT_LEFT"),
         Sample([3, 3], low=-1, high=1, rows=3, columns=4, align="LEFT_RIGHT"),
         Sample([0], low=0, high=0, rows=0, columns=0, align="RIGHT_LEFT"),
+    )
+    rejects = (
+        Reject([3], low=0, high=0, rows=2, columns=3, align="RIGHT_LEFT", code="TW204"),
+        Reject([2, 3], low=-1, high=1, rows=3, columns=3, align="RIGHT_LEFT", code="TW204"),
     )
 
 

@@ -213,7 +213,7 @@ def outcome(program, mode):
             own = machine.run(program, own)
             loss = tf.reduce_sum(own["a"] * own["b"] + tf.sin(own["a"]))
         gradient = tape.gradient(loss, a, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return [*[own[name] for name in "abij"], gradient]
+        return [*[own[name] for name in "abij"], tf.convert_to_tensor(gradient)]  # of rows, perhaps
 
     given = (tf.constant(np.linspace(0.2, -0.3, SIZE)), tf.constant([1, 1, 3, 0, 4]))
     with executors.executor(mode):

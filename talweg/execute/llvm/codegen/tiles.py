@@ -180,7 +180,7 @@ class TileRegisters:
         """Vectors that collect, all with the identity of `op`."""
         kind = register(tile.dtype)
         if kind == "i1":
-            kind, op = f"i{8 * self.vector_bytes // lanes}", LOGICAL[op]
+            kind, op = f"i{max(8, 8 * self.vector_bytes // lanes)}", LOGICAL[op]
         made = Sum(tile, op, lanes, copies, kind)
         start = IRValue(identity(op, kind, is_signed(tile.dtype)))
         start = self.code.spread_value(start, lanes, kind)
