@@ -108,12 +108,12 @@ class RecordReader:
         part = self._call(self._file.read, min(count, BLOCK))
         if len(part) in (0, count):
             return part
-        found, left, block = io.BytesIO(), count, BLOCK
+        gathered, left, block = io.BytesIO(), count, BLOCK
         while part:
-            found.write(part)
+            gathered.write(part)
             left, block = left - len(part), 2 * block
             part = self._call(self._file.read, min(left, block, LARGEST_BLOCK))
-        return found.getvalue()
+        return gathered.getvalue()
 
     def _call(self, action: Callable[..., Any], *arguments: int) -> bytes:
         try:

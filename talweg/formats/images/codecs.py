@@ -209,12 +209,12 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
             return with_channels(first[None], channels)
         frames = np.empty((count, *first.shape), first.dtype)
         frames[0] = first
-        for place in range(1, count):
-            image.seek(place)
+        for number in range(1, count):
+            image.seek(number)
             frame = _load_pixels(image, kind.upper(), mode)
             if frame.shape != first.shape:
                 raise ValueError("its frames differ in size")
-            frames[place] = frame
+            frames[number] = frame
     return with_channels(frames, channels)
 
 
