@@ -18,6 +18,7 @@ import random
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,10 +30,20 @@ try:
     import atheris
 except ImportError:
     sys.exit("this needs atheris: `./run probe --guided` installs it where there is one")
-with (
-    contextlib.redirect_stderr(io.StringIO()),  # a line for each module
-    atheris.instrument_imports(include=[f"talweg.{package}" for package in INSTRUMENTED]),
-):
+
+
+@contextlib.contextmanager
+def instrumented() -> Iterator[None]:
+    """Instrument what is imported meanwhile."""
+    include = [f"talweg.{package}" for package in INSTRUMENTED]
+    with (
+        contextlib.redirect_stderr(io.StringIO()),  # a line for each module
+        atheris.instrument_imports(include=include),
+    ):
+        yield
+
+
+with instrumented():
     from tests.faults.damaged import FORMATS, mutate
 
 SEEDS = 50  # damaged files that a corpus begins with
@@ -48,8 +59,9 @@ STATISTICS = {
 def fuzz(name: str, folder: Path, corpus: Path, seconds: int) -> None:
     """Fuzz one format in this process, which ends with libFuzzer's exit status."""
     form, rng = FORMATS[name], random.Random(name)
-    whole = form.make(folder)
-    form.read(whole, folder)
+    with instrumented():  # the readers are imported when they are first asked for
+        whole = form.make(folder)
+        form.read(whole, folder)
     (corpus / "whole").write_bytes(whole)
     for number in range(SEEDS):
         (corpus / f"damaged-{number}").write_bytes(mutate(whole, rng))

@@ -40,7 +40,6 @@ class State:
         "meshes",
         "observer",
         "plain",
-        "structured",
         "variable",
         "variable_maker",
     )
@@ -53,7 +52,6 @@ class State:
         self.plain: Any = None
         self.variable: Any = None
         self.variable_maker: Any = None  # makes variables of several replicas, if there are any
-        self.structured: Any = None  # evaluates primitives that exist only in graphs
         self.in_graph: Any = None  # how API functions are called once graphs are in use
         self.observer: Any = None  # what watches the program (`core/observer.py`); busy counts it
 

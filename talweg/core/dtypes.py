@@ -93,7 +93,8 @@ class DType:
         """The NumPy dtype that holds this type's values."""
         if self._numpy is None:
             self._numpy = np.dtype(self._find_numpy_type())
-            _BY_NUMPY[self._numpy] = self
+            if self.is_numpy_compatible:  # arrays of objects are strings, whoever asked for others
+                _BY_NUMPY[self._numpy] = self
         return self._numpy
 
     def _find_numpy_type(self):

@@ -19,7 +19,16 @@ _CLASSES = {
     errno.EROFS: errors.PermissionDeniedError,
     errno.ENOTEMPTY: errors.FailedPreconditionError,
     errno.EISDIR: errors.FailedPreconditionError,
+    errno.EINVAL: errors.InvalidArgumentError,
+    errno.ESPIPE: errors.InvalidArgumentError,
+    errno.EBUSY: errors.FailedPreconditionError,
+    errno.ETXTBSY: errors.FailedPreconditionError,
+    errno.EPIPE: errors.FailedPreconditionError,
+    errno.EXDEV: errors.UnimplementedError,
     errno.ENOMEM: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.ENFILE: errors.ResourceExhaustedError,
+    errno.EMLINK: errors.ResourceExhaustedError,
     **dict.fromkeys(_FULL, errors.ResourceExhaustedError),
 }
 

@@ -11,6 +11,7 @@ from talweg.core import dispatch, settings
 from talweg.core.aval import Aval
 from talweg.core.dtypes import of_numpy
 from talweg.core.errors import InternalError, NotEagerError
+from talweg.core.lazy import LazyModule
 from talweg.execute.call import avals_of, check, is_plain, run, sort_out
 from talweg.execute.eager_kernels import LARGE, heavy
 from talweg.graph.node import BODY, GRAPH
@@ -18,6 +19,9 @@ from talweg.prims.host import HOST
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
+    from talweg.eager import structured
+else:
+    structured = LazyModule("talweg.eager.structured")
 
 STRUCTURED = frozenset((BODY, GRAPH, HOST))
 verifying = settings.check
@@ -27,7 +31,7 @@ verifying.get()
 def evaluate(prim: Primitive, operands: tuple, params: dict) -> Any:
     """Run `prim` on eager tensors (and, beside them, Python scalars)."""
     if prim.effect is not None and prim.effect in STRUCTURED:
-        return dispatch.state.structured(prim, operands, params)
+        return structured.evaluate_structured(prim, operands, params)
     plain = dispatch.state.plain
     arrays = [x._array if type(x) is plain else x for x in operands]
     try:

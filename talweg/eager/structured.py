@@ -307,6 +307,3 @@ def _tensor_of(value: SparseTensor | None, aval: Aval) -> Any:
     if value is not None or aval.dtype is variant:
         return as_tensor(value)
     return UncomputedTensor(aval)
-
-
-dispatch.state.structured = evaluate_structured

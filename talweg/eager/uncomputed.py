@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talweg.core import dispatch
 from talweg.core.aval import Aval
 from talweg.core.dtypes import DType
 from talweg.core.errors import InvalidArgumentError
+from talweg.core.lazy import LazyModule
 from talweg.core.shapes import TensorShape, static
 from talweg.core.value import Tensor
 from talweg.execute.call import avals_of
@@ -21,6 +21,9 @@ from talweg.prims.host import HOST
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
+    from talweg.eager import structured
+else:
+    structured = LazyModule("talweg.eager.structured")
 
 STRUCTURED = frozenset((BODY, GRAPH, HOST))
 
@@ -64,7 +67,7 @@ class UncomputedInterpreter:
     def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
         """Results that are not computed, except of what passes values along."""
         if prim.effect in STRUCTURED:
-            return dispatch.state.structured(prim, operands, params)
+            return structured.evaluate_structured(prim, operands, params)
         found = results_of(prim, operands, params)
         if prim.multiple:
             return tuple([UncomputedTensor(aval) for aval in found])

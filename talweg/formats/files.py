@@ -52,6 +52,22 @@ def make_folder(path: str | bytes) -> None:
         raise from_system(error, os.fsdecode(path)) from None
 
 
+def read_file(path: str) -> bytes:
+    """The bytes of a file as a whole; FailedPreconditionError for a folder, a pipe or a device.
+
+    Other errors of the system are TensorFlow's, too: NotFoundError, PermissionDeniedError, ...
+    """
+    try:
+        is_other = os.path.exists(check_name(path)) and not os.path.isfile(path)
+        if not is_other:
+            with open(path, "rb") as file:
+                return file.read()
+    except OSError as error:
+        raise from_system(error, path) from None
+    text = compose("TW209", f"{path} is a folder or a device", "a file")
+    raise FailedPreconditionError(None, None, text)
+
+
 def write_file(path: str, parts: Iterable[Any], durable: bool = True) -> None:
     """Write a file as a whole; see `partial_file`.
 
@@ -75,7 +91,8 @@ def partial_file(path: str, durable: bool = True) -> Iterator[BinaryIO]:
     if os.path.islink(check_name(path)):
         path = os.path.realpath(path)
     try:
-        if os.path.exists(path) and not os.path.isfile(path):  # /dev/null, a pipe, a folder
+        is_other = os.path.exists(path) and not os.path.isfile(path)  # /dev/null, a pipe, a folder
+        if is_other or os.path.islink(path):  # to itself
             with open(path, "wb") as file:
                 yield file
             return

@@ -67,7 +67,9 @@ def decode(layout: ElementLayout, data: bytes) -> tuple:
                 array = np.frombuffer(data, dtype, sizes // dtype.itemsize, offset)
                 offset += sizes
             arrays.append(array.reshape(shape))
-        if layout.plain and not all(map(_fits, layout.flat, arrays)):
+        if layout.plain and not (
+            len(arrays) == len(layout.flat) and all(map(_fits, layout.flat, arrays))
+        ):
             raise ValueError(f"its parts are not those of {layout.spec!r}")
         return layout.whole(arrays)
     except _DAMAGE as error:

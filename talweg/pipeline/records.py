@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BLOCK = 1 << 18  # bytes read at once
+LARGEST_BLOCK = 1 << 20  # and at most, where many are asked for
 HEAD = struct.Struct("<QI")
 TAIL = struct.Struct("<I")
 
@@ -104,15 +105,15 @@ class RecordReader:
         """
         if count < 0:
             return self._call(self._file.read)
-        parts, left, block = [], count, BLOCK
-        while left:
-            part = self._call(self._file.read, min(left, block))
-            if not part:
-                break
-            parts.append(part)
-            left -= len(part)
-            block *= 2
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        part = self._call(self._file.read, min(count, BLOCK))
+        if len(part) in (0, count):
+            return part
+        gathered, left, block = io.BytesIO(), count, BLOCK
+        while part:
+            gathered.write(part)
+            left, block = left - len(part), 2 * block
+            part = self._call(self._file.read, min(left, block, LARGEST_BLOCK))
+        return gathered.getvalue()
 
     def _call(self, action: Callable[..., Any], *arguments: int) -> bytes:
         try:
@@ -154,11 +155,10 @@ def records_in(path: str, compression: str = "") -> Iterator[bytes]:
             length, check = HEAD.unpack(head)
             if mask_checksum(crc32c(head[:8])) != check:
                 raise damaged_error(f"corrupted record at {offset}", path)
-            data = file.read(length + TAIL.size)
-            if len(data) < length + TAIL.size:
+            record, tail = file.read(length), file.read(TAIL.size)
+            if len(record) < length or len(tail) < TAIL.size:
                 raise damaged_error(f"truncated record at {offset}", path)
-            record = data[:length]
-            if mask_checksum(crc32c(record)) != TAIL.unpack(data[length:])[0]:
+            if mask_checksum(crc32c(record)) != TAIL.unpack(tail)[0]:
                 raise damaged_error(f"corrupted record at {offset + HEAD.size}", path)
             yield record
             offset += HEAD.size + length + TAIL.size

@@ -38,6 +38,8 @@ from talweg.pipeline.stage import UNKNOWN, PassOn, Stage
 
 ABOUT = "dataset_spec.json"
 SHARD = "{:08d}.shard"
+LEAST = 16  # bytes of a record
+DENSEST = 1040  # bytes that one of a compressed file stands for, at most (RFC 1951: 1032)
 
 
 class FileCache(PassOn):
@@ -244,10 +246,27 @@ def save(
 def about(path: str) -> dict:
     """What is known of a saved dataset; NotFoundError without one, DataLossError for damage."""
     try:
-        return _check_json(Path(path) / ABOUT, _FIELDS)
+        found = _check_json(Path(path) / ABOUT, _FIELDS)
     except (NotFoundError, FailedPreconditionError):  # or what should be its folder is a file
         text = compose("TW209", f"Could not find a saved dataset at {path}: no {ABOUT}")
         raise NotFoundError(None, None, text) from None
+    held = sum(map(_size, _shard_files(path, found, found["shards"])))
+    if found["count"] * LEAST > held * (DENSEST if found["compression"] else 1):
+        text = f"{found['count']} elements do not stand in files of {held} bytes"
+        raise damaged_error(f"the field 'count': {text}", str(Path(path) / ABOUT))
+    return found
+
+
+def _shard_files(path: str, found: dict, shards: list[int]) -> list[str]:
+    folder = os.path.join(path, found["run"])
+    return [os.path.join(folder, SHARD.format(n), "00000000.snapshot") for n in shards]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError as error:
+        raise from_system(error, path) from None
 
 
 def _check_json(file: Path, fields: dict[str, Callable[[Any], bool]]) -> dict:
@@ -291,8 +310,7 @@ class Saved(Stage):
     def __init__(self, path: str, found: dict, layout: ElementLayout, shards: list[int]):
         super().__init__(layout)
         self.count = found["count"] if shards == found["shards"] else UNKNOWN
-        folder = Path(path) / found["run"]
-        self.paths = [str(folder / SHARD.format(n) / "00000000.snapshot") for n in shards]
+        self.paths = _shard_files(path, found, shards)
         self.compression = found["compression"]
 
     def size(self, run: IterationRun) -> int:

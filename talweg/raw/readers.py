@@ -5,10 +5,10 @@ A reader takes names of files from a queue and gives their records, one after th
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from talweg.api.export import look_up
 from talweg.core.dtypes import int64
 from talweg.core.errors import OutOfRangeError, compose, invalid
 from talweg.pipeline.queues import QueueResource
+from talweg.pipeline.records import RecordReader
 from talweg.raw.operands import handle_of, of_array, scalar_of, shared_handle, thing_of
 
 Record = tuple[bytes, bytes]
@@ -56,7 +57,7 @@ class ReaderCell:
 
 def _lines(skip: int) -> Any:
     def records(path: bytes) -> Iterator[Record]:
-        with Path(path.decode()).open("rb") as file:
+        with RecordReader(os.fsdecode(path), "") as file:
             for number, line in enumerate(file, 1):
                 if number > skip:
                     yield b"%s:%d" % (path, number), line.rstrip(b"\n").rstrip(b"\r")
@@ -64,8 +65,13 @@ def _lines(skip: int) -> Any:
     return records
 
 
+def _content(path: bytes) -> bytes:
+    with RecordReader(os.fsdecode(path), "") as file:
+        return file.read()
+
+
 def _whole(path: bytes) -> Iterator[Record]:
-    yield path, Path(path.decode()).read_bytes()
+    yield path, _content(path)
 
 
 def _itself(path: bytes) -> Iterator[Record]:
@@ -74,7 +80,7 @@ def _itself(path: bytes) -> Iterator[Record]:
 
 def _of_length(size: int, header: int, footer: int, hop: int) -> Any:
     def records(path: bytes) -> Iterator[Record]:
-        content = Path(path.decode()).read_bytes()
+        content = _content(path)
         stop = len(content) - footer
         for number, start in enumerate(range(header, stop - size + 1, hop or size)):
             yield b"%s:%d" % (path, number), content[start : start + size]
@@ -85,7 +91,7 @@ def _of_length(size: int, header: int, footer: int, hop: int) -> Any:
 def _tfrecords(compression: str) -> Any:
     def records(path: bytes) -> Iterator[Record]:
         options = compression or ""
-        dataset = look_up("data.TFRecordDataset")(path.decode(), compression_type=options)
+        dataset = look_up("data.TFRecordDataset")(os.fsdecode(path), compression_type=options)
         for number, record in enumerate(dataset.as_numpy_iterator()):
             yield b"%s:%d" % (path, number), record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob as globbing
+import logging
 import os
 import re
 import shutil
@@ -13,11 +14,13 @@ from talweg.api.export import export
 from talweg.core import errors
 from talweg.core.errors import compose
 from talweg.core.system_errors import from_system
+from talweg.formats.files import check_name
 
 if TYPE_CHECKING:
     from talweg.core.annotations import PathLike
 
 
+LOGGER = logging.getLogger("talweg")
 DRIVE = re.compile(r"/[A-Za-z]:")
 
 
@@ -32,12 +35,18 @@ def path_of(path: Any) -> str:
     return path
 
 
+def name_of(path: Any) -> str:
+    """The path of a file that is used; InvalidArgumentError for a name that no file has."""
+    return check_name(path_of(path))
+
+
 def carry_out(action: Callable[..., Any], *arguments: object) -> Any:
     """What an action of the operating system gives; TensorFlow's errors."""
     try:
         return action(*arguments)
     except OSError as error:
-        raise from_system(error) from None
+        name = error.filename2 or error.filename or (arguments[-1] if arguments else "")
+        raise from_system(error, name if isinstance(name, str) else None) from None
 
 
 @export("io.gfile.exists")
@@ -66,25 +75,25 @@ def listdir(path: PathLike) -> list[str]:
 def mkdir(path: PathLike) -> None:
     """Make a folder in one that is there, or leave it if it is there; NotFoundError without one."""
     if not os.path.isdir(path_of(path)):
-        carry_out(os.mkdir, path_of(path))
+        carry_out(os.mkdir, name_of(path))
 
 
 @export("io.gfile.makedirs")
 def makedirs(path: PathLike) -> None:
     """Make a folder and those above it, as far as they are not there."""
-    carry_out(lambda: os.makedirs(path_of(path), exist_ok=True))
+    carry_out(lambda: os.makedirs(name_of(path), exist_ok=True))
 
 
 @export("io.gfile.remove")
 def remove(path: PathLike) -> None:
     """Delete a file; NotFoundError if there is none."""
-    carry_out(os.remove, path_of(path))
+    carry_out(os.remove, name_of(path))
 
 
 @export("io.gfile.rmtree")
 def rmtree(path: PathLike) -> None:
     """Delete a folder and all in it; NotFoundError if there is none."""
-    carry_out(shutil.rmtree, path_of(path))
+    carry_out(shutil.rmtree, name_of(path))
 
 
 def _check_free(path: str, overwrite: bool) -> None:
@@ -97,14 +106,14 @@ def _check_free(path: str, overwrite: bool) -> None:
 def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copy a file; AlreadyExistsError if `dst` is there, unless `overwrite`."""
     _check_free(path_of(dst), overwrite)
-    carry_out(shutil.copyfile, path_of(src), path_of(dst))
+    carry_out(shutil.copyfile, name_of(src), name_of(dst))
 
 
 @export("io.gfile.rename")
 def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Give a file or folder another name; AlreadyExistsError if it is taken, unless `overwrite`."""
     _check_free(path_of(dst), overwrite)
-    carry_out(os.replace, path_of(src), path_of(dst))
+    carry_out(os.replace, name_of(src), name_of(dst))
 
 
 @export("io.gfile.glob")
@@ -142,7 +151,7 @@ class FileStatistics(NamedTuple):
 @export("io.gfile.stat")
 def stat(path: object) -> FileStatistics:
     """Length, time of the last change, and whether it is a folder; NotFoundError."""
-    found = carry_out(os.stat, path_of(path))
+    found = carry_out(os.stat, name_of(path))
     folder = os.path.isdir(path_of(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, folder)
 
@@ -211,8 +220,17 @@ class GFile:
             raise errors.PermissionDeniedError(None, None, text)
         if self._file is None:
             mode = self._mode.replace("b", "") + "b"
-            self._file = carry_out(lambda: open(path_of(self._name), mode))  # noqa: SIM115
+            self._file = carry_out(lambda: open(name_of(self._name), mode))  # noqa: SIM115
         return self._file
+
+    def _carry_out(self, action: Callable[..., Any], *arguments: object) -> Any:
+        """What an action on the open file gives; errors name the file and what a full disk took."""
+        try:
+            return action(*arguments)
+        except OSError as error:
+            path = path_of(self._name)
+            written = os.path.getsize(path) if os.path.exists(path) else None
+            raise from_system(error, path, written) from None
 
     def _text(self, data: bytes) -> Any:
         return data if "b" in self._mode else data.decode("utf-8")
@@ -236,14 +254,14 @@ class GFile:
     def write(self, file_content: Any) -> None:
         """Append text or bytes to what was written."""
         data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
-        carry_out(self._opened("wa+", "writing").write, data)
+        self._carry_out(self._opened("wa+", "writing").write, data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Go on at `offset` bytes from the begin (1: from here, 2: from the end)."""
         place = position if offset is None else offset
         if place is None:
             raise TypeError(compose("TW104", "seek() needs an offset"))
-        carry_out(self._opened("rwa+", "seeking").seek, place, whence)
+        self._carry_out(self._opened("rwa+", "seeking").seek, place, whence)
 
     def seekable(self) -> bool:
         """Whether `seek` works: always."""
@@ -256,13 +274,13 @@ class GFile:
     def flush(self) -> None:
         """Let others see what was written."""
         if self._file is not None:
-            carry_out(self._file.flush)
+            self._carry_out(self._file.flush)
 
     def close(self) -> None:
         """Write what is left; it is opened again if need be."""
         if self._file is not None:
             file, self._file = self._file, None
-            carry_out(file.close)
+            self._carry_out(file.close)
         elif self._mode[0] in "wa":
             self._opened("wa", "writing")
             self.close()
@@ -288,7 +306,10 @@ class GFile:
 
     def __del__(self) -> None:
         if self._file is not None:
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as error:
+                LOGGER.warning("what was written to %s last is lost: %s", self._name, error)
 
 
 @export("compat.v1.gfile.Copy")

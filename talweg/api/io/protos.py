@@ -159,7 +159,7 @@ def _decode(data: np.ndarray, message: type[Any], fields: list, kinds: list, for
                 text_format.Parse(text, parsed)
             else:
                 parsed.ParseFromString(text)
-        except (DecodeError, text_format.ParseError) as error:
+        except (DecodeError, text_format.ParseError, ValueError, RecursionError) as error:
             reason = compose("TW207", f"Unable to parse message {message.DESCRIPTOR.full_name}")
             raise DataLossError(None, None, f"{reason}: {error}") from None
         rows.append([_values(parsed, field) for field in fields])

@@ -123,12 +123,19 @@ def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
             )
         strings = np.empty(count, object)
         strings[:] = texts
-        return strings.reshape(dims)
+        return _shaped(strings, dims)
     content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
     kind = dtype.numpy_dtype
     if len(content) == count * kind.itemsize:
-        return np.frombuffer(content, kind).reshape(dims).copy()
+        return _shaped(np.frombuffer(content, kind), dims).copy()
     return _spelled_out(data, count)
+
+
+def _shaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    try:
+        return array.reshape(dims)
+    except ValueError as error:  # more dimensions than NumPy has
+        raise invalid("TW207", f"Cannot parse tensor from proto: {error}") from None
 
 
 def _head(fields: list) -> tuple[DType, tuple[int, ...]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from talweg.core.shapes import TensorShape
 
 STATE_FILE = "checkpoint"
-_LINE = re.compile(r'\s*(\w+)\s*:\s*("(?:[^"\\\n]|\\.)*"|[-+.\w]+)\s*')
+_LINE = re.compile(r'\s*(\w+)\s*:\s*("[^"\\\n]*(?:\\.[^"\\\n]*)*"|[-+.\w]+)\s*')
 _ESCAPE = re.compile(r'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[nrt"\'\\])')
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from talweg.core.errors import NotFoundError, OpError, PermissionDeniedError, compose
+from talweg.core.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    compose,
+)
 from talweg.formats.bundle.entries import (
     HEADER,
     BundleEntry,
@@ -20,6 +27,7 @@ from talweg.formats.bundle.slices import places_of, slice_key
 from talweg.formats.bundle.table import read_table
 from talweg.formats.bundle.wire import damaged_error, read_varint
 from talweg.formats.checksum import crc32c, mask_checksum
+from talweg.formats.files import read_file
 
 
 def not_found(text: str, hint: str = "") -> OpError:
@@ -128,18 +136,17 @@ def _forbidden(path: str) -> OpError:
 def _content(prefix: str) -> bytes:
     path = index_file(prefix)
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except IsADirectoryError:
-        raise damaged_error(f"{path} is a folder") from None
-    except PermissionError:
-        raise _forbidden(path) from None
-    except (OSError, ValueError):
-        raise not_found(
-            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
-            f"{prefix}",
-            "the path that saver.save returned, or tf.train.latest_checkpoint(folder)",
-        ) from None
+        return read_file(path)
+    except FailedPreconditionError:
+        if os.path.exists(path):
+            raise damaged_error(f"{path} is a folder or a device") from None
+    except (NotFoundError, InvalidArgumentError):
+        pass  # no file has that name
+    raise not_found(
+        "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+        f"{prefix}",
+        "the path that saver.save returned, or tf.train.latest_checkpoint(folder)",
+    )
 
 
 def _check_sum(name: str, entry: BundleEntry, checksum: int) -> None:

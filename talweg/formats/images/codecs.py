@@ -200,14 +200,22 @@ def _frames(contents: bytes, kind: str, channels: int) -> np.ndarray:
         raise invalid("TW207", f"channels must be 0 or 3 for GIF, got {channels}")
     image = _open(contents, kind.upper())
     mode = "RGBA" if kind == "webp" and (channels == 4 or image.mode == "RGBA") else "RGB"
-    frames: list[np.ndarray] = []
     with refusing_damage(kind.upper()):
-        for place in range(getattr(image, "n_frames", 1)):
-            image.seek(place)
-            frames.append(_load_pixels(image, kind.upper(), mode))
-    if any([frame.shape != frames[0].shape for frame in frames]):
-        raise invalid("TW209", f"Invalid {kind.upper()} data: its frames differ in size")
-    return with_channels(np.stack(frames), channels)
+        count = getattr(image, "n_frames", 1)
+        png.check_size(image.height, image.width, count)
+        image.seek(0)
+        first = _load_pixels(image, kind.upper(), mode)
+        if count == 1:
+            return with_channels(first[None], channels)
+        frames = np.empty((count, *first.shape), first.dtype)
+        frames[0] = first
+        for number in range(1, count):
+            image.seek(number)
+            frame = _load_pixels(image, kind.upper(), mode)
+            if frame.shape != first.shape:
+                raise ValueError("its frames differ in size")
+            frames[number] = frame
+    return with_channels(frames, channels)
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:

@@ -17,6 +17,7 @@ from talweg.core.errors import invalid
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> colour type
+MOST = 1 << 29  # pixels that no picture may have, as in TensorFlow
 _CHANNELS = {colour: channels for channels, colour in COLOURS.items()}
 # First row, first column, steps of rows and columns of the parts of an interlaced image.
 _INTERLACED = (
@@ -70,12 +71,19 @@ def decode(contents: bytes) -> np.ndarray:
     try:
         width, height, _, colour, _, _, interlaced = struct.unpack(">IIBBBBB", contents[16:29])
         channels = _CHANNELS[colour]
+        check_size(height, width)
         data = _inflate(_image_data(contents), _length(height, width, channels, interlaced))
         if not interlaced:
             return _part(data, height, width, channels)[0]
         return _assemble_interlaced(data, height, width, channels)
     except (struct.error, zlib.error, KeyError, ValueError, OverflowError) as error:
         raise invalid("TW209", f"Invalid PNG. {error}") from None
+
+
+def check_size(height: int, width: int, frames: int = 1) -> None:
+    """Refuse what has too many pixels, before memory is asked for them; ValueError."""
+    if height * width * frames >= MOST:
+        raise ValueError(f"{frames} x {height} x {width} pixels are more than {MOST - 1}")
 
 
 def _length(height: int, width: int, channels: int, interlaced: int) -> int:

@@ -138,7 +138,7 @@ class Checkpoint(AutoTrackable):
         The file `checkpoint` beside it then names this one only; `tf.train.CheckpointManager` keeps
         several.  Where writing fails nothing has changed.
         """
-        return self._save(os.fspath(file_prefix), None, options)
+        return self._save(os.fsdecode(file_prefix), None, options)
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Write a checkpoint under exactly this path, and nothing else; the path.
@@ -147,7 +147,7 @@ class Checkpoint(AutoTrackable):
         """
         if isinstance(dispatch.context.base, FunctionGraph):
             return self._write_in_function(file_prefix, options)
-        return self._write(os.fspath(file_prefix), None, options)
+        return self._write(os.fsdecode(file_prefix), None, options)
 
     def _write_in_function(self, file_prefix: Any, options: CheckpointOptions | None) -> Any:
         found = self.survey()
@@ -161,7 +161,7 @@ class Checkpoint(AutoTrackable):
             return path
 
         if not isinstance(file_prefix, Tensor):
-            file_prefix = convert_to_tensor(os.fspath(file_prefix))
+            file_prefix = convert_to_tensor(os.fsdecode(file_prefix))
         return ensure_shape(numpy_function(write, [file_prefix, *tensors.values()], string), [])
 
     def _save(self, prefix: str, session: Any, options: Any) -> str:
@@ -227,7 +227,7 @@ class Checkpoint(AutoTrackable):
         if save_path is None:
             return InitializationOnlyStatus(self)
         catch_up()
-        bundle = Bundle(os.fspath(save_path))
+        bundle = Bundle(os.fsdecode(save_path))
         if messages.KEY in bundle.entries:
             nodes = messages.decode(object_graph(bundle, messages.KEY))
         else:
@@ -264,11 +264,11 @@ class CheckpointV1(Checkpoint):
 
     def save(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
         """As `tf.train.Checkpoint.save`; values of a graph's variables come from the session."""
-        return self._save(os.fspath(file_prefix), session, options)
+        return self._save(os.fsdecode(file_prefix), session, options)
 
     def write(self, file_prefix: Any, session: Session | None = None, options: Any = None) -> str:
         """As `tf.train.Checkpoint.write`; values of a graph's variables come from the session."""
-        return self._write(os.fspath(file_prefix), session, options)
+        return self._write(os.fsdecode(file_prefix), session, options)
 
 
 def _check(name: str, value: object, kinds: tuple) -> None:

@@ -13,6 +13,7 @@ from talweg.core.errors import compose
 from talweg.core.shapes import as_shape
 from talweg.eager.graph_variable import GraphVariable
 from talweg.eager.variable import VariableAggregation, VariableSynchronization
+from talweg.formats.files import read_file
 from talweg.graph.attempts import attempt_on
 from talweg.graph.handle import Handle
 from talweg.graph.operation import Operation
@@ -174,8 +175,9 @@ def import_meta_graph(
 
 
 def _read(path: str) -> Any:
-    with open(path, "rb") as file:
-        data = file.read()
+    if not os.path.exists(path):
+        raise OSError(compose("TW506", f"File {path} does not exist."))
+    data = read_file(path)
     message = MetaGraphDef()
     try:
         message.ParseFromString(data)
@@ -184,7 +186,7 @@ def _read(path: str) -> Any:
         pass
     try:
         return text_format.Parse(data.decode("utf-8"), MetaGraphDef())
-    except (text_format.ParseError, UnicodeDecodeError) as error:
+    except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
         text = f"Cannot parse file {path} as a MetaGraphDef: {error}"
         raise OSError(compose("TW506", text)) from None
 

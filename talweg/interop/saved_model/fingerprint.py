@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from talweg.api.export import export
+from talweg.formats.files import read_file
 from talweg.interop.graph_def.messages import DecodeError
 from talweg.interop.saved_model.constants import FINGERPRINT_FILENAME
 from talweg.interop.saved_model.messages import FingerprintDef
@@ -110,8 +111,7 @@ def read_fingerprint(export_dir: Any) -> Fingerprint:
     if not os.path.exists(path):
         raise FileNotFoundError(f"SavedModel Fingerprint Error: {path} does not exist.  [TW509]")
     message = FingerprintDef()
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_file(path)
     try:
         message.ParseFromString(data)
     except DecodeError as error:

@@ -15,6 +15,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle, index_file
+from talweg.formats.bundle.wire import damaged_error
 from talweg.graph import structure
 from talweg.interop.graph_def import reading
 from talweg.interop.graph_def.building import GraphBuilder
@@ -25,7 +26,6 @@ from talweg.interop.graph_def.scopes import ImportScope
 from talweg.interop.graph_def.tensor_protos import make_ndarray
 from talweg.interop.graph_def.values import tensor
 from talweg.interop.saved_model.constants import (
-    ASSETS_DIRECTORY,
     ASSETS_KEY,
     INIT_OP_SIGNATURE_KEY,
     LEGACY_INIT_OP_KEY,
@@ -33,7 +33,7 @@ from talweg.interop.saved_model.constants import (
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
-from talweg.interop.saved_model.messages import AssetFileDef
+from talweg.interop.saved_model.messages import AssetFileDef, asset_path
 from talweg.interop.saved_model.restored import Origin, RestoredSignature, number_leaves, plain_name
 from talweg.interop.saved_model.reviving import tensor_of, zeros_like
 from talweg.interop.saved_model.signatures import SignatureMap
@@ -117,13 +117,16 @@ def choose_meta_graph(model: Any, folder: str, tags: Any) -> Any:
     )
 
 
-def asset_files(meta_graph: Any) -> dict[str, str]:
-    """The names of files by those of the tensors that are their paths."""
+def asset_files(meta_graph: Any, folder: str) -> dict[str, str]:
+    """The files of a saved model by the names of the tensors that are their paths."""
     definitions = list(meta_graph.asset_file_def)
     if ASSETS_KEY in meta_graph.collection_def:
         for value in meta_graph.collection_def[ASSETS_KEY].any_list.value:
-            definitions.append(AssetFileDef.FromString(value.value))
-    return {part.tensor_info.name: part.filename for part in definitions}
+            try:
+                definitions.append(AssetFileDef.FromString(value.value))
+            except DecodeError as error:
+                raise damaged_error(f"{folder}: an asset of the model: {error}") from None
+    return {part.tensor_info.name: asset_path(folder, part.filename) for part in definitions}
 
 
 def initializer_of(meta_graph: Any) -> str | None:
@@ -206,10 +209,7 @@ class ImportedGraph:
         self.items = reading.items_of(self.graph_def, self.functions)
         self.regions = Regions(self.items)
         self.tables = Tables()
-        self.assets = {
-            name: Asset(os.path.join(folder, ASSETS_DIRECTORY, filename))
-            for name, filename in asset_files(meta_graph).items()
-        }
+        self.assets = {name: Asset(path) for name, path in asset_files(meta_graph, folder).items()}
         self.variables: dict[str, Variable] = {}
         self._make_variables()
 

@@ -10,9 +10,11 @@ import os
 from typing import Any
 
 from talweg.api.export import export_value
-from talweg.core.errors import OpError, UnimplementedError, compose, value_error
+from talweg.core.errors import DataLossError, OpError, UnimplementedError, compose, value_error
+from talweg.formats.files import read_file
 from talweg.interop.graph_def.messages import DecodeError, MetaGraphDef, text_format
 from talweg.interop.saved_model.constants import (
+    ASSETS_DIRECTORY,
     SAVED_MODEL_FILENAME_PB,
     SAVED_MODEL_FILENAME_PBTXT,
     SAVED_MODEL_SCHEMA_VERSION,
@@ -99,24 +101,35 @@ def cannot_save(text: str, hint: str = "") -> OpError:
     return UnimplementedError(None, None, compose("TW509", text, hint=hint))
 
 
+def asset_path(folder: str, name: str) -> str:
+    """The path of an asset in a saved model; DataLossError for one that is not in its folder.
+
+    name: as it stands in the model, which anybody can have written.
+    """
+    inside = os.path.normpath(name)
+    leaves = os.path.isabs(name) or os.path.splitdrive(name)[0] or os.pardir in inside.split(os.sep)
+    if leaves or inside == os.curdir or "\0" in name:
+        text = f"{folder}: the asset {name!r} is not in the folder {ASSETS_DIRECTORY!r}"
+        raise DataLossError(None, None, compose("TW509", text))
+    return os.path.join(folder, ASSETS_DIRECTORY, name)
+
+
 def read_saved_model(folder: str) -> Any:
     """The message of a saved model; OSError if there is none or it is damaged."""
     path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
     text_path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
     message = SavedModel()
     if os.path.exists(path):
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_file(path)
         try:
             message.ParseFromString(data)
         except DecodeError as error:
             raise OSError(f"Cannot parse file {path}: {error}.  [TW509]") from None
     elif os.path.exists(text_path):
-        with open(text_path, "rb") as file:
-            data = file.read()
+        data = read_file(text_path)
         try:
             text_format.Parse(data.decode("utf-8"), message)
-        except (text_format.ParseError, UnicodeDecodeError) as error:
+        except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
             raise OSError(f"Cannot parse file {text_path}: {error}.  [TW509]") from None
     else:
         raise OSError(

@@ -28,10 +28,10 @@ from talweg.interop.graph_def.reading import NodeRecord
 from talweg.interop.graph_def.rules_tables import MAKERS, ImportedTable
 from talweg.interop.graph_def.tensor_protos import make_ndarray, shape_from_proto
 from talweg.interop.saved_model.constants import (
-    ASSETS_DIRECTORY,
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
+from talweg.interop.saved_model.messages import asset_path
 from talweg.interop.saved_model.options import LoadOptions
 from talweg.interop.saved_model.parameters import signature_of
 from talweg.interop.saved_model.registered_types import get_setter, registration_of
@@ -201,7 +201,7 @@ class Reviver:
         if not 0 <= index < len(self.meta_graph.asset_file_def):
             raise value_error("TW509", f"asset {index} of {self.folder} is missing")
         name = self.meta_graph.asset_file_def[index].filename
-        return Asset(os.path.join(self.folder, ASSETS_DIRECTORY, name))
+        return Asset(asset_path(self.folder, name))
 
     def _variable(self, number: int, node: Node) -> Variable:
         message = node.variable

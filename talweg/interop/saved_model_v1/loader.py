@@ -14,7 +14,6 @@ from talweg.interop.graph_def.importing import variables_of
 from talweg.interop.graph_def.messages import MetaGraphDef
 from talweg.interop.graph_def.meta_graph import import_meta_graph
 from talweg.interop.saved_model.constants import (
-    ASSETS_DIRECTORY,
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
@@ -64,10 +63,7 @@ def load(
         _restore(sess, meta_graph, folder, prefix)
         operation = initializer_of(meta_graph)
         if operation is not None:
-            feeds = {
-                prefix + name: os.path.join(folder, ASSETS_DIRECTORY, filename)
-                for name, filename in asset_files(meta_graph).items()
-            }
+            feeds = {prefix + name: path for name, path in asset_files(meta_graph, folder).items()}
             sess.run(graph.get_operation_by_name(prefix + operation), feeds)
     return meta_graph
 
