@@ -24,7 +24,7 @@ from talweg.strategies.values import RunOptions as RunOptions
 from talweg.strategies.elsewhere import Server as Server
 from talweg.strategies.strategy import Strategy as Strategy
 from talweg.strategies.extended import StrategyExtended as StrategyExtended
-from talweg.strategies.strategy import TPUStrategy as TPUStrategy
+from talweg.strategies.tpu import TPUStrategy as TPUStrategy
 from talweg.strategies.current import experimental_set_strategy as experimental_set_strategy
 from talweg.strategies.current import get_replica_context as get_replica_context
 from talweg.strategies.current import get_strategy as get_strategy

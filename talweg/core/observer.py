@@ -26,6 +26,9 @@ class Observer:
     def left(self, tensor: object) -> None:
         """The value of a tensor was taken out to NumPy or Python."""
 
+    def fetched(self, array: np.generic | np.ndarray) -> None:
+        """A value that a device had was copied to the host: `array`."""
+
     def entered(self, value: object, array: np.ndarray, dtype: DType) -> None:
         """A Python or NumPy value became a tensor around `array`; `dtype` was asked for, or not."""
 

@@ -124,6 +124,8 @@ class Mirrored(Several):
 
 
 def _spec_of(value: object) -> Any:
+    if isinstance(value, TypeSpec):  # what stands for the argument of a trace
+        return value
     spec = None if hasattr(value, "handle_read") else getattr(value, "_type_spec", None)
     if spec is not None:
         return spec

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from talweg.core.dispatch import state
 from talweg.core.dtypes import DType, of_numpy
 from talweg.core.machine import machine
 from talweg.eager.tensor import DEVICE, FIRST_GPU, EagerTensor, wrap
@@ -60,6 +61,8 @@ def _fetch_attribute(self: EagerTensor, name: str) -> Any:
     if name == "_array":
         found = np.asarray(_resident_of(self))
         self._array = found = found if found.ndim else found[()]
+        if state.observer is not None:
+            state.observer.fetched(found)
         return found
     if name[:2] == "__":  # NumPy asks for many
         raise AttributeError(name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.export import export, export_value
+from talweg.api.export import export
 from talweg.core.errors import UnimplementedError, compose, value_error
 from talweg.strategies.cluster_spec import ClusterSpec
-from talweg.strategies.strategy import Strategy, TPUStrategy
+from talweg.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     pass
@@ -91,9 +91,6 @@ class Server:
         start: bool = True,
     ):
         raise _refusal("Server")
-
-
-export_value(TPUStrategy, "distribute.experimental.TPUStrategy")
 
 
 @export(

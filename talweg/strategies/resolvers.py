@@ -224,7 +224,50 @@ def _elsewhere(name: str, what: str) -> None:
 
 _elsewhere("GCEClusterResolver", "Google Compute Engine")
 _elsewhere("KubernetesClusterResolver", "Kubernetes")
-_elsewhere("TPUClusterResolver", "a service for TPUs")
+
+
+@export(f"{_PLACE}TPUClusterResolver")
+class TPUClusterResolver(ClusterResolver):
+    """The TPUs of this machine: `tpu` is "local", "" or None.
+
+    UnimplementedError for the name or address of a service.
+
+    >>> import talweg as tf
+    >>> tf.distribute.cluster_resolver.TPUClusterResolver("local").master()
+    ''
+    """
+
+    def __init__(
+        self,
+        tpu: str | None = None,
+        zone: str | None = None,
+        project: str | None = None,
+        job_name: str = "worker",
+        coordinator_name: str | None = None,
+        coordinator_address: str | None = None,
+        credentials: str = "default",
+        service: Any = None,
+        discovery_url: str | None = None,
+    ):
+        if tpu not in (None, "", "local"):
+            text = f"TPUClusterResolver: {tpu!r} is a service for TPUs, which talweg does not ask"
+            hint = 'run the program on the TPU\'s machine, with TPUClusterResolver("local")'
+            raise UnimplementedError(
+                None,
+                None,
+                compose("TW402", text, 'tpu="local", for those of this machine', hint=hint),
+            )
+        self.task_type, self.task_id = job_name, 0
+
+    def cluster_spec(self) -> ClusterSpec:
+        """Nobody else: the TPUs are those of this machine."""
+        return ClusterSpec({})
+
+    def master(
+        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
+    ) -> str:
+        """'': the TPUs are in this process."""
+        return ""
 
 
 @export(_PLACE + "KubernetesExecutableLocation")

@@ -13,7 +13,7 @@ from typing import Any
 
 from talweg.api.device import full_device
 from talweg.api.export import export, look_up
-from talweg.core.errors import NotFoundError, UnimplementedError, compose
+from talweg.core.errors import UnimplementedError, compose
 from talweg.eager.replica_contexts import check_alone, contexts, enter
 from talweg.eager.replicated import Several
 from talweg.eager.tensor import DEVICE
@@ -183,21 +183,3 @@ class CentralStorageStrategy(OneReplica):
 
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None):
         super().__init__(_one_device(compute_devices, type(self).__name__))
-
-
-@export("distribute.TPUStrategy")
-class TPUStrategy(Strategy):
-    """A replica on each core of a TPU; NotFoundError, since there is none.
-
-    >>> import talweg as tf
-    >>> isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
-    False
-    """
-
-    def __init__(
-        self,
-        tpu_cluster_resolver: Any = None,
-        experimental_device_assignment: Any = None,
-        experimental_spmd_xla_partitioning: bool = False,
-    ):
-        raise NotFoundError(None, None, compose("TW402", "No TPU devices found: talweg uses CPUs"))

@@ -40,7 +40,6 @@ LISTED = {
     "RaggedTensor": MADE,
     "distribute.cluster_resolver.GCEClusterResolver": ELSEWHERE,
     "distribute.cluster_resolver.KubernetesClusterResolver": ELSEWHERE,
-    "distribute.cluster_resolver.TPUClusterResolver": ELSEWHERE,
     "distribute.experimental.TPUStrategy": ELSEWHERE,
     "lite.Interpreter": ELSEWHERE,
 }

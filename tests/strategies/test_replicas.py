@@ -202,3 +202,10 @@ def test_generators_give_each_replica_numbers_of_its_own():
 def test_a_cluster_of_one_worker_is_this_process(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": ["one:1"]}}))
     assert tf.distribute.MultiWorkerMirroredStrategy().num_replicas_in_sync == 1
+
+
+def test_values_that_stand_for_arguments_of_a_trace_are_their_own_specs():
+    """Replicas in turn are traced for specs when a step of theirs calls Python."""
+    specs = [tf.TensorSpec([2]), tf.TensorSpec([3])]
+    values = tf.types.experimental.distributed.PerReplica(specs)
+    assert list(values._type_spec.specs) == specs

@@ -14,7 +14,7 @@ from talweg.strategies.workers import ExperimentalMultiWorkerMirroredStrategy as
 MultiWorkerMirroredStrategy = _ExperimentalMultiWorkerMirroredStrategy_as_MultiWorkerMirroredStrategy
 from talweg.strategies.elsewhere import ParameterServerStrategy as ParameterServerStrategy
 from talweg.strategies.preemption import PreemptionCheckpointHandler as PreemptionCheckpointHandler
-from talweg.strategies.strategy import TPUStrategy as TPUStrategy
+from talweg.strategies.tpu import TPUStrategy as TPUStrategy
 from talweg.strategies.preemption import TerminationConfig as TerminationConfig
 from talweg.strategies.values import ValueContext as ValueContext
 from talweg.distribute.experimental import coordinator as coordinator

@@ -121,6 +121,9 @@ def _round_trips(seen: Observation) -> Iterator[Finding]:
         back = [way for way in seen.exits.values() if way.count >= TRIPS and flows_into(way, door)]
         if back:
             yield _trip(door, back)
+    for way in seen.fetches.values():
+        if way.count >= TRIPS:
+            yield _fetches(way)
     for record in (*seen.graphs.all_records(), seen.graphs.traces):
         runs = seen.calls if record.table is None else record.runs
         for spot in record.spots.values():
@@ -138,6 +141,21 @@ def _round_trips(seen: Observation) -> Iterator[Finding]:
                 f"{megabytes(run.feedback_bytes)} copied out and in.",
                 "Keep the value in a tf.Variable, and let the step assign the next one to it.",
             )
+
+
+def _fetches(way: HostTransfer) -> Finding:
+    return Finding(
+        "TW615",
+        f"values were fetched from a device {way.count:,} times",
+        "A value that a compiled step left on the device is looked at, or given to an operation "
+        "outside of tf.function, which runs on the CPU.",
+        (way.place,),
+        way.count,
+        f"{megabytes(way.bytes)} copied to the host; Python waits each time until the device has "
+        "computed the value.",
+        "Look every so many steps, add up in a tf.Variable what is looked at, or put the operation "
+        "into the tf.function.",
+    )
 
 
 def _trip(door: HostTransfer, back: list[HostTransfer]) -> Finding:

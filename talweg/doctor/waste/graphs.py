@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from talweg.doctor.findings import Finding, Place, megabytes
 from talweg.doctor.waste.eager import PURE, unused_finding
@@ -12,12 +13,16 @@ from talweg.doctor.waste.observation import Observation, SeenFunction
 from talweg.doctor.waste.sites import by_line, is_dropped, places_of
 from talweg.doctor.waste.variables import made_again
 
+if TYPE_CHECKING:
+    from talweg.trace.function import Function
+
 EPOCHS = 3  # runs between which the same line built something
 ASKED = 100  # times one line asked for what was there, without runs between
 LARGE = 1 << 20  # bytes of arrays that became constants
 ABANDONED = 20  # nodes of one line that nothing ran
 UNROLLED = 300  # executions of one line for one graph
 TRACES = 4  # of one function
+RECOMPILED = 8  # times that one trace was compiled
 FUNCTIONS = 5  # made at one line
 SESSIONS = 5  # opened by one loop, of one graph
 MANY_GRAPHS = 20  # sessions, each of a graph of its own
@@ -223,11 +228,14 @@ def _unused_in_graphs(watch: GraphWatch) -> Iterator[Finding]:
 
 
 def _find_retraced(seen: Observation) -> Iterator[Finding]:
-    """TW606: functions that are traced again and again."""
+    """TW606: functions that are traced, or compiled, again and again."""
     for function in seen.functions:
         again = [(reason, spot) for reason, spot, _ in function.traces if reason is not None]
         if len(again) + 1 >= TRACES:
             yield retracing_finding(function, again)
+        traced = function.ref()
+        if traced is not None:
+            yield from find_recompiled(traced, places_of([function.spot] if function.spot else []))
 
 
 def retracing_finding(function: SeenFunction, again: list) -> Finding:
@@ -252,6 +260,26 @@ def retracing_finding(function: SeenFunction, again: list) -> Finding:
         "Each trace runs the Python function again, makes a new graph, and compiles it.",
         cure_of(" ".join(kinds_text for reasons in kinds.values() for kinds_text in reasons)),
     )
+
+
+def find_recompiled(function: Function, where: tuple) -> Iterator[Finding]:
+    """TW606: traces that are compiled again and again, for other sizes."""
+    for concrete in list(function._traces.values()):
+        program = concrete._program
+        tier = None if program is None else program.tier
+        made = 0 if tier is None else sum([x.made for x in {tier, tier.xla} if x is not None])
+        if made >= RECOMPILED:
+            yield Finding(
+                "TW606",
+                f"a trace of `{function.name}` was compiled {made:,} times",
+                "The trace leaves sizes of its arguments open, and each combination of sizes is "
+                "compiled by itself.",
+                where,
+                made,
+                "XLA takes seconds for a large program each time; the CPU compiler takes less.",
+                "Pad batches to one size, or to a few: drop_remainder=True, padded_batch with "
+                "padded_shapes, tf.data.Dataset.bucket_by_sequence_length.",
+            )
 
 
 def cure_of(reasons: str) -> str:

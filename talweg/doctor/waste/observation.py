@@ -144,6 +144,7 @@ class Observation(Observer):
         self._calls: dict[tuple, list[EagerSpot]] = {}  # by the instruction, whatever it applied
         self.exits: dict[tuple, HostTransfer] = {}
         self.entries: dict[tuple, HostTransfer] = {}
+        self.fetches: dict[tuple, HostTransfer] = {}  # exits of values that a device had
         self.variables: dict[int, SeenVariable] = {}
         self._made: dict[tuple, list[SeenVariable]] = {}  # the last ones of each line
         self.gone: list[SeenVariable] = []  # whose place in `variables` another one took
@@ -271,6 +272,12 @@ class Observation(Observer):
         spot = self._crossing(self.exits, 3)
         if spot is not None:
             spot.bytes += tensor._array.nbytes
+
+    def fetched(self, array: np.generic | np.ndarray) -> None:
+        """A value was copied from a device, for whoever wants it on the host."""
+        spot = self._crossing(self.fetches, 3)
+        if spot is not None:
+            spot.bytes += array.nbytes
 
     def entered(self, value: object, array: np.generic | np.ndarray, dtype: DType | None) -> None:
         """A value came in."""

@@ -9,7 +9,15 @@ from talweg.core.provenance import Derived
 from talweg.core.roles import Role
 from talweg.core.value import Tensor
 from talweg.doctor.findings import Finding, Place, Report, megabytes
-from talweg.doctor.waste.graphs import LARGE, TRACES, UNROLLED, cure_of, large_array, shared_work
+from talweg.doctor.waste.graphs import (
+    LARGE,
+    TRACES,
+    UNROLLED,
+    cure_of,
+    find_recompiled,
+    large_array,
+    shared_work,
+)
 from talweg.doctor.waste.sites import Spot, places_of
 from talweg.graph.node import BODY, Node
 from talweg.graph.walk import postorder
@@ -64,6 +72,7 @@ def report_on_function(function: Function) -> Report:
     where = () if code is None else (Place(code.co_filename, code.co_firstlineno, code.co_name),)
     if len(reasons) + 1 >= TRACES:
         findings.append(_find_retraced(function, reasons, where))
+    findings += find_recompiled(function, where)
     variables: dict[int, Any] = {}
     facts: dict[str, Any] = {
         "times traced": function.experimental_get_tracing_count(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -128,7 +129,8 @@ def _key(lowered: Any) -> bytes | None:
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
     device = jax.local_devices()[0]
-    about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()))
+    flags = os.environ.get("XLA_FLAGS", "")
+    about = (jax.__version__, device.platform, device.device_kind, len(jax.devices()), flags)
     kind = str(lowered.args_info)  # donated or not
     return f"xla\n{about}\n{kind}\n{hashlib.sha256(text.encode()).hexdigest()}".encode()
 

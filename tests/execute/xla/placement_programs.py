@@ -121,10 +121,37 @@ def afterwards():
     }
 
 
+def tpus():
+    """No TPU, and then CPUs that are called cores of one."""
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+    found = {"none": kind(tf.errors.NotFoundError, lambda: tf.distribute.TPUStrategy(resolver))}
+    machine.platforms["TPU"] = "cpu"
+    strategy = tf.distribute.TPUStrategy(resolver)
+    with strategy.scope():
+        v = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def step():
+        context = tf.distribute.get_replica_context()
+        own = tf.cast(context.replica_id_in_sync_group, tf.float32) + 1.0
+        v.assign_add(own)
+        return context.all_reduce("SUM", own)
+
+    results = strategy.experimental_local_results(strategy.run(step))
+    programs = [len(each._programs) for each in strategy.extended.on_devices.values()]
+    machine.platforms.pop("TPU")
+    return found | {
+        "devices": list(strategy.extended.worker_devices),
+        "results": [float(value) for value in results],
+        "variable": float(v.read_value()),
+        "programs": programs,
+    }
+
+
 def main():
     machine._gpus, machine.platforms, machine.cpus = 3, {"GPU": "cpu"}, 4
     executor.follow_devices()
-    parts = (before_anything_runs, functions, replicas, afterwards)
+    parts = (before_anything_runs, functions, replicas, tpus, afterwards)
     print(json.dumps({part.__name__: part() for part in parts}))
 
 

@@ -35,6 +35,16 @@ def said():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def test_a_strategy_for_the_tpus_that_jax_has(said):
+    found = said["tpus"]
+    assert found["none"].startswith("No TPU devices found: JAX has none on this machine")
+    place = "/job:localhost/replica:0/task:0/device:TPU:"
+    assert found["devices"] == [f"{place}{number}" for number in range(4)]
+    assert found["results"] == [10.0]  # all have it alike
+    assert found["variable"] == 10.0
+    assert found["programs"] == [1]  # for all cores
+
+
 def test_gpus_are_listed_hidden_and_grow_without_jax(said):
     found = said["before_anything_runs"]
     names = ["CPU:0", "GPU:0", "GPU:1", "GPU:2"]

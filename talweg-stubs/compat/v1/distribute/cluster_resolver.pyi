@@ -12,5 +12,5 @@ KubernetesExecutableLocation = _ExecutableLocation_as_KubernetesExecutableLocati
 from talweg.strategies.resolvers import SimpleClusterResolver as SimpleClusterResolver
 from talweg.strategies.slurm import SlurmClusterResolver as SlurmClusterResolver
 from talweg.strategies.resolvers import TFConfigClusterResolver as TFConfigClusterResolver
-TPUClusterResolver: Any
+from talweg.strategies.resolvers import TPUClusterResolver as TPUClusterResolver
 from talweg.strategies.resolvers import UnionResolver as UnionResolver
