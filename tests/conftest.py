@@ -2,8 +2,8 @@
 
 Machines are slow sometimes, so examples have no deadline.  What is compiled goes to a folder of the
 session (`cache_folder.py`), not to the user's.  Faults of the compiler are errors, in processes
-that tests start, too.  A test that leaves a setting changed fails, since later ones would run under
-it, in whatever order they come.
+that tests start, too.  XLA compiles with little optimization (`xla_flags.py`).  A test that leaves
+a setting changed fails, since later ones would run under it, in whatever order they come.
 
 `--quick` runs what `quick.txt` names, of each file one test of so many.
 """
@@ -20,6 +20,7 @@ import pytest
 
 from talweg.core.settings import SETTINGS
 from tests import cache_folder
+from tests.xla_flags import QUICK_TO_COMPILE
 
 _folder = None if "TALWEG_CACHE" in os.environ else cache_folder.begin()
 os.environ.setdefault("TALWEG_CACHE", _folder or "")  # for workers of xdist, too
@@ -27,6 +28,7 @@ cache_folder.share_code(os.environ["TALWEG_CACHE"])
 os.environ.setdefault("TALWEG_STRICT", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile talweg anew
 sys.dont_write_bytecode = False
+os.environ.setdefault("XLA_FLAGS", QUICK_TO_COMPILE)  # read when JAX begins
 
 hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
 hypothesis.settings.load_profile("talweg")

@@ -21,7 +21,8 @@ X = RANDOM.normal(size=(20, 3)).astype("float32")
 Y = X @ np.array([[1.0], [-2.0], [0.5]], "float32")
 IMAGES = RANDOM.normal(size=(40, 8, 8, 1)).astype("float32")
 KINDS = RANDOM.integers(0, 4, 40)
-STEPS, EVERY, DIES = 8, 2, 5  # of the job that is interrupted
+STEPS, EVERY, UNTIL = 8, 2, 5  # of the steps with checkpoints; the first job stops after UNTIL
+EPOCHS, DIES = 3, (1, 1)  # of the network with a backup; the epoch and batch of a worker's end
 
 
 def replica():
@@ -110,11 +111,17 @@ def exchanges(strategy, own):
     }
 
 
-def with_checkpoints(strategy, own, folder, dies):
-    """Steps, every other one with a checkpoint that each worker saves; the first one's is kept."""
+def with_checkpoints(strategy, own, folder, until):
+    """Steps with a summary, every other one with a checkpoint: each worker makes them.
+
+    What the first one makes is kept.
+    """
     with strategy.scope():
         w, count = tf.Variable(tf.zeros([3])), tf.Variable(0)
-    place = folder / ("checkpoints" if own == 0 else f"temporary-{own}")
+    about = strategy.extended
+    place = folder / ("checkpoints" if about.should_checkpoint else f"temporary-{own}")
+    logs = folder / ("logs" if about.should_save_summary else f"temporary-logs-{own}")
+    writer = tf.summary.create_file_writer(str(logs))
     checkpoint = tf.train.Checkpoint(w=w, count=count)
     manager = tf.train.CheckpointManager(checkpoint, str(place), 2)
     last = tf.train.latest_checkpoint(str(folder / "checkpoints"))
@@ -129,13 +136,48 @@ def with_checkpoints(strategy, own, folder, dies):
 
         strategy.run(of_replica, args=(x,))
 
-    for number in range(began, STEPS):
-        if number == DIES and dies and own == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
+    for number in range(began, until):
         step(tf.ones([3]) * (number + own))
+        with writer.as_default(step=number):
+            tf.summary.scalar("count", count)
         if (number + 1) % EVERY == 0:
             manager.save()
+    writer.close()
     return began, w.numpy().tolist()
+
+
+def summaries(folder):
+    """The numbers of the steps whose summaries are in a folder."""
+    read = tf.compat.v1.train.summary_iterator
+    events = [event for path in sorted(folder.iterdir()) for event in read(str(path))]
+    return [event.step for event in events if event.summary.value]
+
+
+def with_backup(strategy, own, folder, dies):
+    """Keras's fit with a backup after each epoch; the epochs that it ran, and all weights."""
+    keras = tf.keras
+    keras.utils.set_random_seed(2)
+    began, place = [], str(folder / f"backup-{own}")
+
+    def end(epoch, batch):
+        if dies and own == 1 and (epoch, batch) == DIES:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class Follow(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            began.append(epoch)
+
+        def on_train_batch_begin(self, batch, logs=None):
+            end(began[-1], batch)
+
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    callbacks = [keras.callbacks.BackupAndRestore(place), Follow()]
+    rows = slice(0, 16)
+    model.fit(X[rows], Y[rows], 8, epochs=EPOCHS, shuffle=False, verbose=0, callbacks=callbacks)
+    weights = [w.numpy().ravel().tolist() for w in [*model.weights, *model.optimizer.variables]]
+    return began, sum(weights, [])
 
 
 def used(strategy):
@@ -144,24 +186,32 @@ def used(strategy):
 
 
 def train(strategy, own, folder):
-    alone = tf.distribute.MirroredStrategy(["CPU:0"])
     found = {
         "replicas": [strategy.num_replicas_in_sync, strategy.extended.should_checkpoint],
-        "loop": [custom_loop(strategy, start=5.0 * own), custom_loop(alone)],
+        "loop": [custom_loop(strategy, start=5.0 * own)],
         "used": used(strategy),
         "exchanges": exchanges(strategy, own),
-        "network": [network(strategy), network(alone)],
+        "network": [network(strategy)],
     }
+    with_checkpoints(strategy, own, folder, UNTIL)
+    if own == 0:
+        alone = tf.distribute.MirroredStrategy(["CPU:0"])
+        found["loop"].append(custom_loop(alone))
+        found["network"].append(network(alone))
     try:
-        with_checkpoints(strategy, own, folder, dies=True)
+        with_backup(strategy, own, folder, dies=True)
     except tf.errors.UnavailableError as error:
         found["error"] = str(error)
     return found
 
 
 def again(strategy, own, folder):
-    began, w = with_checkpoints(strategy, own, folder, dies=False)
-    found = {"began": began, "w": w}
+    began, w = with_checkpoints(strategy, own, folder, STEPS)
+    found = {"began": began, "w": w, "backup": with_backup(strategy, own, folder, dies=False)}
+    found["summaries"] = summaries(folder / "logs")
+    if own == 0:
+        alone = tf.distribute.MirroredStrategy(["CPU:0"])
+        found["without a stop"] = with_backup(alone, "alone", folder, dies=False)
     if own:  # the other script: what comes to the first worker is no such step
 
         @tf.function

@@ -15,8 +15,8 @@ from talweg.core import settings
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = X @ np.array([[1.0], [-2.0], [0.5]], "float32")
-IMAGES = RANDOM.normal(size=(72, 12, 12, 1)).astype("float32")
-KINDS = RANDOM.integers(0, 4, 72)
+IMAGES = RANDOM.normal(size=(40, 6, 6, 1)).astype("float32")
+KINDS = RANDOM.integers(0, 4, 40)
 PROGRAMS = {}
 RECORDED = ("replicas_in_a_training_loop", "replicas_with_normalization")
 
@@ -65,10 +65,9 @@ def network(strategy, steps=1, policy="float32"):
     with strategy.scope():
         model = keras.Sequential(
             [
-                keras.Input((12, 12, 1)),
-                keras.layers.Conv2D(8, 3, activation="relu"),
+                keras.Input((6, 6, 1)),
+                keras.layers.Conv2D(4, 3, activation="gelu"),
                 keras.layers.MaxPool2D(),
-                keras.layers.Conv2D(8, 3, activation="gelu"),
                 keras.layers.Flatten(),
                 keras.layers.Dense(4, dtype="float32"),
             ]
@@ -82,7 +81,7 @@ def network(strategy, steps=1, policy="float32"):
     return model
 
 
-def fitted(model, rows=72, epochs=2):
+def fitted(model, rows=40, epochs=2):
     x, y = IMAGES[:rows], KINDS[:rows]
     history = model.fit(x, y, batch_size=16, epochs=epochs, shuffle=False, verbose=0).history
     weights = [float(np.sum(np.abs(w))) for w in model.get_weights()]
@@ -93,13 +92,13 @@ def fitted(model, rows=72, epochs=2):
 def keras_network(strategy):
     model = network(strategy)
     found = fitted(model)
-    found += model.evaluate(IMAGES, KINDS, batch_size=32, verbose=0)
-    return found + model.predict(IMAGES, batch_size=32, verbose=0)[::9].ravel().tolist()
+    found += model.evaluate(IMAGES[:32], KINDS[:32], batch_size=16, verbose=0)
+    return found + model.predict(IMAGES[:32], batch_size=16, verbose=0)[::5].ravel().tolist()
 
 
 @program
 def several_steps_at_once(strategy):
-    return fitted(network(strategy, steps=2), 64, 1)
+    return fitted(network(strategy, steps=2), 32, 2)
 
 
 @program
@@ -143,7 +142,9 @@ def branches_and_loops(strategy):
                 found = context.all_reduce("SUM", found) / strategy.num_replicas_in_sync
                 i += 1
             if n > 2:
-                found = context.all_reduce("SUM", tf.reduce_sum(x))
+                found = context.merge_call(
+                    lambda s, v: s.reduce("SUM", v, axis=None), args=(tf.reduce_sum(x),)
+                )
             total.assign_add(found / strategy.num_replicas_in_sync)
             return found
 
@@ -153,6 +154,61 @@ def branches_and_loops(strategy):
     batch = next(iter(strategy.experimental_distribute_dataset(data)))
     found = [float(step(batch, tf.constant(3))) for _ in range(2)]
     return [*found, float(total)]
+
+
+# -- what replicas do one after the other
+
+
+def first_batch(strategy, rows):
+    data = tf.data.Dataset.from_tensor_slices(X[:rows]).batch(rows)
+    return next(iter(strategy.experimental_distribute_dataset(data)))
+
+
+@program
+def steps_in_python(strategy):
+    """Functions of Python in the replicas, and what they exchange of that."""
+    seen = []
+
+    @tf.function
+    def step(x):
+        def own(x):
+            def note(total):
+                seen.append(float(total))
+                return total * np.float32(2)
+
+            found = tf.numpy_function(note, [tf.reduce_sum(x)], tf.float32)
+            found = tf.py_function(lambda total: total + 1.0, [found], tf.float32)
+            tf.print("a replica has", found, output_stream="file:///dev/null")
+            number = tf.cast(strategy.num_replicas_in_sync, tf.float32)
+            return replica().all_reduce("SUM", tf.ensure_shape(found, [])) - number
+
+        return strategy.reduce("MEAN", strategy.run(own, args=(x,)), axis=None)
+
+    found = [float(step(first_batch(strategy, 16))) for _ in range(2)]
+    assert len(seen) == 2 * strategy.num_replicas_in_sync
+    return [*found, sum(seen)]
+
+
+@program
+def uneven_batches(strategy):
+    """Batches that cannot be divided evenly, between one that can."""
+    with strategy.scope():
+        rows = tf.Variable(
+            0.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+
+    @tf.function
+    def step(x):
+        def own(x):
+            rows.assign_add(tf.cast(tf.shape(x)[0], tf.float32))
+            return replica().all_reduce("SUM", tf.reduce_sum(x))
+
+        return strategy.reduce("MEAN", strategy.run(own, args=(x,)), axis=None)
+
+    found = [float(step(first_batch(strategy, count))) for count in (5, 16, 3)]
+    return [*found, float(rows)]
 
 
 # -- what is said of 8 replicas only
@@ -273,11 +329,11 @@ def main():
             "lost sum": lost(strategy, lambda self, x, count: x),
             "wrong divisor": lost(strategy, lambda self, x, count: x * (count + 1)),
             "alone": meets_alone(strategy),
-            "float16": fitted(network(strategy, policy="mixed_float16"), 64, 1),
+            "float16": fitted(network(strategy, policy="mixed_float16"), 32, 1),
         }
         one = tf.distribute.MirroredStrategy(["CPU:0"])
         said["recorded"] = {name: recorded(name) for name in RECORDED}
-        said["float16 alone"] = fitted(network(one, policy="mixed_float16"), 64, 1)
+        said["float16 alone"] = fitted(network(one, policy="mixed_float16"), 32, 1)
     print(json.dumps([found, said]))
 
 

@@ -6,18 +6,17 @@ The programs are in `cluster_programs.py`; each worker is a process.
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="the third executor is an extra")
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.execute.xla.processes import ROOT, environment
+
 KILLED = -9
 
 
@@ -33,16 +32,13 @@ def free_ports(count):
 
 def workers(job, executor, folder):
     """What two workers give, and their exit codes."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "TF_CONFIG")}
-    before = environment.get("PYTHONPATH", "")
-    environment.update(PYTHONPATH=os.pathsep.join([str(ROOT), before]), TALWEG_EXECUTOR=executor)
     ports = ",".join(map(str, free_ports(2)))
     module = "tests.execute.xla.cluster_programs"
     started = [
         subprocess.Popen(
             [sys.executable, "-m", module, job, str(number), ports, str(folder)],
             cwd=ROOT,
-            env=environment,
+            env=environment(TALWEG_EXECUTOR=executor),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -114,6 +110,20 @@ def test_the_next_start_goes_on_from_the_last_checkpoint(jobs):
         assert code == 0
         assert found["began"] == 4
         np.testing.assert_allclose(found["w"], w, 1e-6)
+
+
+def test_summaries_and_checkpoints_that_are_kept_are_those_of_the_first_worker(jobs):
+    """Every worker makes them; the second one's summaries are elsewhere."""
+    assert jobs[0][1][0][1]["summaries"] == [0, 1, 2, 3, 4, 4, 5, 6, 7]
+
+
+def test_keras_goes_on_from_its_backup(jobs):
+    """One worker was killed in the second epoch; both run that and the last one again."""
+    wanted = jobs[0][1][0][1]["without a stop"]
+    assert wanted[0] == [0, 1, 2]
+    for _, found in jobs[0][1]:
+        assert found["backup"][0] == [1, 2]
+        np.testing.assert_allclose(found["backup"][1], wanted[1], 2e-5, 1e-6)
 
 
 def test_a_worker_that_runs_another_program_is_named(jobs):

@@ -5,18 +5,13 @@ The programs run in one process of their own, which has 8 devices (`mesh_program
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="the third executor is an extra")
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.execute.xla.processes import answer_of
+
 PARTS = {
     "data": [[32, 128], [128], [128, 8]],
     "model": [[32, 16], [16], [16, 8]],
@@ -26,18 +21,7 @@ PARTS = {
 
 @pytest.fixture(scope="module")
 def said():
-    before = os.environ.get("PYTHONPATH", "")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), before])}
-    environment.pop("XLA_FLAGS", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.execute.xla.mesh_programs"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return answer_of("mesh_programs")
 
 
 @pytest.mark.parametrize("name", ["data", "model", "both", "eager", "tape outside"])

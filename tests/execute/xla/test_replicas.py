@@ -6,17 +6,14 @@ The programs run in one process of their own, which has 8 devices (`replica_prog
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="the third executor is an extra")
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.execute.xla.processes import ROOT, answer_of
+
 RECORDED = ("replicas_in_a_training_loop", "replicas_with_normalization")
 NAMES = (
     "custom_loop",
@@ -25,23 +22,13 @@ NAMES = (
     "exchanges",
     "branches_and_loops",
 )
+IN_TURN = ("steps_in_python", "uneven_batches")
 
 
 @pytest.fixture(scope="module")
 def results():
     """What the programs gave, by name and number of devices, and what is said of 8."""
-    before = os.environ.get("PYTHONPATH", "")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), before])}
-    environment.pop("XLA_FLAGS", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.execute.xla.replica_programs"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return answer_of("replica_programs")
 
 
 @pytest.mark.parametrize("count", ["2", "8"])
@@ -50,6 +37,13 @@ def test_as_on_one_device(results, name, count):
     found, said = results
     assert said["used"][f"{name} {count}"]  # it was not left to replicas that run in turn
     np.testing.assert_allclose(found[name][count], found[name]["1"], 2e-5, 1e-6)
+
+
+@pytest.mark.parametrize("count", ["2", "8"])
+@pytest.mark.parametrize("name", IN_TURN)
+def test_what_is_left_to_replicas_in_turn(results, name, count):
+    found = results[0][name]
+    np.testing.assert_allclose(found[count], found["1"], 2e-5, 1e-6)
 
 
 def test_the_step_has_one_collective_operation(results):
