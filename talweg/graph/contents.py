@@ -1,4 +1,4 @@
-"""What is known of the elements of small integer tensors: numbers, sizes, or symbols for them.
+"""Element-wise value analysis of small integer tensors: numbers, sizes, or symbols for them.
 
 `tf.reshape(x, [tf.shape(x)[0], -1])` uses elements of a tensor as sizes.  The elements are followed
 through the few operations that such code is made of; where that ends, an element becomes a size of
@@ -29,7 +29,7 @@ VALUES = 8  # that an element may be made of
 
 
 def elements(node: Node) -> np.ndarray:
-    """The elements of an integer tensor of known shape, an object array of ints and sizes.
+    """Return the elements of an integer tensor of known shape, an object array of ints and sizes.
 
     NeedsStaticError if the shape is not known.
     """
@@ -51,12 +51,12 @@ def elements(node: Node) -> np.ndarray:
 
 
 def element(node: Node, place: int) -> Any:
-    """One element, counted in row-major order."""
+    """Return one element, counted in row-major order."""
     return elements(node).reshape(-1)[place]
 
 
 def _length(node: Node) -> float:
-    """The number of elements; infinite if it is not known."""
+    """Return the number of elements, infinity if it is unknown."""
     aval = node.aval
     if type(aval) is tuple or aval.dims is None or any([type(size) is Dim for size in aval.dims]):
         return math.inf
@@ -64,7 +64,7 @@ def _length(node: Node) -> float:
 
 
 def _sources(node: Node) -> tuple:
-    """The nodes whose elements those of `node` follow from; none if it is not followed."""
+    """Return the nodes whose elements determine those of `node`; none if it is not analysed."""
     name = node.prim.name
     if name not in _RULES or name in _ENDS or _length(node) > LIMIT:
         return ()
@@ -77,7 +77,7 @@ def _sources(node: Node) -> tuple:
 
 
 def _find_elements(node: Node) -> np.ndarray:
-    """The elements, where what they follow from is known."""
+    """Compute the elements of `node` from those of its sources, with symbols for unknown ones."""
     length, dims = _length(node), node.aval.dims
     if length > MOST:
         raise NeedsStaticError(
@@ -129,7 +129,7 @@ def _values(sizes: list[Dim] | np.ndarray) -> set:
 
 
 def _follow(node: Node) -> Any:
-    """The elements, if the operation is one of those that are followed; else None."""
+    """Compute the elements by the primitive's rule; None if there is none or it fails."""
     rule = _RULES.get(node.prim.name)
     if rule is None:
         return None
@@ -141,7 +141,7 @@ def _follow(node: Node) -> Any:
 
 
 def _elements_of(node: Node) -> np.ndarray:
-    """The elements of an operand; NeedsStaticError if they are not followed."""
+    """Return the elements of an operand; NeedsStaticError if they are not analysed."""
     found = node.table.contents.get(node)
     if found is None:
         raise NeedsStaticError(f"the elements of {node!r} are not followed")
@@ -205,7 +205,7 @@ def _combine(apply: Any) -> Any:
 
 
 def _remainder(a: Dim, b: int) -> Any:
-    """a % b; NeedsStaticError for a product, which may have wrapped round, with another result."""
+    """Compute a % b; NeedsStaticError for a product, which may have wrapped round before."""
     found = a % b
     if type(found) is Dim and type(a) is Dim and any([len(atoms) > 1 for atoms, _ in a.terms]):
         raise NeedsStaticError("a product may be too large for its dtype")
@@ -217,7 +217,7 @@ def _negative(node: Node, params: dict) -> Any:
 
 
 def _fold(apply: Any, start: Any) -> Any:
-    """A reduction along the axes of a vector or matrix; `start` None: of the extremes.
+    """Make the rule of a reduction along axes; `start` None: of the largest or smallest element.
 
     The largest of values, or a sum of many, is better known as one value.
     """

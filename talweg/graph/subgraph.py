@@ -30,7 +30,7 @@ _NO_VALUE = frozenset((Role.CONSTANT, Role.GROUP, Role.READ))  # nothing to keep
 
 
 def items_of(node: Node) -> list[Node]:
-    """The nodes of all results of an operation with several."""
+    """Return the nodes of all results of an operation with several."""
     item = hooks.item_p
     return [
         node.table.intern(item, (("index", place),), (node,), aval)
@@ -39,7 +39,7 @@ def items_of(node: Node) -> list[Node]:
 
 
 class Tangents:
-    """Which node of derived bodies is the tangent of which node of the bodies they derive from.
+    """A map from nodes of bodies to their tangents in the bodies' derived bodies.
 
     A tangent is kept by the derived operation exactly if the node itself is kept by the other.
     """
@@ -54,7 +54,7 @@ class Tangents:
 
 
 def requested_nodes(table: NodeTable) -> dict[Node, None]:
-    """The nodes of a table that somebody outside asks for, directly or as tangents.
+    """Return a table's nodes that code outside requests, directly or as tangents.
 
     A linear body may be its own forward derivative, so this is a fixed point.
     """
@@ -88,7 +88,7 @@ def _requested_nodes(table: NodeTable) -> dict[Node, None]:
 
 
 class Body:
-    """Nodes from `inputs` to `outputs`; `effects` are run even where no output needs them.
+    """A closed piece of graph from `inputs` to `outputs`; `effects` always run.
 
     `asked` are nodes that may be asked for from outside; a body in which no output needs them
     equals no other.
@@ -134,12 +134,12 @@ class Body:
 
     @property
     def has_effects(self) -> bool:
-        """Whether running it changes anything, or depends on the order of running."""
+        """Whether the body changes state, or depends on the order of execution."""
         own = set(self.inputs)
         return any(node.serial is not None and node not in own for node in self.nodes)
 
     def nodes_with(self, others: Sequence[Any]) -> list[Node]:
-        """The nodes in order, with other nodes over the same inputs and what they need."""
+        """Schedule the body's nodes together with `others` over the same inputs."""
         own = set(self.nodes)
         fresh = [node for node in others if node not in own]
         if not fresh:
@@ -147,13 +147,13 @@ class Body:
         return schedule((*self.effects, *self.inputs, *self.outputs, *fresh))
 
     def results_of(self, node: Node) -> list[Node]:
-        """The nodes of all results of an inner operation with several, the same at every call."""
+        """Return the result nodes of an inner operation with several, always the same ones."""
         for place, fresh in enumerate(items_of(node)):
             self.items.setdefault((node, place), fresh)
         return [self.items[node, place] for place in range(len(node.aval))]
 
     def requested(self) -> tuple:
-        """The inner nodes that somebody outside asks for: in other programs, and as tangents."""
+        """Return the inner nodes that other programs or tangents request."""
         if self.table is None:
             return ()
         asked = requested_nodes(self.table)
@@ -163,7 +163,7 @@ class Body:
         return tuple(found | asked)
 
     def everything(self) -> tuple:
-        """All inner nodes that have one value, histories of inner operations among them."""
+        """Return all inner nodes that have one value, residuals of inner operations among them."""
         found = self.programs.get("everything")
         if found is None:
             nodes: dict[Node, None] = {}
@@ -201,7 +201,7 @@ class Body:
 
 
 def _plain(aval: Aval, sizes: dict) -> tuple:
-    """Shape and dtype with sizes as they compare between bodies: which are equal to which."""
+    """Return shape and dtype in a form that compares between bodies: which sizes are equal."""
     dims = aval.dims
     if dims is not None:
         dims = tuple(
@@ -214,5 +214,5 @@ def _plain(aval: Aval, sizes: dict) -> tuple:
 
 
 def _params(node: Node) -> Any:
-    """Parameters as they compare between bodies; sizes belong to one body, they keep it apart."""
+    """Return parameters in a form that compares between bodies; sizes belong to one body."""
     return node.key[1]
