@@ -1,5 +1,4 @@
-"""Rejection sampling: random numbers of which some are drawn again: those of a truncated
-distribution.
+"""Lowering of rejection sampling: random numbers of a truncated distribution.
 
 A declaration's `redraw` rule says how (`handler.Redraw`).  Every group begins with the numbers of
 its first block, in vectors, many groups at a time; then each group is looked at, and the few that
@@ -26,7 +25,7 @@ TOGETHER = 256  # groups whose first blocks are drawn at a time
 
 
 def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The way of declarations with a `redraw` rule."""
+    """Lower an equation by its `redraw` rule."""
     value = equation.output
     operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]
     plan = equation.prim.lowering["redraw"](s, *operands, **equation.params)
@@ -45,7 +44,7 @@ class _RejectionLoops:
         self.builder, self.z, self.plan = builder, z, plan
 
     def all(self) -> list:
-        """Loops over whole groups, many at a time, over those left over, and the part of one."""
+        """Emit the loops over whole groups, many at a time, and over the remainder."""
         groups, rest = divmod(self.z.size, self.plan.group)
         count, left = divmod(groups, TOGETHER)
         loops = []
@@ -60,7 +59,7 @@ class _RejectionLoops:
         return loops
 
     def groups(self, count: int, first: Index) -> list:
-        """So many groups, from one on."""
+        """Emit a loop over this many groups, from one on."""
         plan, size = self.plan, self.plan.group
         drawn = self.builder.new("drawn", plan.dtype, (TOGETHER * size,), "scratch")
         lane, group = Axis("i", count * size), Axis("g", count)
@@ -78,11 +77,11 @@ class _RejectionLoops:
         ]
 
     def stored(self, place: Index, number: Expr) -> Store:
-        """A number as a result."""
+        """Emit the store of a number as a result."""
         return Store(self.z, place, s.cast(number, self.z.dtype))
 
     def group(self, group: Index, size: int, first: list[Expr] | None) -> list:
-        """One group, one number after the other; `first` are those of its first block, if drawn."""
+        """Emit one group, number after number; `first` are those of its first block, if drawn."""
         plan = self.plan
         taken = Tile("taken", int32)
         body: list[Any] = [taken]
@@ -97,7 +96,7 @@ class _RejectionLoops:
         return [*body, For(block, [more], "serial")]
 
     def taken(self, taken: Tile, group: Index, size: int, number: Expr) -> list:
-        """Statements that take a number if it is to be kept and one is wanted."""
+        """Emit statements that accept a number if it passes and one is still wanted."""
         wanted = s.logical_and(self.plan.keep(number), s.less(taken.at(), size))
         place = group * self.plan.group + s.clamped(taken.at(), size)
         store = self.stored(place, number)

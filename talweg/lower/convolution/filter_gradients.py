@@ -1,4 +1,4 @@
-"""Filter gradients of convolutions: sums over places, a tile of the filter in registers.
+"""Filter gradients of convolutions: sums over positions, a tile of the filter in registers.
 
     w̄[k, m] = Σ x[place + k] g[place, m]   over all images and places
 
@@ -41,7 +41,7 @@ LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best fir
 
 
 class FilterBlock(NamedTuple):
-    """The block that is copied at once: `images` images, `rows` rows of results of each."""
+    """The block that is packed at once: `images` images, `rows` rows of results of each."""
 
     images: int
     rows: int
@@ -58,7 +58,7 @@ class GradientPanel(NamedTuple):
 
 
 class FilterGradient:
-    """Builds the kernels."""
+    """The builder of the filter gradient's kernels."""
 
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
@@ -89,7 +89,7 @@ class FilterGradient:
         self.sums: Buffer = builder.new("sums", dtype, shape, "temporary")
 
     def _bytes(self, rows: int, images: int) -> int:
-        """Of the copies that a tile reads."""
+        """Return the bytes of the packed operands that a tile reads."""
         first, *others = self.windows.lines
         span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
         outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
@@ -102,7 +102,7 @@ class FilterGradient:
 
     @property
     def run(self) -> tuple[int, int]:
-        """The number of k tiles run over, and of the axes of taps they cover (the last ones)."""
+        """The numbers of the filter in a run, and the number of (last) tap axes it covers."""
         run, merged = min(self.layer, self.windows.depth), 0
         lines = self.windows.lines
         while merged < len(lines) and (run < RUN or (self.neighbours and not merged)):
@@ -111,7 +111,7 @@ class FilterGradient:
         return run, merged
 
     def _rows(self) -> int:
-        """The number of rows that fit into the cache."""
+        """Return the number of rows that fit into the cache."""
         outs = self.windows.lines[0].outs
         return max([rows for rows in divisors(outs) if rows == 1 or self._bytes(rows, 1) <= CACHE])
 
@@ -120,7 +120,7 @@ class FilterGradient:
         return max(1, min(2 * TASKS, SUMS // max(size, 1)))
 
     def _axes(self) -> None:
-        """The loops over chunks, over blocks of a chunk, and over the images of a block."""
+        """Make the loops over chunks, over blocks of a chunk, and over images of a block."""
         images, blocks = self.chunks
         lines, batch = self.windows.lines, self.windows.batch
         self.chunk, self.part = Axis("u", images), Axis("v", blocks)
@@ -133,7 +133,7 @@ class FilterGradient:
         self.own_sums = Index.of(self.chunk) * blocks + self.part
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernels that sum, and the one that adds up the sums of all chunks."""
+        """Build the kernels of partial sums, and the one that adds those of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         found = [
             Kernel(f"{name}{number or ''}", loops, names)
@@ -144,7 +144,7 @@ class FilterGradient:
     # -- loops over panels and blocks
 
     def _summing(self) -> list[list]:
-        """Chunks in parallel; panels, too, if chunks are few, those of each width by themselves."""
+        """Emit parallel loops over chunks, and over panels if chunks are few."""
         windows = self.windows
         panels = widths(windows.width, self.lanes)
         alone = math.prod(self.chunks) >= TASKS
@@ -177,7 +177,7 @@ class FilterGradient:
         return loops
 
     def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> GradientPanel:
-        """One of the panels that begin with channel `first` of a group; where it is copied to."""
+        """Return a panel that begins with channel `first` of a group, and its copy's buffer."""
         copy = None
         if self.windows.reduced >= COPIED:
             shape = (axis.extent, self.places, width)
@@ -186,7 +186,7 @@ class FilterGradient:
         return GradientPanel(axis, group, channel, width, copy)
 
     def _cleared(self, panel: GradientPanel) -> list:
-        """Zeros in a panel of the chunk's sums."""
+        """Emit zeros in a panel of the chunk's sums."""
         filters = self.value.dims[-1]
         row = Axis("z", self.value.size // filters)
         start = self.own_sums * self.value.size + Index.of(row) * filters + panel.channel
@@ -211,7 +211,7 @@ class FilterGradient:
         return wrap_in_loops([image], copied, "serial")
 
     def _copies_of_g(self, panels: list, alone: bool = False) -> list:
-        """Panels of g, the places of the block one after the other; row by row, as g is.
+        """Emit the packing of panels of g, position after position, in the order of g.
 
         alone: of one panel only, that of the loop around.
         """
@@ -236,7 +236,7 @@ class FilterGradient:
     # -- tiles
 
     def _panel(self, panel: GradientPanel) -> list:
-        """All tiles of a panel, for one block of places."""
+        """Emit all tiles of a panel, for one block of positions."""
         windows = self.windows
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
         layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
@@ -258,7 +258,7 @@ class FilterGradient:
     def _tile(
         self, panel: GradientPanel, layer: Index, outer: list, first: Index, height: int
     ) -> list:
-        """A tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
+        """Emit a tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
         windows, value = self.windows, self.value
         width, channel = panel.width, panel.channel
         depth = min(self.layer, windows.depth)
@@ -289,7 +289,7 @@ class FilterGradient:
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _rows_inside(self, rows: tuple, outer: list) -> Expr | None:
-        """Whether taps are in rows of x, as far as they are the same for all of a tile."""
+        """Return whether taps are in rows of x, where that is uniform over a tile."""
         found = []
         own = [rows[0] + self.row_block * self.block.rows, *rows[1:]]
         for line, row, tap in zip(self.windows.lines, own, outer):
@@ -298,13 +298,13 @@ class FilterGradient:
         return s.all(*found)
 
     def _place_of_g(self, at: tuple) -> Index:
-        """The number of a place of the block among all places."""
+        """Return the number of a block's position among all positions."""
         outs = tuple([line.outs for line in self.windows.lines])
         row = at[1] + self.row_block * self.block.rows
         return flat((self.first_image + at[0], row, *at[2:]), (0, *outs))
 
     def _place(self, at: tuple, taps: list, channel: Index) -> Index:
-        """The index of a channel in the copy, for a place of the block and a tap."""
+        """Return the index of a channel in the copy, for a position of the block and a tap."""
         number, within_layer = channel // self.layer, channel % self.layer
         found = number * self.block.images + at[0]
         for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):
@@ -313,7 +313,7 @@ class FilterGradient:
 
 
 def _some_at_once(axis: Axis, body: list) -> list:
-    """A loop along a row, several places in each turn: its end is found sooner by fewer turns."""
+    """Emit a loop along a row, unrolled by several positions a turn."""
     extent = axis.extent
     many = next((n for n in TURNS if extent % n == 0), TURNS[-1])
     whole, rest = divmod(extent, many)
@@ -330,7 +330,7 @@ def _some_at_once(axis: Axis, body: list) -> list:
 
 
 def _split(number: Index, sizes: tuple) -> list[Index]:
-    """The taps of the last axes from their number."""
+    """Return the taps of the last axes from their number."""
     found: list[Index] = []
     for position, size in enumerate(reversed(sizes)):
         last = position == len(sizes) - 1
@@ -340,7 +340,7 @@ def _split(number: Index, sizes: tuple) -> list[Index]:
 
 
 def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
-    """Among how many groups of images, and of blocks of rows, work is dealt out."""
+    """Return the numbers of groups of images and of row blocks that work is divided into."""
 
     def enough(number: int, already: int) -> int:
         fitting = [n for n in divisors(number) if n * already <= most]
@@ -359,7 +359,7 @@ def total_of(
     place_of: Callable[[tuple], Index] | None = None,
     size: int | None = None,
 ) -> Kernel:
-    """The kernel that adds up the sums of all chunks.
+    """Return the kernel that adds up the sums of all chunks.
 
     Where those of a chunk are not as the value is: `place_of` the index, in `size` numbers.
     """

@@ -1,4 +1,4 @@
-"""The padded input that windows read: in x itself, or in a copy with zeros round it.
+"""Padded inputs: windows read x itself, or a copy with zeros round it.
 
 Work is cut into blocks of rows of results.  If a block's part of x is small each thread makes its
 own copy of it, just before it is read; or all of x is copied once.
@@ -61,7 +61,7 @@ class PaddedInput:
         return self.source if self.copy is None else self.copy
 
     def copying(self) -> list:
-        """Makes the copy, if there is one: that of a block, or of an image."""
+        """Emit the copy, if there is one: that of a block, or of an image."""
         if self.copy is None:
             return []
         size = math.prod([line.size for line in self.windows.lines]) * self.windows.channels
@@ -84,7 +84,7 @@ class PaddedInput:
         )
 
     def place(self, rows: list, column: Index, taps: tuple) -> Index:
-        """The index of a window's first channel; rows[0] counts from the first of the block."""
+        """Return the index of a window's first channel; rows[0] counts from the block's first."""
         lines = self.windows.lines
         own = self.copy is not None and not self.whole  # a copy of the block
         found = ZERO if own else Index.of(self.image)
@@ -99,15 +99,14 @@ class PaddedInput:
         return found * self.windows.channels
 
     def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
-        """The index of a result; rows[0] counts from the first of the block."""
+        """Return the index of a result; rows[0] counts from the first of the block."""
         own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
         places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
         return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
 def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None = None) -> int:
-    """The number of rows that a task computes: all, or few enough for a small copy and for many
-    tasks."""
+    """Return the rows that a task computes: all, or fewer for a small copy and many tasks."""
     first, *others = windows.lines
     row = math.prod([line.span for line in others]) * windows.channels * size
     best = 1
@@ -133,7 +132,7 @@ def copy_padded(
     zero_rows: bool = True,
     kind: str = "serial",
 ) -> list:
-    """Copies what `rows` rows of results from row number `block` * rows on read, zeros round it.
+    """Emit the copy that `rows` rows of results from row `block` * rows on read, zero-padded.
 
     `start` is where the image begins in `source`.  The copy, from the first place read on, is
     image number `part` of `target` [channels / width, images, *spans, width].
@@ -182,7 +181,7 @@ def copy_padded(
 
 
 def zeros(target: Buffer, start: Index, count: int) -> list:
-    """Stores of `count` zeros."""
+    """Emit stores of `count` zeros."""
     if not count:
         return []
     axis = Axis("z", count)

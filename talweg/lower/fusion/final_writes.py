@@ -1,4 +1,4 @@
-"""The last nests of a program: new values of variables, written in place, and copied results.
+"""Final nests of a program: new values of variables, written in place, and copied results.
 
 They run after everything else, so that what reads a variable's value at the start finds it.  Among
 them, whoever reads a variable comes before whoever writes it; where that is impossible (two
@@ -27,7 +27,7 @@ def place_finals(
     places: dict[Any, set[Value]],
     elsewhere: set[Value],
 ) -> list[Nest]:
-    """The final nests in order; `copies` are (value, buffer) of results that need a copy.
+    """Order the final nests; `copies` are (value, buffer) of results that need a copy.
 
     New values that are in `elsewhere` are written by others.
     """
@@ -66,7 +66,7 @@ def place_finals(
 
 
 def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
-    """The nests, readers of a value before its writer; and those for which that fails."""
+    """Order the nests, readers of a value before its writer; also those in a cycle."""
     after: dict[Nest, set] = {nest: set() for nest in finals}  # who must have run before
     readers: dict[Value, set] = {}
     for nest in finals:
@@ -96,7 +96,7 @@ def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]
 
 
 def order_members(nest: Nest, lost: dict) -> bool:
-    """Put the members of a nest in an order in which none reads what another one has overwritten.
+    """Order the members of a nest so that none reads a value that another has overwritten.
 
     What a member reads is in a register for the members after it, if it is certainly written.
     """

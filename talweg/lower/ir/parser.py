@@ -1,4 +1,4 @@
-"""Reads loop programs from text; `printer.py` says what it looks like."""
+"""Parser of loop programs; `printer.py` says what the text looks like."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COMPLEX = re.compile(r"\s*(\([^()]*\)|[-+.\dinfa]*j):(complex\d+)")
 
 
 def parse(text: str) -> LoopProgram:
-    """The program that a text says; ValueError where it says none."""
+    """Parse the text of a program; ValueError where it is ill-formed."""
     return _ProgramParser(text).program()
 
 
@@ -56,7 +56,7 @@ class _Tokens:
         self._ahead: str | None = None
 
     def peek(self) -> str:
-        """The next token; "" at the end."""
+        """Return the next token, "" at the end."""
         if self._ahead is None:
             found = _TOKEN.match(self.line, self.at)
             if found is None:
@@ -75,7 +75,7 @@ class _Tokens:
         return token
 
     def take(self, token: str) -> bool:
-        """Whether the next token is this one; then it is passed."""
+        """Whether the next token is this one; it is consumed then."""
         if self.peek() == token:
             self.next()
             return True
@@ -86,7 +86,7 @@ class _Tokens:
             raise self.wrong(repr(token))
 
     def number(self) -> int:
-        """A whole number, perhaps negative."""
+        """Parse a whole number, perhaps negative."""
         sign = -1 if self.take("-") else 1
         token = self.next()
         if not token.isdigit():
@@ -94,14 +94,14 @@ class _Tokens:
         return sign * int(token)
 
     def matched(self, pattern: re.Pattern) -> re.Match | None:
-        """The match of a pattern at this place of the text, which is passed."""
+        """Match a pattern at this position of the text and consume the match."""
         found = pattern.match(self.line, self.at)
         if found is not None:
             self.at, self._ahead = found.end(), None
         return found
 
     def several(self, one: Callable[[], Any], end: str) -> list:
-        """Things with commas between them, until `end`, which is passed."""
+        """Parse a list with commas, up to `end`, which is consumed."""
         found: list = []
         while not self.take(end):
             if found:
@@ -209,7 +209,7 @@ class _ProgramParser:
         return Fill(buffer, source, start, self.bracketed(tokens) if tokens.take("rows") else None)
 
     def bracketed(self, tokens: _Tokens) -> Index:
-        """An index in brackets."""
+        """Parse an index in brackets."""
         tokens.expect("[")
         (found,) = tokens.several(lambda: self.index(tokens), "]")
         return found
@@ -299,7 +299,7 @@ class _ProgramParser:
         return made
 
     def assignment(self, word: str, tokens: _Tokens, statements: list) -> None:
-        """A store, an update, or the name of a shared part."""
+        """Parse a store, an update, or the name of a shared part."""
         if tokens.take("="):
             self.known[word] = self.expression(tokens)
             return

@@ -1,4 +1,4 @@
-"""Regions: what a compiled program has the interpreter run, each in one call of Python.
+"""Host regions: groups of steps that a compiled program runs by one call into Python.
 
 A `Region` takes arrays, those of its operands that compiled steps make, and gives arrays, those of
 its results that compiled steps use.  What else it needs or gives is kept aside
@@ -40,13 +40,13 @@ MOST_NAMES = 6
 
 
 class RegionInterpreter:
-    """The interpreter of the chunks of a region; the executor sets it."""
+    """The interpreter that runs the chunks of regions; the executor sets it."""
 
     run: Any = None
 
 
 class Chunk:
-    """Steps of one program that run one after the other.
+    """A sequence of steps of one program within a region.
 
     `sources`: for each input of `program`, what gives it; `results`: what stands for each output.
     """
@@ -60,7 +60,9 @@ class Chunk:
 
 
 class Region:
-    """One call; see this module's docstring.  `name`: its operations, for people.
+    """A host region: one call into Python; see this module's docstring.
+
+    `name`: its operations, for people.
 
     `guarded`: whether the first operand says if all went well so far.  `exact`: whether what goes
     wrong here would go wrong in the interpreter as well; within loops, what was computed before may
@@ -89,7 +91,7 @@ class Region:
         self.copies = False  # whether something may keep a part of what it is given
 
     def __call__(self, *arrays: object) -> tuple:
-        """Run all steps; the results that are wanted as arrays."""
+        """Run all steps and return the results that are wanted as arrays."""
         if self.guarded:
             if not arrays[0]:
                 raise DeclinedError
@@ -114,8 +116,7 @@ class Region:
         return results
 
     def _result(self, host_value: HostFallback, value: Any, arrays: tuple) -> Any:
-        """The value that compiled steps are given: an array of the shape that was known
-        beforehand."""
+        """Convert a result for compiled steps: an array of the shape that was inferred."""
         if host_value in self.streams:
             start = stream_of_state(arrays[self.streams[host_value]])
             return np.uint64(value.counter - start.counter & MASK64)
@@ -124,7 +125,7 @@ class Region:
         return value
 
     def lines(self) -> list[str]:
-        """Its steps as text."""
+        """Print the region's steps as text."""
         found = []
         for chunk in self.chunks:
             for step in chunk.program.steps:
@@ -135,7 +136,7 @@ class Region:
 
 
 def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
-    """A value that does not lie in memory that will be written to."""
+    """Copy a value if it lies in memory that will be written to."""
     if type(value) is UpdateRule:
         value.operands = tuple([_apart(x, arrays) for x in value.operands])
     if isinstance(value, np.ndarray) and any(np.may_share_memory(value, x) for x in arrays):
@@ -147,7 +148,7 @@ def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
 
 
 def add_regions(static: StaticProgram, exact: bool) -> None:
-    """Let the regions of a program be equations, each in its place."""
+    """Insert the regions of a program as equations, each at its position."""
     hosts = static.hosts
     if not hosts:
         return
@@ -169,7 +170,7 @@ def _level_of(hosts: Hosts, equation: Equation) -> int:
 
 
 class _RegionMaker:
-    """Makes regions of drafts."""
+    """The builder of regions from drafts."""
 
     def __init__(self, static: StaticProgram, hosts: Hosts, exports: SideOutputs, exact: bool):
         self.static, self.hosts, self.exports, self.exact = static, hosts, exports, exact
@@ -190,13 +191,13 @@ class _RegionMaker:
                 each.waits = self._waits(each)
 
     def used(self, each: HostStep) -> list[HostFallback]:
-        """The operands of a step that are results of regions."""
+        """Return the operands of a step that are results of regions."""
         parts = [part for tree in each.operands.values() for part in parts_of(tree)]
         found = [self.hosts.made.get(x, x) if type(x) is Value else x for x in parts]
         return [x for x in found if type(x) is HostFallback]
 
     def _waits(self, each: HostStep) -> bool:
-        """Whether a step changes rows of a variable, and nobody looks at it before the end.
+        """Whether a step updates rows of a variable that nothing reads before the end.
 
         It is checked in its region, and written when the whole program has succeeded: in place,
         whoever else reads what the variable was.
@@ -217,7 +218,7 @@ class _RegionMaker:
         return True
 
     def make(self, number: int, draft: Draft) -> None:
-        """The region of a draft, as the kernel of its equation."""
+        """Build the region of a draft, as the kernel of its equation."""
         region = Region(name_of(draft.steps), self.exports, self.exact)
         equation = draft.equation
         guard = self._guard(number) if self.exact else None
@@ -233,7 +234,7 @@ class _RegionMaker:
         equation.prim.numpy = region  # its name stays: rules go by the names of primitives
 
     def _guard(self, number: int) -> Value | None:
-        """Whether all is well that is known before a region, but for what others look at."""
+        """Return the conjunction of the guards that are known before a region."""
         found = None
         for guard in self.static.guards:
             if guard.content is not None or guard in self.guards:
@@ -248,7 +249,7 @@ class _RegionMaker:
         return found
 
     def _chunks(self, region: Region, draft: Draft, places: dict) -> None:
-        """The chunks of a region, in order; `places` gets the values it is given as arrays."""
+        """Build the chunks of a region in order; `places` collects the arrays that it takes."""
         runs: list[list[HostStep]] = []
         given: set[HostFallback] = set()
         for each in draft.steps:
@@ -276,19 +277,19 @@ class _RegionMaker:
             self.uses.setdefault(host_value, region)
 
     def note_last_uses(self) -> None:
-        """Let each region forget what no later one needs."""
+        """Mark the results that each region uses last, so that it releases them."""
         for host_value, region in self.uses.items():
             if host_value in self.aside and host_value not in self.kept:
                 region.drops.append(host_value)
 
 
 def _is_compound(host_value: HostFallback) -> bool:
-    """Whether it may be more than one array."""
+    """Whether a tree may be more than one array."""
     return type(host_value.aval) is tuple or host_value.aval.dtype.name == "variant"
 
 
 class _ChunkMaker:
-    """Makes the program of a chunk."""
+    """The builder of a chunk's program."""
 
     def __init__(self, parent: _RegionMaker, region: Region, places: dict):
         self.parent, self.region, self.places = parent, region, places
@@ -297,7 +298,7 @@ class _ChunkMaker:
         self.made: set[HostFallback] = set()
 
     def make(self, run: list[HostStep]) -> Chunk:
-        """The chunk of these steps, which are of one program."""
+        """Build the chunk of these steps, which are of one program."""
         self.maker = run[0].maker
         program = self.chunk.program
         program.size, program.name = self.maker.program.size, "region"
@@ -310,7 +311,7 @@ class _ChunkMaker:
         return self.chunk
 
     def _is_wanted(self, host_value: HostFallback, run: list[HostStep]) -> bool:
-        """Whether anything beside these steps needs it."""
+        """Whether a consumer outside these steps needs the result."""
         if host_value.value is not None or host_value in self.parent.kept:
             return True
         return not self.parent.users.get(host_value, set()) <= set(map(id, run))
@@ -340,7 +341,7 @@ class _ChunkMaker:
         self.chunk.program.steps.append(step)
 
     def _slot(self, slot: int, tree: Any) -> int:
-        """The slot in which the chunk has an operand."""
+        """Return the slot in which the chunk has an operand."""
         made = self.parent.hosts.made
         host_value = made.get(tree, tree) if type(tree) is Value else tree
         if type(tree) is StreamAt:
@@ -363,8 +364,7 @@ class _ChunkMaker:
         return slot
 
     def _source(self, tree: object) -> Callable[[tuple, dict], Any]:
-        """A function that makes an operand in the interpreter's form, of arrays and side
-        outputs."""
+        """Make a function that converts arrays and side outputs to an operand."""
         if tree is None:
             return lambda arrays, kept: None
         if type(tree) is HostFallback:
@@ -428,7 +428,7 @@ class _ChunkMaker:
 
 
 def name_of(steps: list[HostStep]) -> str:
-    """The operations of a region, as a name."""
+    """Name a region after its operations."""
     names = list(dict.fromkeys([each.step.prim.name for each in steps]))
     said = [name for name in names if name not in UNSAID] or names or ["result"]
     more = f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else ""

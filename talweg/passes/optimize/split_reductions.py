@@ -1,4 +1,4 @@
-"""Long reductions to few results in two steps, so that all threads take part.
+"""Reduction splitting: long reductions to few results run in two steps, on all threads.
 
 Sums over all of a big array, or along the rows of a tall one, become sums of parts and the sum of
 the parts.  The parts are few and equal; where the size has no fitting divisor nothing is done.
@@ -19,7 +19,7 @@ FEWEST = 16  # results from which there is enough to do for every thread
 
 
 def split(static: StaticProgram) -> None:
-    """Rewrite the reductions of a program in place."""
+    """Rewrite the long reductions of a program in place."""
 
     def in_parts(equation: Equation) -> Value | None:
         parts = _parts(equation)
@@ -29,7 +29,7 @@ def split(static: StaticProgram) -> None:
 
 
 def _parts(equation: Equation) -> tuple | None:
-    """(rows before, parts, rows of a part, columns) of a reduction worth splitting."""
+    """Return (rows before, parts, rows of a part, columns) of a profitable split."""
     if "fold" not in equation.prim.lowering:
         return None
     x, axes = equation.inputs[0], equation.params["axes"]

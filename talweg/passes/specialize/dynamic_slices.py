@@ -1,4 +1,4 @@
-"""Slices that begin at a computed place, while a program is specialized.
+"""Specialization of slices with computed bounds.
 
 Their sizes are numbers all the same: `x[i]`, `x[i : i + 2]`, `tf.slice(x, [i, 0], [1, 4])`.  Where
 a slice is clipped at an end its size depends on values; the program then requires that it is not.
@@ -67,7 +67,7 @@ FUNCTIONS = {
 
 
 class SlicePart:
-    """The part of an index for one axis: known bounds, or `start` and a number of elements.
+    """The index along one axis: known bounds, or `start` and a number of elements.
 
     `single`: the result has no such axis.
     """
@@ -86,7 +86,7 @@ class SliceSizes:
         self.lists = Lists(maker.static, step.node)
 
     def known(self, size: Size) -> Any:
-        """A size with what is known put in."""
+        """Return a size with its known atoms substituted."""
         try:
             return substitute(size, self._atom)
         except OpError as error:
@@ -102,7 +102,7 @@ class SliceSizes:
         return int(np.broadcast_to(value.content, value.dims).reshape(-1)[place])
 
     def value(self, size: Size) -> Value:
-        """A size as an integer that is computed."""
+        """Return a size as a computed integer."""
         apply = self.lists.apply
         if type(size) is int:
             return constant(np.int64(size))
@@ -134,7 +134,7 @@ class SliceSizes:
         return self.lists.apply(arithmetic.cast, value, dtype=int64)
 
     def part(self, key: Size | tuple, size: int) -> SlicePart:
-        """The slice that an index takes of an axis of this size."""
+        """Return the slice that an index takes of an axis of this size."""
         if type(key) is not tuple:
             key = self.known(key)
             if type(key) is int:
@@ -152,7 +152,7 @@ class SliceSizes:
         return self.run(start, stop - start, size)
 
     def run(self, start: Size, count: Size, size: int) -> SlicePart:
-        """`count` elements of an axis, from `start` on."""
+        """Return the index of `count` elements of an axis, from `start` on."""
         if type(count) is not int or not 0 <= count <= size:
             raise SpecializationError(Reason.SIZE_OF_VALUE)
         if type(start) is int:
@@ -163,7 +163,7 @@ class SliceSizes:
         return SlicePart(None, first, count, False)
 
     def _inside(self, index: Value, size: int) -> Value:
-        """An index that may be negative."""
+        """Normalize an index that may be negative."""
         limits = self.lists.limits(index)
         if limits is not None and (limits[0] >= 0 or limits[1] < 0):
             index = self._shifted(index, size) if limits[1] < 0 else index
@@ -177,7 +177,7 @@ class SliceSizes:
 
 
 def _fix_bounds(parts: Sequence[SlicePart], dims: Sequence[int]) -> dict:
-    """The bounds of the parts that are known; others whole."""
+    """Return the bounds of the known parts; others take the whole axis."""
     bounds = [(0, size, 1) if p.bounds is None else p.bounds for p, size in zip(parts, dims)]
     begin, end, strides = zip(*bounds) if bounds else ((), (), ())
     return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
@@ -197,7 +197,7 @@ def _sizes(parts: Sequence[SlicePart]) -> tuple:
 
 
 def _slice_parts(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
-    """x[parts], axes of single elements left out."""
+    """Emit x[parts], axes of single elements left out."""
     bounds = _fix_bounds(parts, x.dims)
     if not _is_whole(bounds, x.dims):
         x = t.apply(layout.strided_slice, x, **bounds)
@@ -215,7 +215,7 @@ def _slice_parts(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
 
 
 def _unslice(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
-    """Zeros of `dims` with g at [parts]."""
+    """Emit zeros of `dims` with g at [parts] (the transpose of a slice)."""
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
     starts = [parts[axis].start for axis in moving]
     sizes = _sizes(parts)
@@ -281,7 +281,7 @@ def _pad(maker: _Specializer, step: Step) -> Value:
 
 
 def _sequence(maker: _Specializer, step: Step, params: dict | None = None) -> Any:
-    """A range of unknown length, of which a loop takes one number after the other."""
+    """Make a range of unknown length, of which a loop takes one number per trip."""
     start, limit, delta = [maker.plain(slot) for slot in step.inputs]
     if params is not None and params["count"] is not None:
         return NotImplemented
@@ -309,7 +309,7 @@ def _shape_of(maker: _Specializer, step: Step, params: dict) -> Any:
 
 
 def _number_of(maker: Any, step: Any, params: dict) -> Any:
-    """An element of a range."""
+    """Return an element of a range."""
     values, index = [maker.values.get(slot) for slot in step.inputs]
     if type(values) is not ListRange:
         return NotImplemented
@@ -337,8 +337,7 @@ WAYS: dict[str, Callable[[Any, Any], Value]] = {
 
 
 def _apply_rule(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
-    """The result of a specialization rule; where it depends on more than it asks for, the
-    interpreter's."""
+    """Apply a specialization rule; where it depends on unknown values, the host runs the step."""
     try:
         return way(maker, step)
     except NeedsStaticError as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
-    """The placeholder of an element that is absent: zeros, None for a list."""
+    """Return the placeholder of an element that is absent: zeros, None for a list."""
     if params["dtype"] is variant:
         return None
     if len(inputs) > like:
@@ -101,7 +101,7 @@ def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
 
 
 def stack_of_unknown(maker: _Specializer, step: Step) -> Value:
-    """A stack of all elements of a list of dynamic length."""
+    """Return a stack of all elements of a list of dynamic length."""
     lists = Lists(maker.static, step.node)
     return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
 
@@ -156,7 +156,7 @@ def _list_gather_like(t: Lists, inputs: list, params: dict) -> Value:
 
 
 def _parts_of(t: Lists, values: Any, dims: Any, dtype: DType) -> list:
-    """The elements of a list, each an array."""
+    """Return the elements of a list, each an array."""
     if type(values) is Stack:
         if values.growing or values.rows is None:
             raise SpecializationError(Reason.LIST_ELEMENTS)

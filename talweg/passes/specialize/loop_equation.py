@@ -1,4 +1,4 @@
-"""Parts of loops that are specialized: the equation `repeat`, and how forms of values join."""
+"""Parts of specialized loops: the equation `repeat`, and the join of abstract values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ acting_repeat = Construct(
 
 
 class CarriedValue:
-    """A value that a loop changes: what it is at the start and the end of a trip.
+    """A loop-carried value: its values at the start and the end of a trip.
 
     `blank`: it holds nothing at first, every part is written before it is read.
     """
@@ -74,7 +74,7 @@ class LoopEquation:
 def add_repeat(
     outer: StaticProgram, body: LoopEquation, starts: list[Value], node: Node
 ) -> tuple[Value, ...]:
-    """The equation of a loop, at the end of a program; its results."""
+    """Append the equation of a loop to a program and return its results."""
     inner = body.static
     add_regions(inner, exact=False)
     inputs = [inner.twins[x] for x in inner.inputs]
@@ -89,7 +89,7 @@ def add_repeat(
 
 
 class Unknown:
-    """The result of a step that cannot be specialized yet, for want of knowledge."""
+    """The result of a step that cannot be specialized yet, as its operands are unknown."""
 
     values: dict = {}
 
@@ -120,7 +120,7 @@ def body_values(
     states: dict,
     tolerant: bool = False,
 ) -> tuple[list, dict]:
-    """The results of a body's program put at the end of `static`; variables after it.
+    """Inline a body's program at the end of `static`; its results, and variables after it.
 
     `tolerant`: what cannot be specialized yet is UNKNOWN.
     """
@@ -138,7 +138,7 @@ def body_values(
 
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
-    """The join of two abstract values of a variable: `known` before a trip and `after` it."""
+    """Return the join of two abstract values of a variable: `known` before a trip, `after` it."""
     after = t.settled(after)
     if type(after) is List:
         after = as_stack(t, after)
@@ -167,7 +167,7 @@ def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
 
 
 def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
-    """The rows of two stacks as one form, of `size` rows."""
+    """Return the rows of two stacks as one form, of `size` rows."""
     first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
     if form(first) != form(second):
         raise SpecializationError(Reason.LIST_DIFFERS)
@@ -175,7 +175,7 @@ def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
 
 
 def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Stack) -> Any:
-    """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
+    """Convert a tree to a given form, with its arrays in that order and zeros for absent ones."""
     found = arrange_like(_coerce(t, tree, wanted), wanted)
     if wanted is not None and _kinds(found) != _kinds(wanted):
         raise SpecializationError(Reason.LOOP_KIND)
@@ -183,7 +183,7 @@ def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Sta
 
 
 def _kinds(tree: Value | Stack) -> list:
-    """Shapes and dtypes of the arrays of a tree."""
+    """Return shapes and dtypes of the arrays of a tree."""
     values = arrays_of(tree)
     return [(value.dims, value.dtype) for value in values]
 
@@ -210,7 +210,7 @@ def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
 
 
 def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
-    """A list as a stack of dynamic length."""
+    """Return a list as a stack of dynamic length."""
     if type(tree) is List:
         tree = as_stack(t, tree)
     if tree.rows is None:

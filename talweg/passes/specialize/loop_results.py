@@ -1,4 +1,4 @@
-"""The results of a loop that has been specialized: its carried values, results and history."""
+"""The results of a specialized loop: carried values, results and residuals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Finish:
-    """Makes the equation of a loop from the trial that went as expected."""
+    """The builder of a loop's equation from the trial that matched its assumptions."""
 
     def __init__(self, parent: LoopMaker, trial: Trial):
         self.parent, self.trial, self.inner = parent, trial, trial.inner
@@ -46,7 +46,7 @@ class Finish:
         self.trips: Any = None  # how many there were
 
     def carry(self, before: Any, after: Any, start: Value | None) -> int:
-        """Add a carried value; its place among the results."""
+        """Add a carried value and return its position among the results."""
         blank = start is None
         if start is None:
             start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
@@ -55,7 +55,7 @@ class Finish:
         return len(self.carried) - 1
 
     def results(self) -> tuple:
-        """The results of the loop."""
+        """Return the results of the loop."""
         parent, trial, inner = self.parent, self.trial, self.inner
         ends = [self._end(number) for number in range(len(parent.forms))]
         self._check_guards()
@@ -82,8 +82,7 @@ class Finish:
         return (*made[: parent.count], History(number, values))
 
     def _end(self, number: int) -> Any:
-        """The value of a variable at the end: a tree of places among the results, or what is
-        known."""
+        """Return the final value of a variable: positions among the results, or constants."""
         parent, trial = self.parent, self.trial
         if number in parent.fixed:
             return ("fixed", parent.starts[number])
@@ -111,7 +110,7 @@ class Finish:
         return _grow_list(map_tree(lambda place: found[place.number], what), type(trips) is int)
 
     def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
-        """The final value of an induction variable that grows by `step` in each trip."""
+        """Return the final value of an induction variable that grows by `step` in each trip."""
         apply, dtype = self.outer_lists.apply, start.dtype
         each = constant(np.asarray(abs(step), dtype.numpy_dtype))
         if type(trips) is int:
@@ -146,7 +145,7 @@ class Finish:
         self.guard = self.carry(before, total, constant(np.True_))
 
     def _flag(self) -> CarriedValue | None:
-        """The truth value that says if there is another trip."""
+        """Return the truth value that decides on another trip."""
         parent, trial = self.parent, self.trial
         if trial.exact:
             return None
@@ -165,12 +164,12 @@ class Finish:
     # -- history
 
     def _history(self, tree: object) -> Any:
-        """The residuals of an inner node: the tree of its stacks."""
+        """Return the residuals of an inner node: the tree of its stacks."""
         lists = self.trial.lists
         return self._kept_tree(_with_whole_rows(lists, lists.settled(tree)))
 
     def _kept_tree(self, tree: Any) -> Any:
-        """The tree of the stacks that keep the arrays of a tree."""
+        """Return the tree of stacks that hold the residual arrays of a tree."""
         if type(tree) in (List, History):
             return tree.map_parts(self._kept_tree)
         if type(tree) is not Stack:
@@ -182,7 +181,7 @@ class Finish:
         return found
 
     def _kept_rows(self, rows: Any, length: Any) -> Any:
-        """The stack that keeps the rows of a stack; of unknown length: one after the other's."""
+        """Return the stack that holds the rows of a stack, concatenated if of unknown length."""
         inner = self.inner
         if type(rows) is SegmentedList:
             own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
@@ -226,7 +225,7 @@ class Finish:
         return _ResultSlot(carried)
 
     def _stacks(self, tree: object, found: tuple) -> Any:
-        """The values of an inner node in all trips, as a list."""
+        """Return the values of an inner node in all trips, as a list."""
 
         def end(leaf: _ResultSlot | Value | UniformList) -> Any:
             return found[leaf.number] if type(leaf) is _ResultSlot else leaf
@@ -236,7 +235,7 @@ class Finish:
 
 
 def _with_whole_rows(t: Lists, tree: object) -> Any:
-    """A tree in which no row is given once for all."""
+    """Return a tree in which each row has its own array, none shared."""
     if type(tree) is Stack and tree.rows is not None:
         if tree.length is not None:
             return tree
@@ -251,7 +250,7 @@ def _with_whole_rows(t: Lists, tree: object) -> Any:
 
 
 class _ResultSlot:
-    """In a tree: a result of the loop's equation, by number."""
+    """A leaf of a tree: a result of the loop's equation, by number."""
 
     __slots__ = ("number",)
 
@@ -266,7 +265,7 @@ def _whole(leaf: Value) -> Value:
 
 
 def _grow_list(tree: Value | Stack, exact: bool) -> Any:
-    """A list after the loop that has made it longer."""
+    """Return a list as the loop has lengthened it."""
     if type(tree) is Stack and tree.growing:
         if not exact:
             raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)

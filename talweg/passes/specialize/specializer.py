@@ -1,4 +1,4 @@
-"""From a functionalized program to a static one, for arguments of known shapes.
+"""The specializer: from a functionalized program to a static one, for known shapes.
 
 Every size becomes a number and every call is put in place; loops, branches and lists become what
 `loops.py`, `branches.py` and `lists.py` make of them.
@@ -63,7 +63,7 @@ ATTEMPTS = 12  # at finding what has to be left to the interpreter
 def specialize(
     program: Program, arguments: Sequence[Any], states: dict, same: dict | None = None
 ) -> StaticProgram:
-    """The static program for arguments of these kinds; `states`: variable -> Aval.
+    """Specialize a program to arguments of these kinds; `states`: variable -> Aval.
 
     A kind is an Aval, or the `ResidualSpec` of what another compiled program gives.
 
@@ -87,7 +87,7 @@ def specialize(
 def _of_any_kind(
     program: Program, arguments: Sequence[Any], states: dict, same: dict | None
 ) -> StaticProgram:
-    """The program: without steps left to the interpreter if it can be, the best one otherwise."""
+    """Specialize without host steps if possible, with the best ones otherwise."""
     for endless in (False, True):
         static = StaticProgram()
         static.endless = endless
@@ -115,7 +115,7 @@ def _of_any_kind(
 
 
 def _with_hosts(endless: bool, *given: Any) -> StaticProgram | None:
-    """The program with what has no static form left to the interpreter, if that can be done."""
+    """Specialize with host fallback for steps without a static form, if that can be done."""
     forced: set[Step] = set()
     for _ in range(ATTEMPTS):
         static = StaticProgram()
@@ -200,7 +200,7 @@ def _specialize(
 
 
 def _note_drawn(static: StaticProgram, maker: _Specializer) -> None:
-    """Let the program tell how many blocks it took of each random stream, if it has to run."""
+    """Make the program report the blocks it took of each random stream."""
     for place, (operation, seeds, _) in enumerate(static.streams):
         taken = maker.plain(maker.program.writes[operation])
         blocks = None if taken.content is None else int(taken.content)
@@ -211,7 +211,7 @@ def _note_drawn(static: StaticProgram, maker: _Specializer) -> None:
 
 
 class _Specializer:
-    """Runs the steps of a program on values."""
+    """The abstract interpreter that runs the steps of a program on values."""
 
     def __init__(self, static: StaticProgram, program: Program):
         self.static, self.program = static, program
@@ -227,7 +227,7 @@ class _Specializer:
         return hosts.constant(slot, array)
 
     def plain(self, slot: int) -> Value:
-        """The value in a slot, which must be an array."""
+        """Return the value in a slot, which must be an array."""
         value = self.values[slot]
         if type(value) is HostFallback:
             return self.static.hosts.value_of(value)
@@ -236,7 +236,7 @@ class _Specializer:
         return value
 
     def tree(self, slot: int) -> Any:
-        """The list or history in a slot, to be handed on."""
+        """Return the list or residuals in a slot, to be passed on."""
         value = self.values[slot]
         if type(value) is Sparse:
             return Lists(self.static, None).settled(value)
@@ -245,12 +245,12 @@ class _Specializer:
         return substitute_results(self.static.hosts, value)
 
     def run(self) -> None:
-        """All steps."""
+        """Specialize all steps."""
         for step in self.program.steps:
             self.step(step)
 
     def step(self, step: Step) -> None:
-        """One step."""
+        """Specialize one step."""
         if self.static.hosts is None:
             self.compiled(step)
         else:
@@ -288,7 +288,7 @@ class _Specializer:
         return value
 
     def size(self, atom: Atom) -> int:
-        """A size that is known by now."""
+        """Return a size that is known by now."""
         slot, kind, place = self.program.places[atom]
         value = self.plain(slot)
         if kind == "size" and place == 0 and is_endless(value):
@@ -343,7 +343,7 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        """The next blocks of a stream."""
+        """Return the next blocks of a stream."""
         ((operation, before, after),) = step.states
         apply, taken = self.static.apply, self.plain(before)
         state = self.static.stream(operation, params["seeds"])
@@ -356,7 +356,7 @@ class _Specializer:
         self.values[after] = apply(arithmetic.add, [taken, blocks], {}, step.node)
 
     def _body(self, step: Step, params: dict) -> None:
-        """A call is put in place; branches and loops stay what they are."""
+        """Inline a call; keep branches and loops as equations."""
         way = WAYS.get(step.prim.name)
         if way is not None:
             self.values[step.out] = way(self, step, params)
