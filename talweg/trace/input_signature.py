@@ -1,4 +1,4 @@
-"""Input signatures of traced functions: checked, and arguments made to fit them."""
+"""Input signatures of traced functions: validation, and conversion of arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -> Any:
-    """An input signature as a tuple; TypeError or ValueError if it is none."""
+    """Return an input signature as a tuple; TypeError or ValueError if it is ill-formed."""
     if signature is None:
         return None
     if not isinstance(signature, (tuple, list)):
@@ -56,7 +56,7 @@ def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -
 
 
 def fit_argument(spec: TypeSpec, value: object, name: str) -> Any:
-    """An argument as its spec demands; TypeError if it does not fit."""
+    """Convert an argument to its spec; TypeError if it does not fit."""
     if isinstance(spec, TensorSpec):
         if isinstance(value, TensorSpec):
             fits = spec.is_compatible_with(value)
@@ -102,7 +102,7 @@ def _unfit(spec: object, value: object, name: str) -> Exception:
 
 
 def signature_key(signature: tuple, key: Any) -> Any:
-    """The one key of a function with an input signature, from that of a call."""
+    """Return the one key of a function with an input signature, from that of a call."""
     flat = structure.flatten(list(signature), composites=True)
     return _with_specs(
         key, iter([s for s in flat if isinstance(s, TensorSpec) or hasattr(s, "part_specs")])
@@ -110,7 +110,7 @@ def signature_key(signature: tuple, key: Any) -> Any:
 
 
 def _with_specs(key: tuple[Any, ...], specs: Any) -> Any:
-    """A key whose tensors are those of an input signature, as far as it goes."""
+    """Return a key whose tensors are those of an input signature, as far as it goes."""
     if is_tensor_key(key):
         spec = next(specs, None)
         if spec is None:

@@ -1,4 +1,4 @@
-"""Reads of variables inside branches, loops and calls, seen from the graph around them.
+"""Reads of variables inside branches, loops and calls, as the outer graph sees them.
 
 A body takes the variables it reads as operands, so gradients by them flow.  It runs once what its
 operation depends on is there: it must see what was written on the way to that, not the values at
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
-    """What bodies captured, the reads of variables as of the operation with these operands."""
+    """Return captures with reads of variables as of the operation with these operands."""
     base = dispatch.context.base
     if base is None or isinstance(base, FunctionGraph):  # there all effects are in order
         return captures
