@@ -1,4 +1,4 @@
-"""A program as machine code, for arguments of one kind: lowered, compiled, called.
+"""Compiled programs: machine code for arguments of one kind.
 
 Variables that it writes are written in place where nobody else can see the old value; an array that
 somebody else refers to (a tensor, a view) is copied first.
@@ -42,7 +42,7 @@ else:
 
 @dataclass(slots=True)
 class CallSignature:
-    """The calling convention of a compiled program: what its arguments are, and which it takes."""
+    """The calling convention of a compiled program: its arguments, and those it takes."""
 
     kinds: list  # the sizes of each argument, or the description of residuals
     aliases: dict[int, Any]  # position -> the variable whose present value the argument is
@@ -51,14 +51,14 @@ class CallSignature:
 
     @staticmethod
     def of(avals: list, aliases: dict[int, Any]) -> CallSignature:
-        """The signature of a program that is specialized to arguments of these kinds."""
+        """Return the signature of a program that is specialized to arguments of these kinds."""
         kinds = [getattr(aval, "dims", aval) for aval in avals]
         passed = [position for position in range(len(avals)) if position not in aliases]
         residuals = {i: aval for i, aval in enumerate(avals) if type(aval) is ResidualSpec}
         return CallSignature(kinds, aliases, passed, residuals)
 
     def leave_out(self, positions: list[int]) -> None:
-        """Take arguments out that only the host's steps use."""
+        """Remove arguments that only host steps use."""
         self.passed = [position for position in self.passed if position not in positions]
 
 
@@ -75,7 +75,7 @@ class CallEffects:
 
     @staticmethod
     def of(made: manifest.Manifest, aliases: dict[int, Any]) -> CallEffects:
-        """The effects of a program that was compiled."""
+        """Return the effects of a compiled program."""
         references = Counter(aliases.values())
         read = [variable for variable, _, written in made.lowered.states if not written]
         written = [variable for variable, _, written in made.lowered.states if written]
@@ -83,7 +83,7 @@ class CallEffects:
         return CallEffects(read, written, references, in_place, made.streams, made.drawn)
 
     def drawing(self, state: dict) -> Drawing | None:
-        """The random numbers that a run draws; None if it draws none."""
+        """Return the random numbers that a run draws; None if it draws none."""
         return Drawing(self.streams, self.drawn, state) if self.streams else None
 
 
@@ -127,7 +127,7 @@ class Compiled:
     def _made(
         self, program: Program, avals: list, state: dict, stages: Stages, anew: bool
     ) -> manifest.Manifest:
-        """The program's code and what goes with it, from the disk where it is there.
+        """Return the code and its metadata, from the disk cache if possible.
 
         A MissingError where it is not, and shall not be made `anew`.
         """
@@ -151,7 +151,7 @@ class Compiled:
         return made
 
     def __call__(self, program: Program, arguments: list, state: dict) -> list | None:
-        """The outputs, None for arguments of other shapes; `state` gets what is written."""
+        """Run the program: outputs, None for other shapes; `state` gets the variables' writes."""
         if self._profiled and self.last is None:
             self.last = (list(arguments), state)
         if self._shares:
@@ -171,13 +171,13 @@ class Compiled:
         return interpret.run(program, arguments, state)
 
     def end_profile(self) -> None:
-        """Drop the arguments that the profile kept, and keep none of later calls."""
+        """Drop the arguments that the profile holds, and hold none of later calls."""
         self._profiled, self.last = False, None
         CALLED.remove(self)
 
     @contextmanager
     def keeping(self, arguments: list, state: dict) -> Iterator[None]:
-        """Keep aside what the program works on that is not compiled, until the call is over."""
+        """Store values without compiled form during the call."""
         if self.side_outputs is None:
             yield
             return
@@ -194,7 +194,7 @@ class Compiled:
             self.side_outputs.end()
 
     def _call_directly(self, program: Program, arguments: list, state: dict) -> list | None:
-        """Call a program that takes, changes and gives arrays only: native code looks at them."""
+        """Run a program on arrays only, through the native entry stub."""
         signature, effects = self.signature, self.effects
         inputs = arguments
         if signature.aliases:
@@ -229,24 +229,23 @@ class Compiled:
         return outputs
 
     def _is_done(self) -> bool:
-        """Whether machine code has come to its end, though a signal took what it gave."""
+        """Whether the machine code has finished, though a signal lost its result."""
         layout = getattr(self.executable, "layout", None)
         return layout is not None and layout.is_done()
 
     def _end_writing(self, state: dict, arrays: list) -> None:
-        """Let all variables have their new values, those that were written already once more."""
+        """Assign all variables their new values, repeating assignments already made."""
         for variable, array in zip(self.effects.written, arrays):
             state[variable] = array
 
     def _put_back(self, state: dict) -> None:
-        """Let variables have their values again that were to be written in place."""
+        """Restore the variables that were to be written in place."""
         put_back = getattr(state, "put_back", None)
         if put_back is not None:
             put_back(self.effects.written)
 
     def _call(self, program: Program, arguments: list, state: dict) -> list | None:
-        """Call a program with arguments that are no arrays: random streams, lists, what the
-        interpreter runs."""
+        """Run a program with arguments beyond arrays: random streams, lists, host values."""
         signature, effects = self.signature, self.effects
         copies = self._copies(state)
         if self._is_for_others(arguments, state):
@@ -289,7 +288,7 @@ class Compiled:
         return outputs
 
     def _copies(self, state: dict) -> dict[Any, Any]:
-        """Copies of variables of which rows will change, where somebody else holds the value."""
+        """Copy the variables with changed rows whose arrays are shared."""
         copies: dict[Any, Any] = {}
         for variable in self.hosts.updated if self.hosts is not None else ():
             array = exclusive(state, variable, self.effects.references[variable])
@@ -299,7 +298,7 @@ class Compiled:
         return copies
 
     def _write_aside(self, state: dict, copies: dict) -> None:
-        """Let variables have what regions kept aside for them."""
+        """Assign variables the values that host regions stored."""
         assert self.side_outputs is not None and self.hosts is not None
         kept = self.side_outputs.now()
         for variable, host_value in self.hosts.writes:
@@ -313,7 +312,7 @@ class Compiled:
             state[variable] = value
 
     def _inputs(self, arguments: list) -> list:
-        """The arrays that are passed of the arguments; stacks among them are kept aside."""
+        """Return the arrays among the arguments that are passed; stacks are stored apart."""
         signature = self.signature
         if not signature.residuals:
             return [arguments[position] for position in signature.passed]
@@ -335,7 +334,7 @@ class Compiled:
         return any([state[variable] is interpret.MISSING for variable in variables])
 
     def operands(self, arguments: list, state: dict) -> tuple[list, list]:
-        """The inputs of the machine code, and the variables it would write, as they are."""
+        """Return the machine code's inputs, and the variables it would write, unchanged."""
         drawn = reserve_states(self.effects.streams, state)[0] if self.effects.streams else []
         kept = [arguments[position] for position in self.signature.passed]
         inputs = [*kept, *drawn, *[state[variable] for variable in self.effects.read]]
@@ -343,7 +342,7 @@ class Compiled:
 
 
 def values_of_variables(program: Program, arguments: list, state: dict) -> dict[int, Any]:
-    """The arguments that are present values of variables: position -> variable."""
+    """Return the arguments that are present values of variables: position -> variable."""
     variables = {
         id(state.get(variable)): variable
         for variable in program.starts
@@ -357,6 +356,6 @@ def values_of_variables(program: Program, arguments: list, state: dict) -> dict[
 
 
 def static_facts(argument: np.generic | np.ndarray) -> Any:
-    """The static knowledge of an argument that a program is specialized to."""
+    """Return the static knowledge of an argument that a program is specialized to."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))

@@ -1,4 +1,4 @@
-"""Conversions between dtypes, and between what is in memory and what is computed with."""
+"""Code generation of casts, and of conversions between memory and registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from talweg.execute.llvm.codegen.types import (
 
 
 def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
-    """C conversion; float to integer saturates and gives 0 for NaN."""
+    """Emit a C conversion; float to integer saturates and gives 0 for NaN."""
     if source is target:
         return x
     before, after = register(source), register(target)
@@ -74,7 +74,7 @@ def _saturate(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool
 
 
 def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
-    """float64 to float32, inexact results made odd, so that rounding once more rounds right."""
+    """Convert float64 to float32 by rounding to odd, so that a second rounding is exact."""
     short = convert(code, "fptrunc", x, "double", "float")
     back = convert(code, "fpext", short, "float", "double")
     bits = convert(code, "bitcast", short, "float", "i32")
@@ -93,7 +93,7 @@ def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
 
 
 def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
-    """An element as loaded, as the value of an expression.
+    """Convert a loaded element to the value of an expression.
 
     Of a short float it is known by which stored one it was made: that is what is stored again.
     """
@@ -113,7 +113,7 @@ def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
 
 
 def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
-    """The value of an expression as it is stored."""
+    """Convert the value of an expression to its stored form."""
     name = dtype.name
     known = code.stored.get(x.text)
     if known is not None and known[0] == name:
@@ -137,6 +137,6 @@ def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
 
 
 def bitcast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
-    """A stored element as one of another dtype of that size."""
+    """Reinterpret a stored element as one of another dtype of that size."""
     before, after = MEMORY[source.name], MEMORY[target.name]
     return x if before == after else convert(code, "bitcast", x, before, after)

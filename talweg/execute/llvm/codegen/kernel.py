@@ -1,4 +1,4 @@
-"""A kernel as an LLVM function: its statements, one after the other."""
+"""Code generation of a kernel as an LLVM function."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs
 
 
 class KernelEmitter:
-    """Emits one kernel; `declared` collects what the module has to declare."""
+    """The emitter of one kernel; `declared` collects the module's declarations."""
 
     def __init__(
         self, library: VectorMathLibrary | None, declared: dict[str, str], vector_bytes: int
@@ -69,7 +69,7 @@ class KernelEmitter:
     def function(
         self, kernel: Kernel, turns: Sequence[Axis] = (), asks: bool = False
     ) -> tuple[str, list[Buffer]]:
-        """The function's text after its name, and the buffers it has pointers to as parameters.
+        """Emit the function: its text after the name, and its buffer parameters.
 
         `turns` are the axes of the repeats around the kernel, parameters before these.  `asks`:
         whether it may be given up for a signal.
@@ -94,13 +94,13 @@ class KernelEmitter:
         return f"{head}\nentry:\n{lines}\n  ret void{gone}\n}}\n", buffers
 
     def forget(self) -> None:
-        """Let the parts go, which refer to each other."""
+        """Break the reference cycles between parts."""
         vars(self).clear()
 
     # ---------------------------------------------------------------- lists of statements
 
     def top(self, body: list) -> None:
-        """The statements of the kernel: which threads run which."""
+        """Emit the kernel's statements, distributed over threads."""
         if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
             self.run(body)
             return
@@ -130,7 +130,7 @@ class KernelEmitter:
                 self.statement(statement, rest)
 
     def run(self, body: Sequence) -> None:
-        """Statements in order."""
+        """Emit statements in order."""
         declared: list[Tile] = []
         mark = len(self.values.log)
         for position, statement in enumerate(body):
@@ -148,7 +148,7 @@ class KernelEmitter:
         self.values.forget(mark)
 
     def statement(self, statement: Any, rest: Sequence) -> None:
-        """One statement; `rest` are those after it in its list."""
+        """Emit one statement; `rest` are those after it in its list."""
         kind = type(statement)
         if kind is For:
             self.loop(statement)
@@ -170,12 +170,12 @@ class KernelEmitter:
             raise TypeError(f"not a statement: {statement!r}")
 
     def evaluate(self, value: Expr, indices: tuple[Index, ...]) -> tuple[IRValue, dict]:
-        """The value, and all values (those in the indices, too) by id."""
+        """Emit an expression; its value, and all values (those in the indices, too) by id."""
         values = self.values.evaluate(roots_of(value, indices))
         return values[id(value)], values
 
     def tile(self, tile: Tile, rest: Sequence) -> None:
-        """Registers for a tile."""
+        """Allocate registers for a tile."""
         start = self.values.one(tile.start)
         fast = self.finder.of_list(rest).fast.get(tile) if tile.dims else None
         if fast is None:
@@ -187,7 +187,7 @@ class KernelEmitter:
     # ---------------------------------------------------------------- loops
 
     def loop(self, statement: For) -> None:
-        """A loop of any kind."""
+        """Emit a loop of any kind."""
         axis, axes = statement.axis, self.indices.axes
         kind = statement.kind
         if axis.extent <= 0:
@@ -219,7 +219,7 @@ class KernelEmitter:
         self.counted(IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body)
 
     def turn(self, loop: For) -> None:
-        """The statements of a loop, for the present value of its axis."""
+        """Emit the body of a loop, for the present value of its axis."""
         if self.indices.lanes == 1:
             mark = len(self.values.log)
             asked: set[str] = set()  # equal places may stand in several expressions
@@ -241,7 +241,7 @@ class KernelEmitter:
         body: Callable[[IRValue], None],
         following: str = "add nuw nsw i64 {}, {}",
     ) -> None:
-        """A loop from start up to stop, which runs at least once.
+        """Emit a loop from start up to stop, which runs at least once.
 
         following: the instruction that makes the next counter of this one and the step.
         """
@@ -280,7 +280,7 @@ class KernelEmitter:
             state.put(code, offset, end._replace(depth=depth - 1))
 
     def carried(self, facts: AccessFacts) -> list[tuple[TileState, int, IRValue]]:
-        """The registers a statement may change, with their values before it."""
+        """Return the registers a statement may change, with their values before it."""
         found = []
         for state in everything(self.tiles, facts.updates):
             for offset, piece in list(state.pieces.items()):
@@ -290,7 +290,7 @@ class KernelEmitter:
         return found
 
     def enter(self, carried: list, depth: int) -> list[IRValue]:
-        """Names for them in a loop."""
+        """Emit phi nodes for them in a loop."""
         phis = []
         for state, offset, piece in carried:
             phi = IRValue(f"%p{self.code.fresh()}", piece.lanes, depth)
@@ -299,7 +299,7 @@ class KernelEmitter:
         return phis
 
     def leave(self, carried: list) -> list[IRValue]:
-        """Their values now, in the same pieces as before."""
+        """Return their values now, in the same pieces as before."""
         ends = []
         for state, offset, piece in carried:
             end = state.get(self.code, offset, piece.lanes)
@@ -307,7 +307,7 @@ class KernelEmitter:
         return ends
 
     def parallel(self, statement: For) -> None:
-        """A loop shared by the threads; those directly inside each other are one."""
+        """Emit a parallel loop; perfectly nested ones are collapsed."""
         nest = [statement]
         while len(nest[-1].body) == 1:
             (inner,) = nest[-1].body
@@ -345,7 +345,7 @@ class KernelEmitter:
         self.branch(some, facts, turns, certain=True)
 
     def pieces_of(self, total: int, size: int) -> tuple[IRValue, IRValue, str]:
-        """The bounds of a loop whose pieces go to whichever thread is free; how it goes on."""
+        """Emit the bounds of a dynamically scheduled loop, and the code that continues it."""
         loop, code = self.pieces, self.code
         self.pieces += 1
         given = f"ptr %context, i64 %threads, i64 {loop}, i64 {size}"
@@ -355,7 +355,7 @@ class KernelEmitter:
         return begin, IRValue(str(total)), f"call i64 @talweg_turn({given}, i64 {{}})"
 
     def share(self, total: int) -> tuple[IRValue, IRValue]:
-        """The first iteration of this thread, and the first after it, of `total`."""
+        """Return the bounds of this thread's iterations among `total`."""
         code = self.code
         few = total < MOST  # then 32 bits do for the product, and a division takes half the time
         kind = "i32" if few else "i64"
@@ -372,7 +372,7 @@ class KernelEmitter:
         return ends[0], ends[1]
 
     def split(self, nest: list[For], counter: IRValue) -> None:
-        """The axes of nested loops from the number of the iteration."""
+        """Return the axes of collapsed loops from the number of the iteration."""
         code, rest = self.code, counter
         for loop in reversed(nest[1:]):
             extent = loop.axis.extent
@@ -384,7 +384,7 @@ class KernelEmitter:
     # ---------------------------------------------------------------- branches and calls
 
     def when(self, statement: When) -> None:
-        """Statements under a condition."""
+        """Emit statements under a condition."""
         condition = self.values.one(statement.condition)
         if condition.text in ("true", "false"):
             self.run(statement.body if condition.text == "true" else statement.otherwise)
@@ -400,7 +400,7 @@ class KernelEmitter:
         other: Callable[[], None] | None = None,
         certain: bool = False,
     ) -> None:
-        """Runs `body` if the condition holds, else `other`.
+        """Emit `body` if the condition holds, else `other`.
 
         certain: what is loaded in it may be loaded before it.
         """
@@ -443,7 +443,7 @@ class KernelEmitter:
             state.put(code, offset, phi)
 
     def call(self, statement: Call) -> None:
-        """A library routine."""
+        """Emit a call of a library routine."""
         types, texts = [], []
         for argument in statement.arguments:
             if type(argument) is Pointer:
@@ -471,8 +471,7 @@ class KernelEmitter:
 
 
 def piece(work: float, total: int) -> int:
-    """The number of iterations that a thread takes at a time; 0: an equal part of them, once and
-    for all.
+    """Return the iterations that a thread takes at a time; 0: static scheduling.
 
     `work`: the operations of one.  Threads are not equally fast, for other processes or machines
     may share their cores.
@@ -482,5 +481,5 @@ def piece(work: float, total: int) -> int:
 
 
 def buffers_shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
-    """The buffers that threads share."""
+    """Return the buffers that threads share."""
     return {buffer for buffer in buffers if buffer.kind != "scratch"}
