@@ -133,7 +133,7 @@ def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
         stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
     parts = ("straightened", "lowered", "machine code")
     seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
-    stages.done(seconds, len(lowered.program.blocks))
+    stages.finish(seconds, len(lowered.program.blocks))
 
 
 def make_static_program(

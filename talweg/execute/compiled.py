@@ -107,7 +107,7 @@ class Compiled:
     ):
         avals = [static_facts(x) for x in arguments]
         self.signature = CallSignature.of(avals, values_of_variables(program, arguments, state))
-        made = self._made(program, avals, state, stages or Stages(program.name), anew)
+        made = self._load_or_compile(program, avals, state, stages or Stages(program.name), anew)
         self.lowered, self.executable = made.lowered, made.executable
         self.side_outputs: SideOutputs | None = made.exports
         self.hosts: Hosts | None = made.hosts
@@ -124,7 +124,7 @@ class Compiled:
         if self._profiled:
             CALLED.append(self)
 
-    def _made(
+    def _load_or_compile(
         self, program: Program, avals: list, state: dict, stages: Stages, anew: bool
     ) -> manifest.Manifest:
         """Return the code and its metadata, from the disk cache if possible.
@@ -279,7 +279,7 @@ class Compiled:
                 drawing.undo()
             return interpret.run(program, arguments, state)
         if self.side_outputs is not None:
-            outputs = self.side_outputs.joined(outputs)
+            outputs = self.side_outputs.join(outputs)
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosts is not None and self.hosts.writes:

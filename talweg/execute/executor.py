@@ -38,7 +38,7 @@ from talweg.execute.interpret import MISSING, onlooker
 from talweg.graph.node import Node
 from talweg.kernels.variants import is_opaque, kind_of
 from talweg.passes import faults, segments
-from talweg.passes.functionalize import Program, inlined_steps
+from talweg.passes.functionalize import Program, count_inlined_steps
 from talweg.passes.specialize.program import SpecializationError, demands
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
+        tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     mode = chosen.value
     if mode == "xla" and not is_on_cpu():
         outputs = run_on_device(program, arguments, state, watch)
-        return outputs if type(outputs) is list else outputs.fetched()
+        return outputs if type(outputs) is list else outputs.fetch()
     if watch is not None or onlooker.step_by_step or mode == "interpret":
         return interpret.run(program, arguments, state, watch)
     if tier.last is not None and not demands.finite:
@@ -115,7 +115,7 @@ def run_on_device(program: Program, arguments: list, state: Any, watch: Any = No
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
+        tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
         return interpret.run(program, fetch_arguments(arguments), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
@@ -131,7 +131,7 @@ def fetch_arguments(arguments: list) -> list:
 
 def as_used(program: Program, arguments: list) -> list:
     """Return arguments as the interpreter takes them, without copying those of calls only."""
-    carried = interpret.carried_slots(program)
+    carried = interpret.find_carried_slots(program)
     for place, (slot, array) in enumerate(zip(program.inputs, arguments)):
         if slot not in carried and hasattr(array, "devices"):
             arguments[place] = np.asarray(array)

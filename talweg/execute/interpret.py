@@ -34,7 +34,7 @@ from talweg.kernels.random import streams
 from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
-from talweg.passes.functionalize import Program, Step, demanded_slots, program_of
+from talweg.passes.functionalize import Program, Step, find_demanded_slots, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,11 +145,11 @@ def _of_device(program: Program, state: Any) -> _DeviceReader | None:
     """Return the reader of variables where calls go to a device; None elsewhere."""
     if settings.executor.value != "xla" or not hasattr(state, "on_device"):
         return None
-    carried = carried_slots(program)
+    carried = find_carried_slots(program)
     return _DeviceReader(state, carried, program.starts) if carried else None
 
 
-def carried_slots(program: Program) -> frozenset:
+def find_carried_slots(program: Program) -> frozenset:
     """Return the slots of arguments and variables that only calls of functions use.
 
     What is there may be an array of a device.
@@ -301,10 +301,10 @@ def check_needs(program: Program, state: Any) -> None:
     """Check that all variables have a value that a program needs."""
     absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
     if absent:
-        raise uninitialized_error(absent, any(program.needs[variable] for variable in absent))
+        raise make_uninitialized_error(absent, any(program.needs[variable] for variable in absent))
 
 
-def uninitialized_error(variables: list, read: bool) -> OpError:
+def make_uninitialized_error(variables: list, read: bool) -> OpError:
     """Make the error for uninitialized variables (NotFoundError)."""
     names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
     names = names or "a variable that a branch reads"
@@ -405,7 +405,7 @@ class BodyRunner:
         """Return the inner nodes of `body` that are requested as residuals."""
         if self.everything:
             return body.everything()
-        return body.requested() if self.remembers else ()
+        return body.find_requested() if self.remembers else ()
 
     def __call__(self, body: Body, arrays: list) -> list:
         """Run `body` and return its outputs."""
@@ -437,14 +437,14 @@ class LenientRunner(BodyRunner):
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
         """Run `body`; its outputs, and the values of the inner nodes."""
         program = program_of(body, inner, self.everything)
-        used = demanded_slots(program)
+        used = find_demanded_slots(program)
         absent = [
             operand.params.get("variable")
             for operand, array, slot in zip(self.operands, arrays, program.inputs)
             if array is MISSING and slot in used
         ]
         if absent:
-            raise uninitialized_error(
+            raise make_uninitialized_error(
                 [variable for variable in absent if variable is not None], True
             )
         values = _run(program, arrays, self.state)

@@ -61,7 +61,7 @@ class Stages:
         if self.level >= 1:
             print(f"talweg: {text}", file=sys.stderr)
 
-    def done(self, seconds: dict[str, float], blocks: int) -> None:
+    def finish(self, seconds: dict[str, float], blocks: int) -> None:
         """Record the end of compilation; `seconds` by part."""
         if self.level >= 1:
             parts = "".join(f", {key} {value * 1e3:.0f} ms" for key, value in seconds.items())

@@ -89,13 +89,13 @@ class CollectionRef(MutableSequence):
     def __init__(self, graph: Any, items: list):
         self._graph, self._items = graph, items
 
-    def _given(self, item: object) -> Any:
+    def _give(self, item: object) -> Any:
         return item.give(self._graph) if type(item) is CollectionItem else item
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._given(item) for item in self._items[index]]
-        return self._given(self._items[index])
+            return [self._give(item) for item in self._items[index]]
+        return self._give(self._items[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):

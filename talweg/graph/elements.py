@@ -41,9 +41,9 @@ class GraphElements:
         if not allow_tensor and not allow_operation:
             raise value_error("TW104", "allow_tensor and allow_operation can't both be False.")
         if not isinstance(obj, (str, bytes, Symbol, Operation)):
-            obj = self._converted(obj)
+            obj = self._convert(obj)
         if isinstance(obj, (str, bytes)):
-            return self._named_element(_text(obj), allow_tensor, allow_operation)
+            return self._find_named_element(_text(obj), allow_tensor, allow_operation)
         if isinstance(obj, Symbol if allow_tensor else Operation if allow_operation else ()):
             return self.own(obj)
         if isinstance(obj, Operation) and allow_operation:
@@ -51,10 +51,10 @@ class GraphElements:
         raise type_error(
             "TW104",
             f"Can not convert a {type(obj).__name__} into a "
-            f"{_allowed_kinds(allow_tensor, allow_operation)}.",
+            f"{_describe_allowed_kinds(allow_tensor, allow_operation)}.",
         )
 
-    def _converted(self, obj: object) -> Any:
+    def _convert(self, obj: object) -> Any:
         """Return the graph's tensor for `obj`: for a variable the tensor of its value."""
         if hasattr(obj, "handle_read"):
             if obj.table is not self.table:
@@ -69,7 +69,7 @@ class GraphElements:
         node = self.table.nodes.get(key)
         if node is not None:
             return self.symbol(node)  # type: ignore[attr-defined]
-        with self.unlocked(), self.control_dependencies(None):  # type: ignore[attr-defined]
+        with self.unlock(), self.control_dependencies(None):  # type: ignore[attr-defined]
             return self.read_variable(variable.handle)  # type: ignore[attr-defined]
 
     def own(self, element: object) -> Any:
@@ -84,7 +84,7 @@ class GraphElements:
             )
         return element
 
-    def _named_element(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _find_named_element(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         if ":" in name and allow_tensor:
             return self._tensor_named(name)
         if ":" not in name and allow_operation:
@@ -202,5 +202,5 @@ def _text(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _allowed_kinds(allow_tensor: bool, allow_operation: bool) -> str:
+def _describe_allowed_kinds(allow_tensor: bool, allow_operation: bool) -> str:
     return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

@@ -250,7 +250,7 @@ class FunctionGraph(Graph):
         finally:
             dispatch.context.base = before
 
-    def forced(self) -> tuple:
+    def find_forced(self) -> tuple:
         """Return the operations that run whether or not a result needs them."""
         return tuple(self.effects)
 

@@ -300,7 +300,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         self.frozen = True
 
     @contextmanager
-    def unlocked(self) -> Iterator[None]:
+    def unlock(self) -> Iterator[None]:
         """Allow nodes in a finalized graph, inside the block, that only give access to others."""
         before, self.frozen = self.frozen, False
         try:

@@ -254,7 +254,7 @@ class Names:
             node = node.inputs[0]
         names = self.table.labels.get(node)
         if not names:
-            for earlier in self._unnamed_before(node):
+            for earlier in self._collect_unnamed(node):
                 self._give_default(earlier)
             names = self.table.labels.get(node) or self._give_default(node)
         return names[0]
@@ -267,7 +267,7 @@ class Names:
         self._numbered.add(node)
         return names
 
-    def _unnamed_before(self, node: Node) -> list[Node]:
+    def _collect_unnamed(self, node: Node) -> list[Node]:
         """Return the nodes without a name up to `node` in order of creation."""
         unnamed: list[Node] = []
         inner: set[Node] = set()  # what only waits: the waiting node is the operation

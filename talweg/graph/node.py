@@ -248,7 +248,7 @@ class NodeTable:
                 self.extra[node] = len(sizes)
             # Unknown sizes of several results are named after the items, each of them one result.
             if type(aval) is not tuple and aval.dims is not None:
-                node.aval = self._named(aval, node)
+                node.aval = self._name_unknown(aval, node)
             origin = user_origin(3)
             deriving = dispatch.context.deriving
             if deriving is not None and origin is not None:
@@ -289,7 +289,7 @@ class NodeTable:
         found = dict.fromkeys(atom.source for _, value in params for atom in atoms_of(value))
         return tuple([node for node in found if node is not None and node not in operands])
 
-    def _named(self, aval: Aval, node: Node) -> Aval:
+    def _name_unknown(self, aval: Aval, node: Node) -> Aval:
         """Return `aval` with a symbol of `node` for each dimension that is unknown or too long."""
         dims = aval.dims
         if dims is None:
@@ -329,7 +329,7 @@ class NodeTable:
 
     def refine(self, node: Node, aval: Aval) -> None:
         """Refine the abstract value of a node's result by a further fact."""
-        node.aval = self._named(self.canonical(aval), node)
+        node.aval = self._name_unknown(self.canonical(aval), node)
 
     def clear(self) -> None:
         """Release all nodes when the graph is gone."""

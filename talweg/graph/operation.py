@@ -163,7 +163,7 @@ class OperationTable:
     def consumers_of(self, node: Node) -> list[Operation]:
         """Return the live operations that take a node's result."""
         found = []
-        for other in self._shown():
+        for other in self._list_shown():
             inner = other.inputs[0] if other.prim.role is Role.ORDER else other
             if node in inner.operands and inner.prim.role not in _WAITING:
                 found.append(self.operation_of(other))
@@ -171,9 +171,9 @@ class OperationTable:
 
     def get_operations(self) -> list[Operation]:
         """Return the live operations, in the order in which they were made."""
-        return [self.operation_of(node) for node in self._shown()]
+        return [self.operation_of(node) for node in self._list_shown()]
 
-    def _shown(self) -> list[Node]:
+    def _list_shown(self) -> list[Node]:
         """Return the nodes that users see as operations, without those that only wait."""
         nodes = list(self.table.nodes.values())
         hidden = {node.inputs[0] for node in nodes if node.prim.role is Role.ORDER}

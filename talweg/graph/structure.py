@@ -61,7 +61,7 @@ def children(value: Any) -> list:
     """Return the items of a container in the order of flattening."""
     kind = kind_of(value)
     if kind == MAPPING:
-        return [value[key] for key in sorted_keys(value)]
+        return [value[key] for key in sort_keys(value)]
     if kind == ATTRS:
         return [getattr(value, field.name) for field in value.__attrs_attrs__]
     if kind == CUSTOM:
@@ -71,7 +71,7 @@ def children(value: Any) -> list:
     return list(value)
 
 
-def sorted_keys(mapping: Mapping) -> list:
+def sort_keys(mapping: Mapping) -> list:
     """Return the keys in order; TypeError where they cannot be compared."""
     try:
         return sorted(mapping)
@@ -109,7 +109,7 @@ def rebuild(container: Any, items: list) -> Any:
 
 
 def _rebuild_mapping(container: Any, items: list) -> Any:
-    pairs = dict(zip(sorted_keys(container), items))
+    pairs = dict(zip(sort_keys(container), items))
     return mapping_like(container, [(key, pairs[key]) for key in container])
 
 
@@ -162,7 +162,7 @@ def packer(
     if type(structure) is tuple:
         return lambda leaves: tuple([part(leaves) for part in parts])
     if type(structure) is dict:
-        keys = sorted_keys(structure)
+        keys = sort_keys(structure)
         if keys == list(structure):
             return lambda leaves: dict(zip(keys, [part(leaves) for part in parts]))
     return lambda leaves: rebuild(structure, [part(leaves) for part in parts])
@@ -227,7 +227,7 @@ def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
     one, other = kind_of(first), kind_of(second)
     if one == other == MAPPING:
         if set(first) != set(second):
-            return False, f"the keys are {sorted_keys(first)} and {sorted_keys(second)}"
+            return False, f"the keys are {sort_keys(first)} and {sort_keys(second)}"
         return None
     if COMPOSITE in (one, other):
         if type(first) is not type(second):

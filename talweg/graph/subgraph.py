@@ -53,16 +53,16 @@ class Tangents:
                 _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
 
-def requested_nodes(table: NodeTable) -> dict[Node, None]:
+def collect_requested_nodes(table: NodeTable) -> dict[Node, None]:
     """Return a table's nodes that code outside requests, directly or as tangents.
 
     A linear body may be its own forward derivative, so this is a fixed point.
     """
     with asking:
-        return _requested_nodes(table)
+        return _collect_requested_nodes(table)
 
 
-def _requested_nodes(table: NodeTable) -> dict[Node, None]:
+def _collect_requested_nodes(table: NodeTable) -> dict[Node, None]:
     if table not in _tangents:
         return dict.fromkeys(table.requested.values())
     asked: dict[Any, dict] = {}
@@ -152,11 +152,11 @@ class Body:
             self.items.setdefault((node, place), fresh)
         return [self.items[node, place] for place in range(len(node.aval))]
 
-    def requested(self) -> tuple:
+    def find_requested(self) -> tuple:
         """Return the inner nodes that other programs or tangents request."""
         if self.table is None:
             return ()
-        asked = requested_nodes(self.table)
+        asked = collect_requested_nodes(self.table)
         if not asked:
             return ()
         found = {node: None for node in self.nodes if node in asked}

@@ -98,7 +98,7 @@ class _BodyPrinter:
             shape = value.shape.as_list() if value.shape.rank is not None else None
             return f"variable({value.name!r}, {value.dtype.name!r}, {shape!r})"
         if isinstance(value, Body):
-            return f"body({self.nested(value)!r})"
+            return f"body({self.name_nested(value)!r})"
         if isinstance(value, Node):
             return f"inner({value.prim.name!r})"
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
@@ -109,7 +109,7 @@ class _BodyPrinter:
             return f"python({getattr(value, 'tf_type', type(value).__name__)!r})"
         raise value_error("TW501", f"a parameter of type {type(value).__name__} has no text form")
 
-    def nested(self, body: Body) -> str:
+    def name_nested(self, body: Body) -> str:
         name = self.names.get(id(body))
         if name is None:
             name = plain = _SIGNS.sub("_", body.name)
@@ -226,7 +226,7 @@ class _BodyParser:
             raise _bad(line_number, lines[-1], "no return, or no closing brace")
         results = re.findall(r"%(\d+)", lines[line_number])
         outputs = tuple([values[int(number)] for number in results])
-        body = Body(header[1], inputs, outputs, graph.forced())
+        body = Body(header[1], inputs, outputs, graph.find_forced())
         self.bodies[header[1]] = body
         return line_number + 2, body
 

@@ -164,7 +164,7 @@ class LoweringBuilder:
         blocks.reverse()
         last += self._host_copies() + scattered
         if last and self.guard is not None:
-            blocks += self._guarded(last)
+            blocks += self._guard(last)
         else:
             blocks += last
         return blocks
@@ -190,7 +190,7 @@ class LoweringBuilder:
             blocks.append(Host("copy", function, [source], [buffer]))
         return blocks
 
-    def _guarded(self, last: list) -> list:
+    def _guard(self, last: list) -> list:
         """Return the final nests, run only if all guards hold."""
         assert self.guard is not None  # `nests` asks only then
         buffer = self.buffers[base_of(self.guard)]
@@ -214,7 +214,7 @@ class LoweringBuilder:
             buffer = self.buffers.get(value)
             if buffer is None:
                 return None
-            loops = general_loops(value.maker, buffer, Inliner(self.stored_at))
+            loops = general_loops(value.maker, buffer, Inliner(self.load_stored))
             names = [maker.prim.name for maker in (value.maker,) if maker is not None]
             return Kernel(f"{self.name}k{nest.number}", loops, names)
         if not nest.final and not any(value in self.buffers for value in nest.members):
@@ -260,7 +260,7 @@ class LoweringBuilder:
             self.buffers[base] = buffer
         return buffer
 
-    def stored_at(self, value: Value, index: tuple, guard: Expr | None) -> Any:
+    def load_stored(self, value: Value, index: tuple, guard: Expr | None) -> Any:
         """Return the element of a stored value of another unit, or None."""
         buffer = self.elsewhere(base_of(value))
         return None if buffer is None else guard_load(buffer, flat(index, value.dims), guard)
@@ -274,9 +274,9 @@ class LoweringBuilder:
             if found is not None:
                 return found
         host = self.host(equation)
-        return [host, *self.finished()]
+        return [host, *self.emit_epilogue()]
 
-    def finished(self) -> list:
+    def emit_epilogue(self) -> list:
         """Return the epilogue: statements that finish the result of the current block."""
         unit = self.current
         assert type(unit) is Block
@@ -301,7 +301,7 @@ class LoweringBuilder:
         def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
             base = base_of(other)
             expression = made.get(base)
-            return self.stored_at(other, _, guard) if expression is None else expression
+            return self.load_stored(other, _, guard) if expression is None else expression
 
         inliner = Inliner(resolve)
         stores: list[Any] = []

@@ -120,7 +120,7 @@ class ScalarHandler:
             return Index.of(int(value.data))
         return Index(0, ((Element(value), 1),))
 
-    def clamped(self, value: Expr, size: int) -> Index:
+    def clamp(self, value: Expr, size: int) -> Index:
         """Return an integer computed from data as an index, clamped to [0, size)."""
         if value.op == "const":
             return Index.of(min(max(int(value.data), 0), size - 1))
@@ -148,24 +148,24 @@ class ScalarHandler:
         """Return an expression in another dtype."""
         return x if x.dtype is dtype else Expr("cast", (x,), dtype)
 
-    def converted(self, x: Expr, dtype: DType) -> Expr:
+    def convert(self, x: Expr, dtype: DType) -> Expr:
         """Convert as `tf.cast` does: see `kernels/casting.py`."""
         if not x.dtype.is_floating or not dtype.is_integer or dtype.size < 4:
             return self.cast(x, dtype)
         if x.dtype.size == 2:  # of which the limits are infinite
             x = self.cast(x, float32)
         if dtype.name == "uint64":
-            return self._unsigned(x)
+            return self._to_uint64(x)
         wide = int64 if dtype.is_unsigned else dtype
         low = -(2.0 ** (8 * dtype.size - 1))
         high = -2 * low if dtype.is_unsigned else -low
         fits = self.logical_and(self.greater_equal(x, low), self.less(x, high))
         return self.cast(self.select(fits, self.cast(x, wide), const(int(low), wide)), dtype)
 
-    def _unsigned(self, x: Expr) -> Expr:
+    def _to_uint64(self, x: Expr) -> Expr:
         """Convert a float to uint64: from 2⁶³ on, only the excess is converted."""
         large = self.logical_and(self.greater_equal(x, 2.0**63), self.less(x, 2.0**64))
-        rest = self.converted(self.select(large, x - 2.0**63, x), int64)
+        rest = self.convert(self.select(large, x - 2.0**63, x), int64)
         top = self.select(large, const(1 << 63, uint64), const(0, uint64))
         return self.xor(self.cast(rest, uint64), top)
 

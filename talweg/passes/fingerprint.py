@@ -146,7 +146,7 @@ class _FingerprintWriter:
         if number is not None and all(node in self.nodes for node in body.nodes):
             return f"body {number}"
         self.bodies[body] = number = len(self.bodies)
-        asked = body.requested()
+        asked = body.find_requested()
         ordered = body.nodes_with((*body.asked, *asked))
         for position, node in enumerate(ordered):
             self.nodes[node] = f"{number}.{position}"

@@ -142,18 +142,18 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
     return found
 
 
-def called_program(step: Step) -> tuple[Program, tuple]:
+def find_called_program(step: Step) -> tuple[Program, tuple]:
     """Return the program of the body that a step is inlined to (`IN_PLACE`).
 
     That of a call gives what is asked for of its inner values, too, which are the second result.
     """
     body, inner = step.params["body"], ()
     if step.prim.role is Role.CALL and (step.remembers or step.everything):
-        inner = body.everything() if step.everything else body.requested()
+        inner = body.everything() if step.everything else body.find_requested()
     return program_of(body, inner, step.everything), inner
 
 
-def inlined_steps(program: Program) -> int:
+def count_inlined_steps(program: Program) -> int:
     """Count the steps of a program with its calls inlined.
 
     A function that calls another twice, which calls another twice, ..., is exponentially many.
@@ -161,7 +161,7 @@ def inlined_steps(program: Program) -> int:
     pending = [program]
     while pending:
         top = pending[-1]
-        called = [called_program(step)[0] for step in top.steps if step.prim.role in IN_PLACE]
+        called = [find_called_program(step)[0] for step in top.steps if step.prim.role in IN_PLACE]
         missing = [each for each in called if each.inlined is None]
         if missing and top.inlined is None:
             pending += missing
@@ -263,7 +263,7 @@ class _ProgramBuilder:
         """Emit the step(s) of one node."""
         prim, effect = node.prim, node.prim.effect
         if node in self.factored:
-            self._factored(self.factored[node])
+            self._emit_factored(self.factored[node])
         elif effect == READ:
             self._read(node)
         elif effect == WRITE:
@@ -303,7 +303,7 @@ class _ProgramBuilder:
         self.same["constant", content.digest].append((content, slot))
         self.program.constants.append((slot, content.array))
 
-    def _factored(self, match: Factored) -> None:
+    def _emit_factored(self, match: Factored) -> None:
         """Emit a sum of two products as one product of a sum."""
         total = self._step(match.total, tuple([self.slots[part] for part in match.parts]), "plain")
         shared = self.slots[match.shared]
@@ -361,7 +361,7 @@ class _ProgramBuilder:
         A branch reads what its body uses, once it is known which body runs.
         """
         program = self.program
-        used = demanded_slots(program) | effects
+        used = find_demanded_slots(program) | effects
         taken = {slot for step in program.steps for slot in step.inputs}
         for variable, start in self.read.items():
             if start in used or start not in taken:
@@ -416,7 +416,7 @@ class _ProgramBuilder:
         step.remembers = node in self.remembered
 
 
-def demanded_slots(program: Program) -> set[int]:
+def find_demanded_slots(program: Program) -> set[int]:
     """Return the slots that a program uses whichever branches it takes."""
     used = {*program.outputs, *[slot for slot, _, _ in program.places.values()]}
     for step in program.steps:

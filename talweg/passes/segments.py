@@ -145,7 +145,7 @@ class _Cut:
 
     def segments(self) -> Segments:
         """Build all segments."""
-        given = [self._given(number) for number in range(len(self.stretches))]
+        given = [self._find_inputs(number) for number in range(len(self.stretches))]
         self.wanted.update(*[inputs for inputs, _ in given])
         parts = [self._part(number, *given[number]) for number in range(len(given))]
         starts = self.whole.starts.items()
@@ -153,7 +153,7 @@ class _Cut:
         results = [(s, self.constants[s]) for s in self.whole.outputs if s in self.constants]
         return Segments(parts, fetched, self._last(parts), results)
 
-    def _given(self, number: int) -> tuple[list[int], dict]:
+    def _find_inputs(self, number: int) -> tuple[list[int], dict]:
         """Return the inputs of a segment, and the variables that it takes from the state."""
         _, steps = self.stretches[number]
         made = {slot for step in steps for slot in slots_made(step)}

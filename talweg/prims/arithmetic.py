@@ -435,7 +435,7 @@ class cast:
         return cast(g, dtype=x.dtype)
 
     def scalar(s, x, *, dtype):
-        return s.converted(x, dtype)
+        return s.convert(x, dtype)
 
     batch = ELEMENTWISE
     memory = "map"

@@ -147,7 +147,7 @@ class gather:
             return s.zero(x)
         stop = axis + len(i.dims) - batch_dims
         row = i(*index[:batch_dims], *index[axis:stop])
-        return x(*index[:axis], s.clamped(row, x.dims[axis]), *index[stop:])
+        return x(*index[:axis], s.clamp(row, x.dims[axis]), *index[stop:])
 
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
@@ -196,7 +196,7 @@ class scatter_rows:
         stop = axis + len(i.dims) - batch_dims
 
         def at(index):
-            row = s.clamped(i(*index[:batch_dims], *index[axis:stop]), rows)
+            row = s.clamp(i(*index[:batch_dims], *index[axis:stop]), rows)
             return (*index[:axis], row, *index[stop:]), g(*index), None
 
         return s.scatter(g.dims, at, op=sum_of(g), start=s.zero(g).data)
@@ -389,7 +389,7 @@ class gather_nd:
         sizes = x.dims[:depth]
         if 0 in sizes:
             return s.zero(x)
-        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(sizes)]
+        places = [s.clamp(i(*index[:lead], k), size) for k, size in enumerate(sizes)]
         return x(*places, *index[lead:])
 
     no_gradient = {"i": POSITIONS}
@@ -446,7 +446,7 @@ def nd_updates(s, i, u, dims: Sequence[Any]):
     depth, lead = i.dims[-1], len(i.dims) - 1
 
     def at(index):
-        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(dims[:depth])]
+        places = [s.clamp(i(*index[:lead], k), size) for k, size in enumerate(dims[:depth])]
         return (*places, *index[lead:]), u(*index), None
 
     return at

@@ -392,7 +392,7 @@ class update_variable:
             return None
 
         def at(index: tuple):
-            row = s.clamped(i(*index[:lead]), present.dims[0])
+            row = s.clamp(i(*index[:lead]), present.dims[0])
             update = u(*index) if u.dims else u()
             if rule == "scatter_sub":  # unsigned numbers have no negation, but they wrap
                 update = 0 - update if update.dtype.is_unsigned else -update

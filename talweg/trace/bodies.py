@@ -136,7 +136,7 @@ class BodyGraph(FunctionGraph):
             return value
         return self.bring_in(value)
 
-    def used(self) -> list:
+    def find_used(self) -> list:
         """Return the values captured that results or effects depend on, or wait for."""
         needed: dict[Node, None] = {}
         results = [x.node for x in self.results if x is not None]
@@ -155,7 +155,7 @@ class BodyGraph(FunctionGraph):
             inputs.append(self._input(aval_of(value)).node if captured is None else captured[1])
         outputs = [x.node for x in self.results if x is not None]
         self.closed = True
-        effects = self.forced()
+        effects = self.find_forced()
         self.made = Body(self.function_name, tuple(inputs), tuple(outputs), effects, self.asked)
         self.used_body = canonical(self.made)
         self.let_go()
@@ -175,7 +175,7 @@ def captures_of(graphs: list) -> list:
     """Return the captures that the graphs use, each once."""
     found: dict[int, Any] = {}
     for graph in graphs:
-        for value in graph.used():
+        for value in graph.find_used():
             found.setdefault(id(value), value)
     return list(found.values())
 

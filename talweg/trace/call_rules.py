@@ -124,7 +124,7 @@ class Reverse(DerivedCall):
         starts = []
         pairs = [(inner.body.outputs[i], ("g", i)) for i in self.given]
         for node, source in [*pairs, *[(node, ("part", node)) for node in self.parts]]:
-            g = self._input(graph, source, view.expected(node))
+            g = self._input(graph, source, view.expect(node))
             starts.append((node, view.claim(node, g)))
         wanted = [i in self.wanted for i in range(len(inner.body.inputs))]
         found = inner.pull(view, starts, wanted)
@@ -145,7 +145,7 @@ class Forward(DerivedCall):
         tangents: list = [None] * len(inner.body.inputs)
         for place in self.given:
             node = inner.body.inputs[place]
-            t = self._input(graph, ("t", place), view.expected(node))
+            t = self._input(graph, ("t", place), view.expect(node))
             tangents[place] = view.claim(node, t)
         found = inner.push(view, tangents)
         own = set(inner.body.inputs)

@@ -43,7 +43,7 @@ from talweg.trace.library_attributes import ConcreteFunctionAttributes
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
-from talweg.trace.structured_calls import structured_tensors
+from talweg.trace.structured_calls import match_tensors
 from talweg.trace.unchanged import Contents
 from talweg.trace.variable_reads import as_of_operation
 
@@ -179,7 +179,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         outputs = tuple([x.node for x in symbols])
         for node in outputs:
             node.holders += 1  # so that `graph` goes on listing what the function does
-        self.body = Body(self.name, inputs, outputs, graph.forced())
+        self.body = Body(self.name, inputs, outputs, graph.find_forced())
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
@@ -190,10 +190,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         try:
             plain = not kwargs and len(args) == len(self.specs) and not self.formals
             if plain and all([type(x) is EagerTensor for x in args]):
-                return self.call_flat(self._checked(list(args)))
-            bound = structured_tensors(self, args, kwargs)
+                return self.call_flat(self._check(list(args)))
+            bound = match_tensors(self, args, kwargs)
             if bound is not None:
-                tensors, variables = self._checked(bound[0]), bound[1]
+                tensors, variables = self._check(bound[0]), bound[1]
             else:  # tensors alone, in the order of the trace's
                 args, variables = exchange.without_variables(self, args)
                 tensors = self._tensors_of(args, kwargs)
@@ -237,9 +237,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
             for x, spec in zip(given, self.specs)
         ]
-        return self._checked(tensors)
+        return self._check(tensors)
 
-    def _checked(self, tensors: list) -> list:
+    def _check(self, tensors: list) -> list:
         """Return the tensors, if their dtypes and shapes are those of the trace."""
         for number, (tensor, spec) in enumerate(zip(tensors, self.specs)):
             if tensor.dtype is not spec.dtype:
@@ -352,7 +352,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             if context.device is not None:
                 dispatch.put_on_device(tuple(values_out))
             return self._pack(values_out)
-        kept, everything = self._kept(recorders)
+        kept, everything = self._find_residuals(recorders)
         context.recorders = ()
         try:
             values = executor.run(program_of(body, kept, everything), arrays, state)
@@ -370,7 +370,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
 
         What derivatives will need is fetched.
         """
-        kept, everything = self._kept(recorders)
+        kept, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
             arrays, program = (
@@ -388,7 +388,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             recorder.record(call, tuple(operands), more, {"body": self.body})
         return self._pack(results)
 
-    def _kept(self, recorders: tuple) -> tuple[tuple, bool]:
+    def _find_residuals(self, recorders: tuple) -> tuple[tuple, bool]:
         """Return the residuals to keep: those of one tape's reverse, or all inner values."""
         if len(recorders) == 1 and recorders[0].rank == 0:
             reverse = call_rules.usual_reverse(self.body)
@@ -450,7 +450,9 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         if dispatch.state.busy:
             dispatch.note_write()
         if dispatch.context.recorders:
-            self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
+            self._find_residuals(
+                dispatch.context.recorders
+            )  # a reverse is traced while nothing is held
         if len(changes) == 1 and state is STATE and not program.calls_python:
             variable, me = STATE.owner(changes[0]), get_ident()
             if variable._held is None:  # the usual case; no call may come between these two lines

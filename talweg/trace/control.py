@@ -249,17 +249,17 @@ def while_loop(
         flat = [convert_to_tensor(0, dtype=int32), *flat]
         avals = [Aval((), int32), *avals]
 
-    def packed(variables: list) -> Any:
+    def pack(variables: list) -> Any:
         return structure.pack(loop_vars, list(variables[extra:]), composites=True)
 
     def run_condition(variables: list) -> Any:
-        going_on = truth(condition(*packed(variables)), "while_loop")
+        going_on = truth(condition(*pack(variables)), "while_loop")
         if limit is not None:
             going_on = arithmetic.logical_and(arithmetic.less(variables[0], limit), going_on)
         return going_on
 
     def run_body(variables: list) -> list:
-        going_on = _as_structure(body(*packed(variables)), loop_vars)
+        going_on = _as_structure(body(*pack(variables)), loop_vars)
         results = [convert_to_tensor(leaf) for leaf in leaves_of(going_on)]
         count = [arithmetic.add(variables[0], 1)] if extra else []
         return [*count, *results]

@@ -85,7 +85,7 @@ def seed_cotangents(body: Body, g_history: object) -> tuple[list[Node], dict | N
             parts = None  # a tape knows the batch of histories, not what is taken out of it
     else:
         nodes = nodes_in(g_history)
-        nodes = body.requested() if nodes is None else nodes
+        nodes = body.find_requested() if nodes is None else nodes
     own = [n for n in nodes if n.table is body.table and n.aval.dtype.is_differentiable]
     return own, parts
 
@@ -297,7 +297,7 @@ def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> lis
     *seeds, g_history = g
     nodes, parts = seed_cotangents(body, g_history)
     inner = InnerValues(body, list(operands), z[-1], count, nodes)
-    active = _reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
+    active = _find_reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
     shared = [i for i in range(count, len(operands)) if i in active]
     if not carried and not shared:
@@ -336,7 +336,9 @@ def _reach(body: Body, nodes: list[Node]) -> dict[Node, frozenset]:
     return reach
 
 
-def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: int) -> set[int]:
+def _find_reversed_active(
+    body: Body, reach: dict, seeds: list, nodes: list, count: int
+) -> set[int]:
     """Return the operands that get a cotangent: the fixed point of backward reachability."""
     active: set[int] = set()
     pending = [i for i, seed in enumerate(seeds) if seed is not None]
@@ -387,7 +389,7 @@ class _Reverse(_Derived):
 
 def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tuple:
     """Compute tangents of a loop's results by a loop of the body's forward derivative."""
-    places = _pushed_active(body, _reach(body, body.nodes), t, count)
+    places = _find_pushed_active(body, _reach(body, body.nodes), t, count)
     if not places:
         return (None,) * len(z)
     forward = _Forward(InnerValues(body, list(operands), z[-1], count, body.asked), places, list(t))
@@ -409,7 +411,7 @@ def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tup
     return tuple(results)
 
 
-def _pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
+def _find_pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
     """Return the loop variables that get a tangent, in some iteration."""
     active = {i for i, x in enumerate(t) if x is not None}
     while True:

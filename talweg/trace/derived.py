@@ -92,7 +92,7 @@ class InnerValues:
         sources = [self.handle(node) for node, want in zip(self.body.inputs, wanted) if want]
         starts = [g for _, g in seeds]
         with view.graph.derivatives_in("gradients/"):
-            found = iter(pullback(self.records(), targets, starts, sources, view.shown))
+            found = iter(pullback(self.records(), targets, starts, sources, view.show_values))
         return [next(found) if want else None for want in wanted]
 
     def push(self, view: View, tangents: list) -> dict[Node, Any]:
@@ -107,7 +107,7 @@ class InnerValues:
             own = [known.get(id(x), (None, None))[1] for x in operands]
             if all(t is None for t in own):
                 continue
-            operands, shown, params = view.shown(operands, results, params)
+            operands, shown, params = view.show_values(operands, results, params)
             context.deriving = record
             try:
                 pushed = jvp_of(prim)(own, shown, operands, params)
@@ -146,9 +146,9 @@ class View:
             return graph.constant(node.params["value"].array)
         if Trait.CHEAP_TO_REPEAT in node.prim.traits and not node.table.extra.get(node):
             return node.prim(*map(self, node.operands), **self._params(node.params))
-        return self.claim(node, self.kept(node, self.expected(node)))
+        return self.claim(node, self.kept(node, self.expect(node)))
 
-    def shown(self, operands: tuple, results: Any, params: dict) -> tuple:
+    def show_values(self, operands: tuple, results: Any, params: dict) -> tuple:
         """Return the replacement, for rules, of handles of inner nodes and of parameters."""
         if type(results) is tuple:
             results = tuple([self(z.node) for z in results])
@@ -161,11 +161,11 @@ class View:
         size_inside = self.graph.size_inside
         return {key: size_inside(value) for key, value in params.items()}
 
-    def expected(self, node: Node) -> Aval:
+    def expect(self, node: Node) -> Aval:
         """Return the abstract value of `node` here: None for sizes that are not known yet."""
         dims = node.aval.dims
         if dims is not None:
-            dims = tuple([self._known(size) if type(size) is Dim else size for size in dims])
+            dims = tuple([self._find_size(size) if type(size) is Dim else size for size in dims])
         return Aval(dims, node.aval.dtype)
 
     def learn(self, node: Node, value: Symbol) -> Symbol:
@@ -180,7 +180,7 @@ class View:
         if node.aval.dims is None:
             return value
         self.learn(node, value)
-        aval, own = self.expected(node), value.aval.dims
+        aval, own = self.expect(node), value.aval.dims
         dims = aval.dims or ()
         if own is not None and None not in dims and same_dims(own, dims):
             return value
@@ -188,7 +188,7 @@ class View:
         found = self.graph.apply(ensure_dims, (("shape", shape),), (value.node,), aval)
         return self.learn(node, found)
 
-    def _known(self, size: Dim) -> Any:
+    def _find_size(self, size: Dim) -> Any:
         """Return the size here, if a value made before, or an outer one, determines it."""
         sizes = self.graph.sizes
         found = sizes.get(size)
@@ -207,7 +207,7 @@ class View:
         source = atom.source
         if source is None or source.table is not self.inner.body.table:
             return None
-        found = self._known(of_atom(atom))
+        found = self._find_size(of_atom(atom))
         if found is None:
             value = self(source)
             if atom.kind != "size":

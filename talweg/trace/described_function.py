@@ -52,9 +52,9 @@ class DescribedFunction:
     @property
     def captured_inputs(self) -> list:
         """The tensors and variables the function uses from outside."""
-        return [v.variable if type(v) is Handle else v for v in self._captured()]
+        return [v.variable if type(v) is Handle else v for v in self._list_captures()]
 
-    def _captured(self) -> list:
+    def _list_captures(self) -> list:
         """Return the captures, without variables among the arguments."""
         return [v for v in self._outside if type(v) is not Handle or v not in self.formals]
 
@@ -112,7 +112,9 @@ class DescribedFunction:
         function_type = FunctionType(parameters, return_annotation=self.output_specs)
         function_type.flat_inputs = list(self.flat_inputs)
         function_type.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
-        function_type.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
+        function_type.captures = OrderedDict(
+            (id(v), captured_spec(v)) for v in self._list_captures()
+        )
         return function_type
 
     @property

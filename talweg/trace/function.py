@@ -297,11 +297,11 @@ class Function(FunctionAttributes):
         tree, key = taken.tree, taken.key
         if self.input_signature is not None:
             key = signature_key(self.input_signature, taken.key)
-        found = self._known_trace(key)
+        found = self._find_trace(key)
         if found is None:
             is_ours = self._turn.take()
             try:
-                found = self._known_trace(key)  # another thread may have made it meanwhile
+                found = self._find_trace(key)  # another thread may have made it meanwhile
                 if found is None:
                     found = self._new_trace(key, tree, taken)
             finally:
@@ -309,7 +309,7 @@ class Function(FunctionAttributes):
                     self._turn.give()
         return found
 
-    def _known_trace(self, key: object) -> ConcreteFunction | None:
+    def _find_trace(self, key: object) -> ConcreteFunction | None:
         """Return the trace for a key, if there is one."""
         traces = self._traces
         found = traces.get(key)
@@ -363,7 +363,7 @@ class Function(FunctionAttributes):
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         release_values(tree)
-        concrete.parameters = self._shown_parameters(specs_together(tree, types))
+        concrete.parameters = self._describe_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
             self._keep(key, concrete)
         if dispatch.state.observer is not None:
@@ -435,7 +435,7 @@ class Function(FunctionAttributes):
         args, kwargs = tree.children
         found: list[str] = []
         pairs = list(zip(self._parameter_names(len(args.children)), args.children))
-        pairs += list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
+        pairs += list(zip(structure.sort_keys(kwargs.like), kwargs.children))
         for name, child in pairs:
             count = sum([type(place) is ArgumentPlace for place in places_of(child)])
             found += [name if number == 0 else f"{name}_{number}" for number in range(count)]
@@ -446,7 +446,7 @@ class Function(FunctionAttributes):
                 found[place] = f"{name}_{unique[name] - 1}"
         return found
 
-    def _shown_parameters(self, arguments: tuple) -> list[tuple]:
+    def _describe_parameters(self, arguments: tuple) -> list[tuple]:
         """Return each parameter's name, its kind, and the type it was traced for."""
         args, kwargs = arguments
         own, rest = positional(self._signature)

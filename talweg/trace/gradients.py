@@ -89,7 +89,7 @@ class GraphSweep:
             return []
         if type(source) is Handle:
             reads = [node for node in order if reads_variable(node, source)]
-            return reads + captured_reads(self.graph, source)
+            return reads + find_captured_reads(self.graph, source)
         return [source.node]
 
     def _symbol(self, node: Node) -> Symbol:
@@ -184,7 +184,7 @@ def reads_variable(node: Node, handle: Handle) -> bool:
     return node.prim.role is Role.READ and ("variable", handle) in node.key[1]
 
 
-def captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
+def find_captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
     """Return the inputs of a function's graph that represent a variable."""
     found = []
     for outside, inside in getattr(graph, "captured", {}).values():
@@ -192,7 +192,7 @@ def captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
             found.append(inside)
         elif type(outside) is Symbol:
             node = outside.node
-            if reads_variable(node, handle) or node in captured_reads(outside.graph, handle):
+            if reads_variable(node, handle) or node in find_captured_reads(outside.graph, handle):
                 found.append(inside)
     return found
 

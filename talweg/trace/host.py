@@ -49,7 +49,7 @@ class Later:
         operands, self.operands = self.operands, []
         return operands
 
-    def filled(self, arrays: Any) -> tuple:
+    def fill(self, arrays: Any) -> tuple:
         """Return the arguments with these arrays in place of the tensors."""
         tensors = [wrap(array) for array in arrays]
 
@@ -62,7 +62,7 @@ class Later:
 
     def __call__(self, *arrays: object) -> Any:
         """Call the function; assertions of shapes fail as operations do."""
-        args, kwargs = self.filled(arrays)
+        args, kwargs = self.fill(arrays)
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
@@ -138,7 +138,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
     """Call it now, with its own errors."""
-    args, kwargs = call.filled(arrays)
+    args, kwargs = call.fill(arrays)
     context = dispatch.context
     before, context.base = context.base, None
     try:

@@ -77,7 +77,7 @@ class Taken:
         if kind in _PLAIN:
             return (kind, value if value == value else "nan"), value
         if hasattr(kind, "__tf_tracing_type__") and kind not in _OWN_TYPES:
-            return self._typed(value)
+            return self._take_typed(value)
         if isinstance(value, Variable):
             return self._variable(value)
         if isinstance(value, (np.ndarray, np.generic)):
@@ -108,7 +108,7 @@ class Taken:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
-    def _typed(self, value: object) -> tuple:
+    def _take_typed(self, value: object) -> tuple:
         """Flatten a value whose class defines its trace type."""
         if structure.kind_of(value) == structure.COMPOSITE:
             return self._container(value)
@@ -135,7 +135,7 @@ class Taken:
         parts = [self._take(child) for child in structure.children(value)]
         extra: Any = None
         if structure.kind_of(value) == structure.MAPPING:
-            extra = tuple(structure.sorted_keys(value))
+            extra = tuple(structure.sort_keys(value))
         elif structure.kind_of(value) == structure.COMPOSITE:
             extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
         keys = tuple([key for key, _ in parts])

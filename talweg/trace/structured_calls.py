@@ -28,7 +28,7 @@ class _MismatchError(Exception):
     """An argument does not match the trace."""
 
 
-def structured_tensors(
+def match_tensors(
     concrete: ConcreteFunction, args: tuple, kwargs: dict
 ) -> tuple[list, list] | None:
     """Return (tensors, variables) of a call in the trace's order, or None on mismatch."""
@@ -63,7 +63,7 @@ def _by_parameter(parameters: list, args: tuple, kwargs: dict) -> dict | None:
 def _trees(tree: Container) -> list:
     """Return the template of each parameter: positional arguments, then those with names."""
     positional, named = tree.children
-    keys = structure.sorted_keys(named.like)
+    keys = structure.sort_keys(named.like)
     by_name = dict(zip(keys, named.children))
     return [*positional.children, *[by_name[key] for key in named.like]]
 

@@ -42,9 +42,9 @@ def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]
         equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
         avals, fit = _try_ranks(call, operands, composites, equal)
         if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
-            avals, _ = _try_ranks(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+            avals, _ = _try_ranks(call, operands, composites, _mix_ranks(unknown, len(operands)))
         if avals is None and len(operands) <= COMBINED:
-            ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
+            ranks = [trial for trial in _mix_ranks(unknown, len(operands)) if max(trial) < 3]
             fills = list(itertools.product(FILLS, repeat=len(operands)))
             avals, _ = _try_ranks(call, operands, composites, ranks, fills)
         if avals is not None and not unknown:
@@ -79,7 +79,7 @@ def _counts_axes(x: Any) -> bool:
     return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
 
 
-def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
+def _mix_ranks(unknown: list[int], count: int) -> list[list[int]]:
     """Return ranks for all operands, in combinations of the `unknown` ones."""
     found = []
     ways = itertools.product(RANKS if len(unknown) <= COMBINED else RANKS[:4], repeat=len(unknown))

@@ -22,14 +22,14 @@ class Contents:
     def _note(self, value: object) -> None:
         if structure.kind_of(value) in (structure.LEAF, structure.COMPOSITE, structure.CUSTOM):
             return
-        self._held.append((value, _held_by(value)))
+        self._held.append((value, _list_contents(value)))
         for child in structure.children(value):
             self._note(child)
 
     def check(self, function: str) -> None:
         """Raise ValueError if one of the containers has changed."""
         for container, before in self._held:
-            after = _held_by(container)
+            after = _list_contents(container)
             if len(after) == len(before) and all([a is b for a, b in zip(after, before)]):
                 continue
             raise value_error(
@@ -41,7 +41,7 @@ class Contents:
             )
 
 
-def _held_by(container: object) -> list:
+def _list_contents(container: object) -> list:
     """Return a container's contents: keys and values of a mapping, else the items."""
     if isinstance(container, Mapping):
         return [*container, *container.values()]

@@ -37,7 +37,7 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
     values = list(captures)
     for number, read in reads.items():
         handle = read.node.params["variable"]
-        writes = tuple([node for node in order if handle in _written_by(node)])
+        writes = tuple([node for node in order if handle in _find_written(node)])
         if writes:
             values[number] = _read_after(base, handle, writes)
     return values
@@ -51,7 +51,7 @@ def _is_early(value: Symbol, base: Graph) -> bool:
     return not node.inputs and node.table is base.table and node.params["variable"].updated
 
 
-def _written_by(node: Node) -> Iterable[Any]:
+def _find_written(node: Node) -> Iterable[Any]:
     if node.prim.effect == WRITE:
         return (node.params["variable"],)
     if node.prim.effect == BODY:

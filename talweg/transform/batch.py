@@ -134,14 +134,14 @@ class BatchInterpreter:
             params = {**params, "rule": BatchedRule(params["rule"], self, kinds, params["count"])}
         results, found = with_kinds(prim, self.size, kinds, inner, params)
         if prim.multiple:
-            return tuple([self._wrapped(part, kind) for part, kind in zip(results, found)])
-        return self._wrapped(results, found[0])
+            return tuple([self._wrap(part, kind) for part, kind in zip(results, found)])
+        return self._wrap(results, found[0])
 
     def owns(self, value: object) -> bool:
         """Whether `value` is a batch tensor of this level."""
         return type(value) is BatchTensor and value.interpreter is self
 
-    def _wrapped(self, value: Any, kind: int) -> Any:
+    def _wrap(self, value: Any, kind: int) -> Any:
         if kind:
             return BatchTensor(value, self, kind)
         if not value.dtype.is_differentiable and value.dtype is not variant:
@@ -162,7 +162,7 @@ class BatchedRule:
         found: frozenset[int] = self.rule.returned_none
         return found
 
-    def _seen(self, values: Any, kinds: Any = None) -> tuple:
+    def _to_batch_tensors(self, values: Any, kinds: Any = None) -> tuple:
         kinds = (EVEN,) * len(values) if kinds is None else kinds
         return tuple(
             [
@@ -174,8 +174,10 @@ class BatchedRule:
     def vjp(self, g: object, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
         """Return the user's cotangents of all arguments; of shared ones the sum over the slices."""
         with in_force(self.interpreter):
-            seen = self._seen(operands, self.kinds)
-            found = self.rule.vjp(self._seen(g), self._seen(results), seen, params, wanted)
+            seen = self._to_batch_tensors(operands, self.kinds)
+            found = self.rule.vjp(
+                self._to_batch_tensors(g), self._to_batch_tensors(results), seen, params, wanted
+            )
             found = [
                 None if part is None else unwrap(densify(part), self.interpreter) for part in found
             ]
@@ -188,9 +190,9 @@ class BatchedRule:
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
         """Return the tangents of the results."""
         with in_force(self.interpreter):
-            given = list(self._seen(tangents, self.kinds))
-            seen = self._seen(operands, self.kinds)
-            found = self.rule.jvp(given, self._seen(results), seen, params)
+            given = list(self._to_batch_tensors(tangents, self.kinds))
+            seen = self._to_batch_tensors(operands, self.kinds)
+            found = self.rule.jvp(given, self._to_batch_tensors(results), seen, params)
             return tuple([None if t is None else unwrap(t, self.interpreter) for t in found])
 
 

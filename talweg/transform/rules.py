@@ -54,7 +54,7 @@ def _build_vjp(prim: Primitive) -> Callable[..., list]:
         return _elementwise_vjp(prim)
     if prim.vjp_rule is not None:
         return _explicit_vjp(prim)
-    return _transposed_vjp(prim)
+    return _make_transpose_vjp(prim)
 
 
 def _build_jvp(prim: Primitive) -> Callable[..., Any]:
@@ -201,7 +201,7 @@ def _elementwise_jvp(prim: Primitive) -> Callable[..., Any]:
 # -- linear in some operands
 
 
-def _transposed_vjp(prim: Primitive) -> Callable[..., list]:
+def _make_transpose_vjp(prim: Primitive) -> Callable[..., list]:
     joint = prim.transposes.get("*")
     if joint is not None:
 

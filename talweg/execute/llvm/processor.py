@@ -104,11 +104,11 @@ def describe_processor() -> str | None:
         return None
     try:
         with open(INFO) as file:
-            return _told_processor(file.read(16384).split("\n\n")[0].splitlines())
+            return _filter_lines(file.read(16384).split("\n\n")[0].splitlines())
     except OSError:
         return None
 
 
-def _told_processor(lines: Iterable[str]) -> str | None:
+def _filter_lines(lines: Iterable[str]) -> str | None:
     told = [line for line in lines if line.split("\t")[0].strip() in _DESCRIBED]
     return "\n".join(told) if any(line.startswith("flags") for line in told) else None

@@ -292,12 +292,12 @@ class _Machine:
         for part in walk([expr]):
             known, origin = frame.find("values", id(part))
             if known is None:
-                frame.values[id(part)] = self.computed(part, frame)
+                frame.values[id(part)] = self.compute(part, frame)
             elif frame.values.get(id(part)) is None:
                 frame.values[id(part)] = known[origin]
         return frame.values[id(expr)]
 
-    def computed(self, expr: Expr, frame: _Frame) -> NDArray:
+    def compute(self, expr: Expr, frame: _Frame) -> NDArray:
         args = [frame.values[id(arg)] for arg in expr.args]
         op = expr.op
         if op == "const":

@@ -36,7 +36,7 @@ class BufferMemory:
             if buffer.kind == "temporary" and arena is not None:
                 self.bytes[buffer] = arena[buffer.offset : buffer.offset + buffer.nbytes]
             elif buffer.kind in ("input", "state", "constant"):
-                self.bytes[buffer] = _given(buffer, given)
+                self.bytes[buffer] = _to_bytes(buffer, given)
             else:
                 self.bytes[buffer] = _fill_poison(0 if buffer.kind == "stack" else buffer.nbytes)
             if buffer.kind == "scratch":
@@ -129,7 +129,7 @@ def _arena(roots: list[Buffer]) -> NDArray | None:
     return _fill_poison(max(buffer.offset + buffer.nbytes for buffer in temporaries))
 
 
-def _given(buffer: Buffer, given: np.ndarray) -> NDArray:
+def _to_bytes(buffer: Buffer, given: np.ndarray) -> NDArray:
     if given is None:
         raise InternalError(None, None, f"no array for {buffer.kind} {buffer.name}")
     array = np.asarray(given)

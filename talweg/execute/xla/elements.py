@@ -74,14 +74,14 @@ class ElementEvaluator:
         """Evaluate an expression."""
         found = self.made.get(id(expr))
         if found is None:
-            found = self.made[id(expr)] = (self._made(expr), expr)
+            found = self.made[id(expr)] = (self._evaluate(expr), expr)
         return found[0]
 
     def spread(self, expr: Expr, dims: tuple, dtype: DType) -> Any:
         """Broadcast a value to an array of these sizes."""
         return jnp.broadcast_to(self.of(expr), dims).astype(dtype.numpy_dtype)
 
-    def _made(self, expr: Expr) -> Any:
+    def _evaluate(self, expr: Expr) -> Any:
         if expr.op == "leaf":
             return self._read(expr)
         if expr.op == "const":

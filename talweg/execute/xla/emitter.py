@@ -80,7 +80,7 @@ class Emitter:
             found = self._plain(equation)
         found = found if equation.prim.multiple else (found,)
         for value, array in zip(equation.outputs, found):
-            self.known[value] = self._fitted(value, array)
+            self.known[value] = self._fit(value, array)
 
     def _plain(self, equation: Equation) -> Any:
         arrays = [self.value(x) for x in equation.inputs]
@@ -91,7 +91,7 @@ class Emitter:
             return _blank(equation)
         return rule(self, equation, arrays)
 
-    def _fitted(self, value: Value, array: Any) -> Any:
+    def _fit(self, value: Value, array: Any) -> Any:
         array = jnp.asarray(array).astype(value.dtype.numpy_dtype)
         if array.shape != self.dims(value):
             raise AssertionError(f"{value.maker} became {array.shape}")
@@ -158,11 +158,11 @@ class Emitter:
         """Emit a loop that runs as long as it does in all replicas; it fails where they differ."""
         said.failed = True
 
-        def agreed(state: tuple) -> tuple:
+        def agree(state: tuple) -> tuple:
             least, differ = _least(state[place], self.replicas)
             return (state[0], state[1] | differ, *state[2:place], least, *state[place + 1 :])
 
-        return agreed(start), lambda number, carried: agreed(trip(number, carried))
+        return agree(start), lambda number, carried: agree(trip(number, carried))
 
     def choose(self, equation: Equation) -> tuple:
         """Emit a branch."""

@@ -93,7 +93,7 @@ class Ending:
         self.states = [(b, a) for _, b, a in static.states if a is not b]
         self.outputs = list(static.outputs)
 
-    def wanted(self) -> list[Value]:
+    def find_wanted(self) -> list[Value]:
         """Return all values that the last part needs."""
         return [*self.guards, *[x for pair in self.states for x in pair], *self.outputs]
 
@@ -125,7 +125,7 @@ class PartsExecutable:
     def __init__(self, static: StaticProgram, stages: Stages):
         self.ending = Ending(static)
         with engine.wide():
-            self.parts = parts_of(static, self.ending.wanted())
+            self.parts = parts_of(static, self.ending.find_wanted())
         self.stages, self.exports = stages, static.exports
         self.hosts = [step for part in self.parts for step in part.steps]
         self.inputs = list(static.inputs)
@@ -138,7 +138,7 @@ class PartsExecutable:
         self._kept: Any = None
         last = self.parts[-1]
         self.befores = [before for before, _ in self.ending.states]
-        given = dict.fromkeys([*last.inputs, *self.ending.wanted()])
+        given = dict.fromkeys([*last.inputs, *self.ending.find_wanted()])
         made = set(_in_order(last.equations))
         self.rest = [
             x for x in given if x.content is None and x not in made and x not in self.befores
@@ -299,7 +299,7 @@ class PartsExecutable:
         self.stages.add(f"{stage}.txt", lambda: before + text(), 4 if stage == "hlo" else 5)
 
     def _emitter(self) -> Emitter:
-        return Emitter(self.capacity, self._called)
+        return Emitter(self.capacity, self._emit_callback)
 
     def _part(self, number: int) -> Callable[..., Any]:
         part = self.parts[number]
@@ -339,17 +339,17 @@ class PartsExecutable:
 
     def _step(self, step: Equation, known: dict) -> None:
         """Run a host step between two parts."""
-        arrays = [self._given(x, known) for x in step.inputs]
-        found = self._ran(step, arrays)
+        arrays = [self._find_array(x, known) for x in step.inputs]
+        found = self._run_step(step, arrays)
         for value, array in zip(step.outputs, found):
             known[value] = np.asarray(array, value.dtype.numpy_dtype)
 
-    def _given(self, value: Value, known: dict) -> Any:
+    def _find_array(self, value: Value, known: dict) -> Any:
         if value.content is not None:
             return np.broadcast_to(np.asarray(value.content, value.dtype.numpy_dtype), value.dims)
         return np.asarray(known[value])
 
-    def _ran(self, step: Equation, arrays: list) -> Sequence[Any]:
+    def _run_step(self, step: Equation, arrays: list) -> Sequence[Any]:
         prim, params = step.prim, step.params
         call = prim.lowering.get("call")
         if call == "export":
@@ -360,7 +360,7 @@ class PartsExecutable:
         found = kernel(*arrays, **params) if prim.effect else quiet(kernel, *arrays, **params)
         return found if prim.multiple else (found,)
 
-    def _called(self, equation: Equation, arrays: list) -> Any:
+    def _emit_callback(self, equation: Equation, arrays: list) -> Any:
         """Emit a host step within a part as a callback, ordered if it has effects."""
         kinds = [jax.ShapeDtypeStruct(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
         self.calls_back = True
@@ -368,8 +368,8 @@ class PartsExecutable:
         def call(*given: object) -> tuple:
             if self._error is None:
                 try:
-                    with nullcontext() if self.exports is None else self.exports.lent(self._kept):
-                        results = self._ran(equation, [np.asarray(x) for x in given])
+                    with nullcontext() if self.exports is None else self.exports.lend(self._kept):
+                        results = self._run_step(equation, [np.asarray(x) for x in given])
                     return tuple([np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)])
                 except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
                     self._error = error

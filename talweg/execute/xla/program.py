@@ -49,7 +49,7 @@ class XlaManifest(NamedTuple):
 class XlaProgram(Compiled):
     """A program compiled by XLA."""
 
-    def _made(
+    def _load_or_compile(
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
@@ -188,7 +188,7 @@ class XlaProgram(Compiled):
             return interpret.run(program, [fetch_array(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self.effects.drawn]
         if self.side_outputs is not None:
-            outputs = self.side_outputs.joined([fetch_array(x) for x in outputs])
+            outputs = self.side_outputs.join([fetch_array(x) for x in outputs])
         near.replace(self.effects.written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
@@ -218,7 +218,7 @@ class DeviceOutputs:
     def __init__(self, arrays: list):
         self.arrays = arrays
 
-    def fetched(self) -> list:
+    def fetch(self) -> list:
         """Return the results as arrays of NumPy."""
         return [np.asarray(x) for x in self.arrays]
 

@@ -60,7 +60,7 @@ class JaxHandler:
         sharding = meshes.SHARDINGS.get(layout)
         return x if sharding is None else lax.with_sharding_constraint(x, sharding)
 
-    def checked(self, function: Callable[..., Any], *operands: object) -> Any:
+    def check(self, function: Callable[..., Any], *operands: object) -> Any:
         """Apply a function of linear algebra, with NaN for operands that the kernel refuses.
 
         NotImplemented for 16-bit floats.

@@ -61,10 +61,10 @@ class SpreadExecutable(PartsExecutable):
         donated = tuple([meshes.bring_to_mesh(x, self.mesh) for x in donated])
         return super()._run(number, donated, [meshes.bring_to_mesh(x, self.mesh) for x in given])
 
-    def _called(self, equation: Equation, arrays: list) -> Any:
+    def _emit_callback(self, equation: Equation, arrays: list) -> Any:
         if equation.prim.effect is not None:  # no order of effects for several devices
             raise SpecializationError(Reason.TOO_LITTLE, equation.prim.name)
-        return super()._called(equation, arrays)
+        return super()._emit_callback(equation, arrays)
 
 
 def compile_once(static: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:

@@ -63,14 +63,14 @@ class WorkerMesh:
 
     def sum(self, flat: np.ndarray) -> np.ndarray:
         """Sum one vector of each process."""
-        return self._exchanged(self._sum, flat)[: flat.size]
+        return self._exchange(self._sum, flat)[: flat.size]
 
     def rows(self, flat: np.ndarray) -> np.ndarray:
         """Return the vectors of all processes, which are of one length."""
-        return self._exchanged(self._all, flat)[:, : flat.size]
+        return self._exchange(self._all, flat)[:, : flat.size]
 
-    def _exchanged(self, function: Callable[..., Any], flat: np.ndarray) -> np.ndarray:
-        size = padded_size(flat.size)
+    def _exchange(self, function: Callable[..., Any], flat: np.ndarray) -> np.ndarray:
+        size = round_up_size(flat.size)
         row = np.zeros((self._each, size), flat.dtype)
         row[0, : flat.size] = flat
         with engine.wide():
@@ -78,7 +78,7 @@ class WorkerMesh:
             return np.asarray(function(array))
 
 
-def padded_size(size: int) -> int:
+def round_up_size(size: int) -> int:
     """Round a size up to one of few: 8 between two powers of two."""
     if size <= LEAST:
         return LEAST

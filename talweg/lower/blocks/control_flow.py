@@ -110,7 +110,7 @@ class _LoopBuilder:
         conflicts: dict[Any, dict[Value, bool]] = {}
         places: dict[Any, set] = {}
         state: dict[Any, Buffer] = {}
-        used = self._used()
+        used = self._count_uses()
         for carried in body.carried:
             before, after = carried.before, carried.after
             writes = self._row_writes(before, after, used)
@@ -248,7 +248,7 @@ class _LoopBuilder:
                 kept.append(equation)
         return kept
 
-    def _used(self) -> dict[Value, int]:
+    def _count_uses(self) -> dict[Value, int]:
         """Count the uses of each value in the body; finds which stacks are read as wholes."""
         used: dict[Value, int] = {}
         for equation in self.static.equations:
@@ -297,7 +297,7 @@ def fill_buffer(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
         return copy_buffer(builder.buffer_of(value), buffer, builder.new)
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
-    expr = Inliner(builder.stored_at).at(value, index)
+    expr = Inliner(builder.load_stored).at(value, index)
     loops = plain_loops(axes, [Store(buffer, flat(index, value.dims), expr)])
     return [Kernel("start", loops, ("start",))]
 
@@ -338,7 +338,7 @@ def _is_given(value: Value, buffers: dict) -> bool:
 def _choice(builder: LoweringBuilder, index: Value, count: int) -> tuple[Buffer, list]:
     """Return the buffer that holds the number of the chosen body."""
     choice = builder.new("choice", int32, (), "temporary")
-    value = Inliner(builder.stored_at).at(index, ())
+    value = Inliner(builder.load_stored).at(index, ())
     inside = s.logical_and(s.greater_equal(value, 0), s.less(value, count))
     number = s.select(inside, value, count - 1)
     return choice, [Kernel("choose", [Store(choice, 0, s.cast(number, int32))], ("choose",))]

@@ -27,7 +27,7 @@ TOGETHER = 256  # groups whose first blocks are drawn at a time
 def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
     """Lower an equation by its `redraw` rule."""
     value = equation.output
-    operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]
+    operands = [InlineOperand(Inliner(builder.load_stored), x) for x in equation.inputs]
     plan = equation.prim.lowering["redraw"](s, *operands, **equation.params)
     if plan is None:
         return None
@@ -36,7 +36,7 @@ def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     loops = _RejectionLoops(builder, builder.buffer_of(value), plan)
     kernel = Kernel(name, loops.all(), [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *builder.finished()]
+    return [kernel, *builder.emit_epilogue()]
 
 
 class _RejectionLoops:
@@ -66,7 +66,7 @@ class _RejectionLoops:
         number = Index.of(lane)
         block = (first + number // size) * plan.blocks
         draws = [Store(drawn, number, plan.draw(block * size + number % size))]
-        copied = self.stored(first * size + number, load(drawn, number))
+        copied = self.emit_store(first * size + number, load(drawn, number))
         own = [load(drawn, Index.of(group) * size + k) for k in range(size)]
         short = s.logical_not(s.all(*map(plan.keep, own)))  # type: ignore[arg-type]
         mended = [When(short, self.group(first + group, size, own))]
@@ -76,7 +76,7 @@ class _RejectionLoops:
             *wrap_in_loops([group], mended, "serial"),
         ]
 
-    def stored(self, place: Index, number: Expr) -> Store:
+    def emit_store(self, place: Index, number: Expr) -> Store:
         """Emit the store of a number as a result."""
         return Store(self.z, place, s.cast(number, self.z.dtype))
 
@@ -86,18 +86,18 @@ class _RejectionLoops:
         taken = Tile("taken", int32)
         body: list[Any] = [taken]
         for number in first or ():
-            body += self.taken(taken, group, size, number)
+            body += self.accept(taken, group, size, number)
         start = 0 if first is None else 1
         block = Axis("b", plan.blocks - start)
         place = (group * plan.blocks + start + block) * plan.group
         tiles = [Tile(f"z{k}", plan.dtype, (), plan.draw(place + k)) for k in range(plan.group)]
-        again = [*tiles, *[x for z in tiles for x in self.taken(taken, group, size, z.at())]]
+        again = [*tiles, *[x for z in tiles for x in self.accept(taken, group, size, z.at())]]
         more = When(s.less(taken.at(), size), again)
         return [*body, For(block, [more], "serial")]
 
-    def taken(self, taken: Tile, group: Index, size: int, number: Expr) -> list:
+    def accept(self, taken: Tile, group: Index, size: int, number: Expr) -> list:
         """Emit statements that accept a number if it passes and one is still wanted."""
         wanted = s.logical_and(self.plan.keep(number), s.less(taken.at(), size))
-        place = group * self.plan.group + s.clamped(taken.at(), size)
-        store = self.stored(place, number)
+        place = group * self.plan.group + s.clamp(taken.at(), size)
+        store = self.emit_store(place, number)
         return [When(wanted, [store, Update(taken, (), const(1, int32), "add")])]

@@ -30,7 +30,7 @@ def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None
         return None
     if not value.size:
         return []
-    operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]
+    operands = [InlineOperand(Inliner(builder.load_stored), x) for x in equation.inputs]
     plan = equation.prim.lowering["scan"](s, *operands, **equation.params)
     loops = _ScanLoops(builder, value, plan, operands)
     kernel = Kernel(name, loops.all(), [v.maker.prim.name for v in builder.current.members])

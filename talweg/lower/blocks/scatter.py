@@ -40,7 +40,7 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
         return None
     if not value.size:
         return []
-    inliner = Inliner(builder.stored_at)
+    inliner = Inliner(builder.load_stored)
     operands = [InlineOperand(inliner, x) for x in equation.inputs]
     plan = equation.prim.lowering["scatter"](s, *operands, **equation.params)
     if plan is None:
@@ -50,12 +50,12 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
     loops = _ScatterLoops(plan, value, z, builder.threads)
     if there is None and loops.is_written_once():
         left = builder.new("left", bool_, (loops.places(),), "scratch")
-        body = loops.written_once(left)
+        body = loops.write_once(left)
     else:
         body = loops.body(fill=there is None)
     kernel = Kernel(name, body, [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *([] if there else builder.finished())]
+    return [kernel, *([] if there else builder.emit_epilogue())]
 
 
 class _ScatterLoops:
@@ -120,7 +120,7 @@ class _ScatterLoops:
         plain = plain and z.dtype.is_floating
         return plain and z.kind == "output" and z.nbytes >= STREAMED_BYTES and row >= WIDE
 
-    def written_once(self, left: Buffer) -> list:
+    def write_once(self, left: Buffer) -> list:
         """Emit the updates, each row's first together with its start, then untouched rows.
 
         `left`: which rows have not been written.

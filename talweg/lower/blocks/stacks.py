@@ -45,9 +45,9 @@ class Growth:
         if buffer.kind != "stack" or (buffer, place) in self.done:
             return
         self.done.add((buffer, place))
-        self.blocks.append(Grow(buffer, self._known(place)))
+        self.blocks.append(Grow(buffer, self._hold(place)))
 
-    def _known(self, place: Index) -> Index:
+    def _hold(self, place: Index) -> Index:
         if all(type(atom) is Axis for atom, _ in place.terms):
             return place
         found = self.held.get(place)
@@ -76,7 +76,7 @@ def append_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list
     stores, places = [], []
     for value in (start, count):
         held = builder.new("row", int64, (), "temporary")
-        stores.append(Store(held, 0, s.cast(Inliner(builder.stored_at).at(value, ()), int64)))
+        stores.append(Store(held, 0, s.cast(Inliner(builder.load_stored).at(value, ()), int64)))
         places.append(s.element(load(held, 0)))
     return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
 
@@ -86,7 +86,7 @@ def stack_put(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     stack, place, value = equation.inputs
     target = builder.buffer_of(equation.output)
     held = builder.new("row", int64, (), "temporary")
-    index = s.cast(Inliner(builder.stored_at).at(place, ()), int64)
+    index = s.cast(Inliner(builder.load_stored).at(place, ()), int64)
     row = builder.buffer_of(value) if value.content is None else builder.constant(value)
     if isinstance(target, BufferWindow):
         raise refuse(name, "a stack within a stack")
@@ -137,7 +137,7 @@ def stack_of_array(builder: LoweringBuilder, equation: Equation, name: str) -> l
     axes = [Axis(f"i{k}", size) for k, size in enumerate(x.dims)]
     index = tuple(map(Index.of, axes))
     place = flat(index, x.dims)
-    stores = plain_loops(axes, [Store(target, place, Inliner(builder.stored_at).at(x, index))])
+    stores = plain_loops(axes, [Store(target, place, Inliner(builder.load_stored).at(x, index))])
     return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
 
 
@@ -169,7 +169,7 @@ def stack_row(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     buffer = builder.buffer_of(stack)
     if isinstance(buffer, BufferWindow) or not is_endless(stack):
         raise refuse(name, "a row of a stack within a stack")
-    index = s.element(Inliner(builder.stored_at).at(row_index, ()))
+    index = s.element(Inliner(builder.load_stored).at(row_index, ()))
     held = builder.new("row", int64, (), "temporary")
     before: list[Kernel | Grow] = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
     row = s.element(load(held, 0))

@@ -79,7 +79,7 @@ class FilterGradient:
             images = max([n for n in divisors(own) if n == 1 or self._bytes(rows, n) <= CACHE])
         self.block = FilterBlock(images, rows)
         self._axes()
-        spans = [first.covered(rows), *[line.span for line in windows.lines[1:]]]
+        spans = [first.cover(rows), *[line.span for line in windows.lines[1:]]]
         self.spans = tuple(spans)
         dtype = value.dtype
         shape = (windows.channels // self.layer, images, *spans, self.layer)
@@ -91,7 +91,7 @@ class FilterGradient:
     def _bytes(self, rows: int, images: int) -> int:
         """Return the bytes of the packed operands that a tile reads."""
         first, *others = self.windows.lines
-        span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
+        span = first.cover(rows) * math.prod([line.span for line in others]) * self.layer
         outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
         return (span + outs) * images * self.value.dtype.size
 
@@ -169,7 +169,7 @@ class FilterGradient:
                     copied + wrap_in_loops([group], inner, "serial"),
                 )
             else:
-                before = self._cleared(gradient_panels[0])
+                before = self._clear(gradient_panels[0])
                 outer = [self.chunk, self.part, group, gradient_panels[0].axis]
                 body = copied + self._copies_of_g(gradient_panels, alone=True) + tiles[0]
             blocks = wrap_in_loops([self.group_of_images, self.step], body, "serial")
@@ -185,7 +185,7 @@ class FilterGradient:
         channel = group * self.windows.width + Index.of(axis) * width + first
         return GradientPanel(axis, group, channel, width, copy)
 
-    def _cleared(self, panel: GradientPanel) -> list:
+    def _clear(self, panel: GradientPanel) -> list:
         """Emit zeros in a panel of the chunk's sums."""
         filters = self.value.dims[-1]
         row = Axis("z", self.value.size // filters)

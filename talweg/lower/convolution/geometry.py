@@ -38,9 +38,9 @@ class Line(NamedTuple):
     @property
     def span(self) -> int:
         """The number of positions that all windows together cover."""
-        return self.covered(self.outs)
+        return self.cover(self.outs)
 
-    def covered(self, outs: int) -> int:
+    def cover(self, outs: int) -> int:
         """Return the number of positions that this many neighbouring windows cover."""
         return (outs - 1) * self.scale + (self.taps - 1) * self.step + 1
 

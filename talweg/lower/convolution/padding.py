@@ -49,7 +49,7 @@ class PaddedInput:
         self.skips = False
         if windows.padded:
             rows = windows.lines[0].outs if whole else self.rows
-            spans = [windows.lines[0].covered(rows), *[line.span for line in windows.lines[1:]]]
+            spans = [windows.lines[0].cover(rows), *[line.span for line in windows.lines[1:]]]
             shape = (windows.batch if whole else 1, *spans, windows.channels)
             self.copy = builder.new(
                 "padded", source.dtype, shape, "temporary" if whole else "scratch"
@@ -111,7 +111,7 @@ def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None 
     row = math.prod([line.span for line in others]) * windows.channels * size
     best = 1
     for rows in divisors(first.outs):
-        small = parts > 1 or not windows.padded or first.covered(rows) * row <= SCRATCH
+        small = parts > 1 or not windows.padded or first.cover(rows) * row <= SCRATCH
         tasks = parts * windows.batch * (first.outs // rows)
         if most is not None and rows > most:
             break
@@ -139,7 +139,7 @@ def copy_padded(
     zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
     """
     lines = windows.lines
-    spans = [lines[0].covered(rows), *[line.span for line in lines[1:]]]
+    spans = [lines[0].cover(rows), *[line.span for line in lines[1:]]]
     axes = [Axis(f"h{k}", span) for k, span in enumerate(spans[:-1])]
     at = [Index.of(axis) + line.origin for axis, line in zip(axes, lines)]
     at[0] = at[0] + block * (rows * lines[0].scale)

@@ -97,7 +97,7 @@ class Filters:
 
             body: list[Any] = []
             if values[0].data[1].coefficient(lane) != 1:  # channels are neighbours
-                values, body = self._turned(weight, column, part, channel, lane, result, guard)
+                values, body = self._arrange(weight, column, part, channel, lane, result, guard)
             first = [
                 Store(between, place(i, column), value)
                 for i, value in enumerate(spread(matrix, values))
@@ -113,7 +113,7 @@ class Filters:
             loops += wrap_in_loops([chunk], wrap_in_loops([panel], body, "serial"), "parallel")
         return Kernel(f"{name}filters", loops, ("convolution",))
 
-    def _turned(
+    def _arrange(
         self, weight: Callable, column: Axis, part: Axis, channel: Index, lane: Axis, *rest: object
     ) -> tuple[list, list]:
         """Return the filters at (0..2, column), and loops that store results as neighbours.

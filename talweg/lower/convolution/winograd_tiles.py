@@ -149,7 +149,7 @@ class TransformedTiles:
         self.copy: Buffer | None = None
         if windows.padded:
             first, second = windows.lines
-            spans = (first.covered(block.blocks.rows * self.form.results), second.span)
+            spans = (first.cover(block.blocks.rows * self.form.results), second.span)
             shape = (block.blocks.images, *spans, windows.channels)
             self.copy = builder.new("padded", dtype, shape, kind)
 

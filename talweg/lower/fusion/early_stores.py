@@ -112,7 +112,7 @@ def copy_if_lost(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Va
     if base_of(value) not in lost:
         return value
     grouping = builder.grouping
-    copy = grouping.copied(value)
+    copy = grouping.add_copy(value)
     _to_front(builder, grouping.units[grouping.unit_of[copy]])
     return copy
 

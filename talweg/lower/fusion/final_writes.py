@@ -58,7 +58,7 @@ def place_finals(
         for nest in troubled:
             for value, _ in nest.targets:
                 if value in grouping.given:
-                    renamed[value] = grouping.copied(value)
+                    renamed[value] = grouping.add_copy(value)
                 else:
                     grouping.ensure(value)
         copies = [(renamed.get(base_of(value), value), target) for value, target in copies]

@@ -223,7 +223,7 @@ class FusionPlan:
             self.storage.stored.add(base)
             self.add(base)
 
-    def copied(self, value: Value) -> Value:
+    def add_copy(self, value: Value) -> Value:
         """Return a stored copy of an input of the program."""
         equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
@@ -280,7 +280,7 @@ class FusionPlan:
         before = nest.space
         if fold and type(nest) is Block:
             raise RefusedError("a reduction of a block's result")
-        nest.space = merged_space(before, space, value, fold)
+        nest.space = merge_spaces(before, space, value, fold)
         shape = value.maker.inputs[0].dims if fold else value.dims
         nest.shapes.append(shape)
         try:
@@ -316,7 +316,7 @@ class FusionPlan:
             raise RefusedError("it needs a whole reduction")
 
 
-def merged_space(own: tuple, other: tuple, value: Value, fold: bool) -> tuple:
+def merge_spaces(own: tuple, other: tuple, value: Value, fold: bool) -> tuple:
     """Return the space of a nest after a member with another space joins it."""
     if own == other:
         return own

@@ -93,7 +93,7 @@ class _Tokens:
             raise self.wrong("a number")
         return sign * int(token)
 
-    def matched(self, pattern: re.Pattern) -> re.Match | None:
+    def match(self, pattern: re.Pattern) -> re.Match | None:
         """Match a pattern at this position of the text and consume the match."""
         found = pattern.match(self.line, self.at)
         if found is not None:
@@ -188,7 +188,7 @@ class _ProgramParser:
             elif word == "host":
                 blocks.append(self.host(tokens))
             elif word == "grow":
-                blocks.append(Grow(self.find(tokens, Buffer), self.bracketed(tokens)))
+                blocks.append(Grow(self.find(tokens, Buffer), self.parse_index(tokens)))
             elif word == "fill":
                 blocks.append(self.fill(tokens))
             elif word == "repeat":
@@ -204,11 +204,13 @@ class _ProgramParser:
         return blocks
 
     def fill(self, tokens: _Tokens) -> Fill:
-        buffer, start = self.find(tokens, Buffer), self.bracketed(tokens)
+        buffer, start = self.find(tokens, Buffer), self.parse_index(tokens)
         source = self.find(tokens, Buffer) if tokens.take("from") else None
-        return Fill(buffer, source, start, self.bracketed(tokens) if tokens.take("rows") else None)
+        return Fill(
+            buffer, source, start, self.parse_index(tokens) if tokens.take("rows") else None
+        )
 
-    def bracketed(self, tokens: _Tokens) -> Index:
+    def parse_index(self, tokens: _Tokens) -> Index:
         """Parse an index in brackets."""
         tokens.expect("[")
         (found,) = tokens.several(lambda: self.index(tokens), "]")
@@ -347,12 +349,12 @@ class _ProgramParser:
     # -- expressions
 
     def expression(self, tokens: _Tokens) -> Expr:
-        complex_value = tokens.matched(_COMPLEX)
+        complex_value = tokens.match(_COMPLEX)
         if complex_value:
             return Expr("const", (), BY_NAME[complex_value[2]], complex(complex_value[1]))
         word = tokens.next()
         if word == "(":
-            return self.guarded(tokens)
+            return self.parse_guarded(tokens)
         if word in ("true", "false"):
             return Expr("const", (), bool_, word == "true")
         if word == "-" or word in ("nan", "inf") or word[:1].isdigit():
@@ -368,7 +370,7 @@ class _ProgramParser:
             (index,) = tokens.several(lambda: self.index(tokens), "]")
             return Expr("index", (), BY_NAME[word], index)
         if after == "(":
-            return self.applied(word, tokens)
+            return self.parse_application(word, tokens)
         known = self.known.get(word)
         if after == "[" and type(known) in (Tile, Buffer):
             indices = tuple(tokens.several(lambda: self.index(tokens), "]"))
@@ -378,7 +380,7 @@ class _ProgramParser:
             raise tokens.wrong("an expression")
         return known
 
-    def guarded(self, tokens: _Tokens) -> Expr:
+    def parse_guarded(self, tokens: _Tokens) -> Expr:
         load = self.expression(tokens)
         tokens.expect("if")
         guard = self.expression(tokens)
@@ -397,7 +399,7 @@ class _ProgramParser:
     def operands(self, tokens: _Tokens) -> tuple:
         return tuple(tokens.several(lambda: self.expression(tokens), ")"))
 
-    def applied(self, name: str, tokens: _Tokens) -> Expr:
+    def parse_application(self, name: str, tokens: _Tokens) -> Expr:
         operands = self.operands(tokens)
         if name == "select":
             return Expr(name, operands, operands[1].dtype)

@@ -126,7 +126,7 @@ class _ProgramPrinter:
         for block in blocks:
             if type(block) is Kernel:
                 self.lines.append(f"{indent}kernel {self._heading(block)}")
-                self.lines += _KernelWriter(self).written(block, indent + "  ")
+                self.lines += _KernelWriter(self).write(block, indent + "  ")
             elif type(block) is Host:
                 inputs, outputs = self._list(block.inputs), self._list(block.outputs)
                 name = plain(block.name) if self.names else "h"
@@ -189,7 +189,7 @@ class _KernelWriter:
         self.part_of: dict[int, _Part] = {}  # by expression, of lists that are being written
         self.log: list[int] = []  # the keys of `part_of` in the order in which they came
 
-    def written(self, kernel: Kernel, indent: str) -> list[str]:
+    def write(self, kernel: Kernel, indent: str) -> list[str]:
         self.body(kernel.body, indent)
         for _, _, parts in self.rows:
             for part in parts:
@@ -197,7 +197,7 @@ class _KernelWriter:
         for part in self.parts:
             for operand in part.operands:
                 operand.uses += 1
-        definitions = self._named()
+        definitions = self._name_parts()
         lines = []
         for number, (indent, form, parts) in enumerate(self.rows):
             for line in definitions.get(number, ()):
@@ -205,7 +205,7 @@ class _KernelWriter:
             lines.append(indent + form % tuple([part.text for part in parts]))
         return lines
 
-    def _named(self) -> dict[int, list[str]]:
+    def _name_parts(self) -> dict[int, list[str]]:
         """Build the texts of all parts, with definitions before each statement."""
         definitions: dict[int, list[str]] = {}
         count = 0

@@ -178,11 +178,11 @@ class _Resolver:
         """Resolve windows in an expression; shared parts stay shared."""
         found = self.made.get(id(expr))
         if found is None:
-            found = self.made[id(expr)] = self._made(expr)
+            found = self.made[id(expr)] = self._resolve(expr)
             self.kept.append(expr)
         return found
 
-    def _made(self, expr: Expr) -> Expr:
+    def _resolve(self, expr: Expr) -> Expr:
         args = tuple([self.value(arg) for arg in expr.args])
         data = expr.data
         if expr.op == "load":

@@ -74,7 +74,7 @@ class ColumnBlocks(TiledProduct):
         names = [value.maker.prim.name for value in self.builder.current.members]
         if self.copies_x:
             size = self.product.rows * self.product.k
-            self.left = self._copied(self.product.x, size, self._rows_packing, True)
+            self.left = self._pack_operand(self.product.x, size, self._rows_packing, True)
             blocks.append(Kernel(f"{name}panels", self.left.body, names[:1]))
         groups = [(one, run) for one in self.panels for run in self._groups(one)]
         most = max([run.size * one.width for one, run in groups])
@@ -122,7 +122,7 @@ class ColumnBlocks(TiledProduct):
             panel = Axis("p", count)
             number = Index.of(panel) + first
             target = self._place(self.right, one, number, k + part.first)
-            packed = self._packed_row(self.right, one, number, k + part.first, target)
+            packed = self._pack_row(self.right, one, number, k + part.first, target)
             axes = [panel, rows] if chunk is None else [chunk, panel, rows]
             body += wrap_in_loops(axes, packed, "serial")
         for run in self.heights:

@@ -160,11 +160,11 @@ class TiledProduct:
         self.right = self._ahead(name)
         if self.right is None:
             size = self.product.k * self.columns
-            self.right = self._copied(self.product.y, size, self._packing, self.shared)
+            self.right = self._pack_operand(self.product.y, size, self._packing, self.shared)
             before += self.right.body
         if self.copies_x:
             size = self.product.rows * self.product.k
-            self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
+            self.left = self._pack_operand(self.product.x, size, self._rows_packing, self.shared)
             before += self.left.body
         return before
 
@@ -179,11 +179,13 @@ class TiledProduct:
         ahead = builder.ahead
         key = (y.buffer, start.constant, y.strides, product.k, product.n)
         if key not in ahead:
-            copy = self._copied(y, product.k * self.columns, self._packing, True)
+            copy = self._pack_operand(y, product.k * self.columns, self._packing, True)
             ahead[key] = copy, Kernel(f"{name}panels", copy.body, ("matmul",))
         return ahead[key][0]
 
-    def _copied(self, operand: MatrixOperand, size: int, packing: Callable, shared: bool) -> Copy:
+    def _pack_operand(
+        self, operand: MatrixOperand, size: int, packing: Callable, shared: bool
+    ) -> Copy:
         """Make a copy of an operand: of all matrices by all threads, or of one by each."""
         axes = operand.own(self.product.batch) if shared else []
         sizes = tuple([axis.extent for axis in axes])
@@ -202,7 +204,7 @@ class TiledProduct:
             for chunk, rows, k in self._chunks(self.product.k, self.product.y.view.turned):
                 panel = Axis("p", one.count)
                 place = self._place(copy, one, Index.of(panel), k)
-                body = self._packed_row(copy, one, Index.of(panel), k, place)
+                body = self._pack_row(copy, one, Index.of(panel), k, place)
                 body = wrap_in_loops([rows], body, "serial")
                 if chunk is None:
                     loops.append(([panel], body))
@@ -210,7 +212,7 @@ class TiledProduct:
                     loops.append(([chunk], wrap_in_loops([panel], body, "serial")))
         return loops
 
-    def _packed_row(
+    def _pack_row(
         self, copy: Copy, one: OperandPanels, panel: Index, k: Index, place: Index
     ) -> list:
         """Emit the statements that copy a panel's row k of y to a position."""

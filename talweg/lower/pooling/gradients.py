@@ -35,7 +35,7 @@ class _Choice(PoolingWindows):
         super().__init__(builder, equation, x.dims[1:-1], y.dims[1:-1])
         self.g, self.x, self.y = [builder.buffer_of(value) for value in equation.inputs]
 
-    def chosen(self, index: tuple, values: list, none: Expr) -> Expr:
+    def choose(self, index: tuple, values: list, none: Expr) -> Expr:
         """Return the value at the first maximum of a window, one for each of `taps`."""
         y = self.windows(self.y, index)
         found = none
@@ -53,7 +53,7 @@ def gather(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
     def body(index: tuple) -> list:
         values = [made.element(made.g, index, made.through(index, tap), 0) for tap in made.taps]
-        found = made.chosen(index, values, const(0, made.value.dtype))
+        found = made.choose(index, values, const(0, made.value.dtype))
         return builder.results(made.value, index, found)
 
     return [made.kernel(name, made.loops(body))]
@@ -145,10 +145,10 @@ def _overlapping(made: _Choice, name: str) -> list:
 
     def choose(index: tuple) -> list:
         numbers: list = [const(k, dtype) for k in range(len(made.taps))]
-        chosen = made.chosen(index, numbers, none)
+        chosen = made.choose(index, numbers, none)
         return [Store(choice, flat(index, dims), chosen)]
 
-    def taken(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
+    def take(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
         offset = flat(index, dims)
         number = const(made.taps.index(tap), dtype)
         zero = const(0, dtype)
@@ -160,7 +160,7 @@ def _overlapping(made: _Choice, name: str) -> list:
 
     return [
         made.kernel(f"{name}choice", made.loops(choose)),
-        made.kernel(name, spread(made, taken)),
+        made.kernel(name, spread(made, take)),
     ]
 
 
@@ -170,7 +170,7 @@ def _overlapping(made: _Choice, name: str) -> list:
 def spread(
     made: PoolingWindows,
     part: Callable[[tuple, tuple, Expr | None], Expr],
-    finished: Callable[[Expr], Expr] = lambda total: total,
+    emit_epilogue: Callable[[Expr], Expr] = lambda total: total,
 ) -> list:
     """Emit for each element of x the sum of part(window, tap, guard) over its windows."""
     loops: list[Any] = []
@@ -202,7 +202,7 @@ def spread(
             if total is None:
                 total = const(0, made.value.dtype)
             else:
-                total = finished(total)
+                total = emit_epilogue(total)
             places = [i * line.stride + line.first for i, line in zip(index[1:-1], lines)]
             return made.builder.results(made.value, (index[0], *places, index[-1]), total)
 
@@ -222,10 +222,10 @@ def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) 
         one = load(buffer, offset) if guard is None else load(buffer, offset, guard, zero)
         return one if type(counts) is int else divide_by_count(one, index, counts, guard)
 
-    def finished(total: Expr) -> Expr:
+    def emit_epilogue(total: Expr) -> Expr:
         return divide_by_count(total, (), counts) if type(counts) is int else total
 
-    return [made.kernel(name, spread(made, part, finished))]
+    return [made.kernel(name, spread(made, part, emit_epilogue))]
 
 
 def patches_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:

@@ -127,13 +127,13 @@ class WindowReduction(PoolingWindows):
         self.op, self.start = ("add", 0) if self.mean else ("maximum", _lowest(value.dtype))
         self.counts = counts_of(self) if self.mean else None
 
-    def finished(self, total: Expr, index: tuple) -> list:
+    def emit_epilogue(self, total: Expr, index: tuple) -> list:
         """Emit the epilogue of a window's maximum or sum."""
         if self.counts is not None:
             total = divide_by_count(total, index, self.counts)
         return self.builder.results(self.value, index, total)
 
-    def written_out(self) -> list:
+    def unroll(self) -> list:
         """Emit small windows as one expression."""
 
         def body(index: tuple) -> list:
@@ -143,11 +143,11 @@ class WindowReduction(PoolingWindows):
                 total = one if total is None else getattr(s, self.op)(total, one)
             if total is None:
                 total = const(self.start, self.value.dtype)
-            return self.finished(total, index)
+            return self.emit_epilogue(total, index)
 
         return self.loops(body)
 
-    def looped(self) -> list:
+    def emit_loop(self) -> list:
         """Emit large windows: a block of channels in registers while taps are read."""
         width = block_of(self.channels, 1)
         image, block, lane = (
@@ -167,7 +167,7 @@ class WindowReduction(PoolingWindows):
         guard = self.inside(at)
         if guard is not None:
             body = [When(guard, body)]
-        after = wrap_in_loops([lane], self.finished(tile.at(*lanes), index), "vector")
+        after = wrap_in_loops([lane], self.emit_epilogue(tile.at(*lanes), index), "vector")
         body = [tile, *wrap_in_loops(taps, body, "serial"), *after]
         return wrap_in_loops([image, block, *axes], body, "parallel")
 
@@ -176,7 +176,7 @@ def reduction(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """Lower max_pool and avg_pool, unrolled or in loops."""
     made = WindowReduction(builder, equation)
     small = math.prod(made.window) <= WRITTEN_OUT
-    return [made.kernel(name, made.written_out() if small else made.looped())]
+    return [made.kernel(name, made.unroll() if small else made.emit_loop())]
 
 
 def counts_of(pooling: PoolingWindows) -> Any:

@@ -184,13 +184,13 @@ class _RegionMaker:
         self.kept.update(host_value for _, host_value in hosts.results_aside)
         for draft in hosts.drafts.values():
             for each in draft.steps:
-                for host_value in self.used(each):
+                for host_value in self.find_host_operands(each):
                     self.users.setdefault(host_value, set()).add(id(each))
         for draft in hosts.drafts.values():
             for each in draft.steps:
                 each.waits = self._waits(each)
 
-    def used(self, each: HostStep) -> list[HostFallback]:
+    def find_host_operands(self, each: HostStep) -> list[HostFallback]:
         """Return the operands of a step that are results of regions."""
         parts = [part for tree in each.operands.values() for part in parts_of(tree)]
         found = [self.hosts.made.get(x, x) if type(x) is Value else x for x in parts]
@@ -268,7 +268,7 @@ class _RegionMaker:
             maker = _ChunkMaker(self, region, places)
             region.chunks.append(maker.make(run))
         for each in draft.steps:
-            self.uses.update(dict.fromkeys(self.used(each), region))
+            self.uses.update(dict.fromkeys(self.find_host_operands(each), region))
         kept = [host_value for chunk in region.chunks for host_value in chunk.results]
         acts = any(each.acts or each.step.kind == "body" for each in draft.steps)
         region.copies = acts or any(map(_is_compound, kept))
@@ -420,11 +420,11 @@ class _ChunkMaker:
         parts = {node: self._source(part) for node, part in tree.values.items()}
         trips: Any = tree.trips if type(tree.trips) is int else self._source(tree.trips)
 
-        def made(arrays: tuple, kept: dict) -> History:
+        def rebuild(arrays: tuple, kept: dict) -> History:
             count = trips if type(trips) is int else int(trips(arrays, kept))
             return History(count, {node: part(arrays, kept) for node, part in parts.items()})
 
-        return made
+        return rebuild
 
 
 def name_of(steps: list[HostStep]) -> str:

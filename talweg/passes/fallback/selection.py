@@ -46,7 +46,7 @@ def run_step(maker: Any, step: Step) -> None:
     """Specialize one step to equations if that is possible, or put it in a host region."""
     hosts: Hosts = maker.static.hosts
     if maker.static.within("early"):  # too little is known yet
-        maker.compiled(step)
+        maker.compile_step(step)
         return
     trees = [maker.values.get(slot) for slot in _slots_read(maker, step)]
     parts = [part for tree in trees for part in parts_of(tree) if type(part) is HostFallback]
@@ -70,7 +70,7 @@ def run_step(maker: Any, step: Step) -> None:
     mark = hosts.mark() if _may_fail_late(step) else None
     before = len(maker.static.equations)
     try:
-        maker.compiled(step)
+        maker.compile_step(step)
     except SpecializationError as error:
         if mark is not None:
             hosts.restore(mark)
@@ -163,7 +163,7 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         operands[slot] = maker.values.get(slot)
     if step.dynamic:
         sizes = _Sizes(maker)
-        params = {key: sizes.known(value) for key, value in params.items()}
+        params = {key: sizes.substitute(value) for key, value in params.items()}
         for atom in sizes.missing:
             slot = maker.program.places[atom][0]
             operands[slot] = maker.values.get(slot)
@@ -220,7 +220,7 @@ class _Sizes:
         self.maker = maker
         self.missing: set[Atom] = set()
 
-    def known(self, value: Size | DType | tuple | None) -> Any:
+    def substitute(self, value: Size | DType | tuple | None) -> Any:
         """Return a parameter with its known sizes substituted."""
         if type(value) is Dim:
             try:
@@ -228,25 +228,25 @@ class _Sizes:
             except OpError as error:
                 raise SpecializationError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
-            return tuple([self.known(item) for item in value])
+            return tuple([self.substitute(item) for item in value])
         return value
 
     def aval(self, aval: Any) -> Any:
         """Return an abstract value with its known sizes substituted."""
         if type(aval) is not Aval or aval.dims is None:
             return aval
-        return Aval(self.known(aval.dims), aval.dtype)
+        return Aval(self.substitute(aval.dims), aval.dtype)
 
     def _atom(self, atom: Atom) -> Any:
         number = self.maker.sizes.get(atom)
         if number is None:
-            number = self._found(atom)
+            number = self._find(atom)
         if number is not None:
             return number
         self.missing.add(atom)
         return of_atom(atom)
 
-    def _found(self, atom: Atom) -> int | None:
+    def _find(self, atom: Atom) -> int | None:
         slot, kind, place = self.maker.program.places.get(atom, (-1, "", 0))
         tree = self.maker.values.get(slot)
         if _is_stack(tree):

@@ -32,7 +32,7 @@ def find_products(static: StaticProgram) -> None:
 
     def product(equation: Equation) -> Value | None:
         found = _sum_of_products(equation, uses)
-        return None if found is None else found.made(static, equation)
+        return None if found is None else found.emit(static, equation)
 
     static.rewrite(product)
 
@@ -51,7 +51,7 @@ class _Product:
         """Whether the matrices are large enough in every direction."""
         return all(math.prod(self.sizes(kind)) >= LEAST for kind in (ROWS, COLUMNS, INNER))
 
-    def made(self, static: StaticProgram, equation: Equation) -> Value:
+    def emit(self, static: StaticProgram, equation: Equation) -> Value:
         """Return the product, in the shape of the sum."""
         node = equation.node
         x = self._matrices(static, self.operands[0], (BATCH, ROWS, INNER), node)

@@ -109,7 +109,7 @@ class LoopSimplifier:
         """Emit the code that follows the loop; maps the loop's results to their new values."""
         found = {}
         for total in self.totals:
-            found[total.output] = total.made(self)
+            found[total.output] = total.emit(self)
         found.update(self.merged)
         return found
 
@@ -173,14 +173,14 @@ class LoopSimplifier:
         equations, inner.equations = inner.equations, []
         for equation in equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
-            found = self._taken_out(equation) if equation.prim is contract.matmul else None
+            found = self._hoist_product(equation) if equation.prim is contract.matmul else None
             if found is None:
                 inner.equations.append(equation)
             else:
                 renamed[equation.output] = found
         self.rename(renamed)
 
-    def _taken_out(self, equation: Equation) -> Value | None:
+    def _hoist_product(self, equation: Equation) -> Value | None:
         """Return a row of one product of all rows, in place of a row's product."""
         inner = self.inner
         x, y = equation.inputs
@@ -218,7 +218,7 @@ class LoopSimplifier:
         for position, carried in enumerate(self.body.carried):
             writes = self._writes(carried, uses)
             first = self._first_written(carried, writes) if writes else None
-            once = self._written_once(carried, writes) if writes else None
+            once = self._find_written_once(carried, writes) if writes else None
             if first is None and once is None:
                 continue
             for equation in self.inner.equations:
@@ -248,7 +248,7 @@ class LoopSimplifier:
             np.minimum.at(first, np.broadcast_to(numbers, self.trips), np.arange(self.trips))
         return first
 
-    def _written_once(self, carried: CarriedValue, writes: list) -> Value | None:
+    def _find_written_once(self, carried: CarriedValue, writes: list) -> Value | None:
         """Return the position of the endless stack's row that exactly one trip writes."""
         index = writes[0][0]
         alone = is_endless(carried.before) and all(place is index for place, _ in writes)
@@ -299,7 +299,7 @@ class LoopSimplifier:
         self._find_stacks(uses)
         sums = []
         for position, carried in enumerate(list(self.body.carried)):
-            added = self._added(carried, uses)
+            added = self._find_added(carried, uses)
             if added is None:
                 continue
             views, made = views_of(added)
@@ -362,7 +362,7 @@ class LoopSimplifier:
                     found = self.outputs[place], numbers
                     self.stacks.setdefault(skip_reshapes(writes[0][1]), found)
 
-    def _added(self, carried: CarriedValue, uses: dict) -> Value | None:
+    def _find_added(self, carried: CarriedValue, uses: dict) -> Value | None:
         """Return the values that each trip adds to a carried value that has no other use."""
         maker = carried.after.maker
         if maker is None or maker.prim is not arithmetic.add or uses.get(carried.after, 0) != 1:
@@ -377,7 +377,7 @@ class LoopSimplifier:
         """Return the sum of products xᵀ g as one product of stacks."""
         assert made.maker is not None
         x, g = made.maker.inputs
-        x = self._turned(x)
+        x = self._find_transposed(x)
         if x is None or len(g.dims) != 2:
             return None
         rows = self._rows_of(x), self._rows_of(g)
@@ -403,7 +403,7 @@ class LoopSimplifier:
                     return np.broadcast_to(numbers, self.trips)
         return np.arange(self.trips)
 
-    def _turned(self, x: Value) -> Value | None:
+    def _find_transposed(self, x: Value) -> Value | None:
         """Return the matrix whose transpose x is, or the sum of two such matrices."""
         if x.maker is None or x.maker.prim is not arithmetic.add:
             return transpose_operand(x)

@@ -29,7 +29,7 @@ class TripSum:
         self.start, self.output = rounds.starts[place], rounds.outputs[place]
         self.maker, self.operands, self.views = maker, operands, views
 
-    def made(self, rounds: Any) -> Value:
+    def emit(self, rounds: Any) -> Value:
         """Emit the value after the loop."""
         outer, maker = rounds.outer, self.maker
         stacks = [
@@ -78,7 +78,7 @@ class TripRows:
         self.output, self.maker, self.stack = rounds.outputs[place], maker, stack
         self.matrix = rounds.inner.twin(maker.inputs[1])
 
-    def made(self, rounds: LoopSimplifier) -> Value:
+    def emit(self, rounds: LoopSimplifier) -> Value:
         """Emit the stack after the loop."""
         outer, maker = rounds.outer, self.maker
         stack = rounds.merged.get(self.stack, self.stack)

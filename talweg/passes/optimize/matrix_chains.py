@@ -30,7 +30,7 @@ def order_products(static: StaticProgram) -> None:
         if uses[x] == 1 and _is_product(x)
     }
 
-    def ordered(equation: Equation) -> Value | None:
+    def reorder(equation: Equation) -> Value | None:
         if equation.prim is not contract.matmul or equation.output in inside:
             return None
         factors = [part for x in equation.inputs for part in _factors(x, inside)]
@@ -40,9 +40,9 @@ def order_products(static: StaticProgram) -> None:
         before, after = _cost(equation.output, inside), chain.cost(0, len(factors) - 1)
         if before < 2 * after or before - after < LEAST:
             return None
-        return chain.made(static, equation, 0, len(factors) - 1)
+        return chain.emit(static, equation, 0, len(factors) - 1)
 
-    static.rewrite(ordered)
+    static.rewrite(reorder)
 
 
 def _is_product(value: Value) -> bool:
@@ -98,12 +98,12 @@ class _Chain:
         own = count * parts[0].dims[-2] * self.factors[middle].dims[-1] * parts[-1].dims[-1]
         return own + self.cost(first, middle) + self.cost(middle + 1, last)
 
-    def made(self, static: StaticProgram, equation: Equation, first: int, last: int) -> Value:
+    def emit(self, static: StaticProgram, equation: Equation, first: int, last: int) -> Value:
         """Emit the product of a part."""
         if first == last:
             return self.factors[first]
         middle = self._split(first, last)[1]
         parts = [
-            self.made(static, equation, *part) for part in ((first, middle), (middle + 1, last))
+            self.emit(static, equation, *part) for part in ((first, middle), (middle + 1, last))
         ]
         return static.apply(contract.matmul, parts, {}, equation.node)

@@ -175,7 +175,7 @@ class BodyProgram(StaticProgram):
             if numbers is not None:
                 return self.by_trip(numbers, inputs[0].dtype)
         if pure and inputs and by_element(prim):
-            numbers = self._computed(prim, inputs, params)
+            numbers = self._evaluate_trips(prim, inputs, params)
             if numbers is not None:
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
                 if dtype.is_integer or not len(numbers) or (numbers == numbers[0]).all():
@@ -218,7 +218,7 @@ class BodyProgram(StaticProgram):
             return None
         return content[places]
 
-    def _computed(self, prim: Primitive, inputs: Sequence, params: dict) -> NDArray | None:
+    def _evaluate_trips(self, prim: Primitive, inputs: Sequence, params: dict) -> NDArray | None:
         """Compute the results in all trips, where all operands are known scalars."""
         whole = [x.dtype.is_integer or x.dtype.is_bool for x in inputs]
         if any(x.dims for x in inputs) or not all(whole):

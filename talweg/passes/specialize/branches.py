@@ -88,7 +88,7 @@ class BranchBody:
     def __init__(self, parent: BranchMaker, body: Any, static: StaticProgram):
         self.static, self.apart = static, static is not parent.outer
         self.lists = Lists(static, parent.node)
-        self.kept_nodes = parent.kept_of(body)
+        self.kept_nodes = parent.find_residuals(body)
         program = program_of(body, self.kept_nodes, parent.step.everything)
         operands = [self._here(tree) for tree in parent.operands]
         states = {v: self._here(tree) for v, tree in parent.states.items()}
@@ -108,17 +108,17 @@ class BranchMaker:
         self.maker, self.outer, self.node, self.step = maker, maker.static, step.node, step
         self.index, *operands = [maker.values.get(slot) for slot in step.inputs]
         self.lists = Lists(self.outer, self.node)
-        self.operands = [self.lists.settled(x) for x in operands]
+        self.operands = [self.lists.densify(x) for x in operands]
         self.bodies = params["bodies"]
         self.states = {v: maker.values[before] for v, before, _ in step.states}
         self.after = {v: after for v, before, after in step.states if after != before}
         self.written = list(self.after)
 
-    def kept_of(self, body: Any) -> tuple:
+    def find_residuals(self, body: Any) -> tuple:
         """Return the inner nodes of a body that are residuals."""
         if self.step.everything:
             return body.everything()
-        return body.requested() if self.step.remembers else ()
+        return body.find_requested() if self.step.remembers else ()
 
     def make(self) -> tuple:
         """Emit the branch and return its results."""
@@ -131,8 +131,8 @@ class BranchMaker:
             return self.in_place(self.bodies[0])
         bodies = [BranchBody(self, body, BodyProgram(self.outer)) for body in self.bodies]
         if all(map(_is_small, bodies)):
-            return self.selected()
-        return self.chosen(bodies)
+            return self.emit_selected()
+        return self.emit_choice(bodies)
 
     def _unite(self) -> None:
         """Merge equal bodies, with one set of residuals."""
@@ -145,9 +145,9 @@ class BranchMaker:
     def in_place(self, body: Body) -> tuple:
         """Inline the one body that runs and return its results."""
         found = BranchBody(self, body, self.outer)
-        return self._finished(found.results, dict(zip(found.kept_nodes, found.kept)))
+        return self._finish(found.results, dict(zip(found.kept_nodes, found.kept)))
 
-    def _finished(self, results: list, kept: dict) -> tuple:
+    def _finish(self, results: list, kept: dict) -> tuple:
         count = len(results) - len(self.written)
         for variable, value in zip(self.written, results[count:]):
             self.maker.values[self.after[variable]] = value
@@ -165,7 +165,7 @@ class BranchMaker:
             found.append(known)
         return found
 
-    def selected(self) -> tuple:
+    def emit_selected(self) -> tuple:
         """Return selected results of all bodies, which all run (if-conversion)."""
         bodies = [BranchBody(self, body, self.outer) for body in self.bodies]
         results = []
@@ -177,7 +177,7 @@ class BranchMaker:
         kept: dict = {}
         for body in bodies:
             kept.update(zip(body.kept_nodes, body.kept))
-        return self._finished(results, kept)
+        return self._finish(results, kept)
 
     def _select(self, values: list[Value]) -> Value:
         """Select the value of the chosen body."""
@@ -222,7 +222,7 @@ class BranchMaker:
         second = self.lists.row(rows, index) if second is None else second
         return apply(with_row, rows, index, apply(arithmetic.select, holds, first, second))
 
-    def chosen(self, bodies: list[BranchBody]) -> tuple:
+    def emit_choice(self, bodies: list[BranchBody]) -> tuple:
         """Return the results of a `choose` equation, of which one body runs."""
         inners = [body.static for body in bodies]
         rows: list[list] = []
@@ -239,8 +239,8 @@ class BranchMaker:
         kept = []
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
-                tree = body.lists.settled(tree)
-                columns = [_known_outside(body.static, _plain(leaf)) for leaf in leaves(tree)]
+                tree = body.lists.densify(tree)
+                columns = [_find_outside(body.static, _plain(leaf)) for leaf in leaves(tree)]
                 start = len(rows)
                 for leaf, known in zip(leaves(tree), columns):
                     if known is None:
@@ -256,7 +256,7 @@ class BranchMaker:
             self.outer.guards.append(choices[guard])
         results = [self._results(choices, *at) for at in places]
         history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in kept}
-        return self._finished(results, history)
+        return self._finish(results, history)
 
     def _results(
         self, found: tuple, tree: History | Value | Stack, start: int, changed: list
@@ -309,7 +309,7 @@ def _find_row_change(inners: list, values: tuple) -> tuple | None:
         maker, row, row_ = value.maker, None, None
         if maker is not None and maker.prim is with_row:
             value, row, row_ = maker.inputs
-        own = _known_outside(inner, value)
+        own = _find_outside(inner, value)
         if own is None or (stack is not None and not _is_same(stack, own)):
             return None
         stack = own
@@ -325,7 +325,7 @@ def _is_same(x: Value, y: Value) -> bool:
     return x is y or (is_zero(x) and is_zero(y))
 
 
-def _known_outside(inner: Any, value: Value) -> Value | None:
+def _find_outside(inner: Any, value: Value) -> Value | None:
     """Return the outer value that a body's value equals, if it is one."""
     return value if value.content is not None else inner.twins.get(value)
 

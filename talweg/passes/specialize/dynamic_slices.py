@@ -85,7 +85,7 @@ class SliceSizes:
         self.maker = maker
         self.lists = Lists(maker.static, step.node)
 
-    def known(self, size: Size) -> Any:
+    def substitute(self, size: Size) -> Any:
         """Return a size with its known atoms substituted."""
         try:
             return substitute(size, self._atom)
@@ -124,7 +124,7 @@ class SliceSizes:
             name = FUNCTIONS.get(atom.kind)
             if name is None:
                 raise SpecializationError(Reason.SIZE_OF_VALUE)
-            operands = [self.value(self.known(argument)) for argument in atom.arguments]
+            operands = [self.value(self.substitute(argument)) for argument in atom.arguments]
             return self.lists.apply(REGISTRY[name], *operands)
         slot, _, place = self.maker.program.places[atom]
         value = self.maker.plain(slot)
@@ -136,14 +136,14 @@ class SliceSizes:
     def part(self, key: Size | tuple, size: int) -> SlicePart:
         """Return the slice that an index takes of an axis of this size."""
         if type(key) is not tuple:
-            key = self.known(key)
+            key = self.substitute(key)
             if type(key) is int:
                 if not -size <= key < size:
                     raise SpecializationError(Reason.INDEX_OUTSIDE)
                 key = key % size
                 return SlicePart((key, key + 1, 1), None, 1, True)
             return SlicePart(None, self._inside(self.value(key), size), 1, True)
-        start, stop, step = [x if x is None else self.known(x) for x in key]
+        start, stop, step = [x if x is None else self.substitute(x) for x in key]
         if type(start) is not Dim and type(stop) is not Dim and type(step) is not Dim:
             return SlicePart(slice(start, stop, step).indices(size), None, 0, False)
         if step not in (None, 1):
@@ -166,13 +166,13 @@ class SliceSizes:
         """Normalize an index that may be negative."""
         limits = self.lists.limits(index)
         if limits is not None and (limits[0] >= 0 or limits[1] < 0):
-            index = self._shifted(index, size) if limits[1] < 0 else index
+            index = self._shift(index, size) if limits[1] < 0 else index
             return self.lists.require(index, size)
-        apply, shifted = self.lists.apply, self._shifted(index, size)
+        apply, shifted = self.lists.apply, self._shift(index, size)
         negative = apply(arithmetic.less, index, constant(np.int64(0)))
         return self.lists.safe(apply(arithmetic.select, negative, shifted, index), size)
 
-    def _shifted(self, index: Value, size: int) -> Value:
+    def _shift(self, index: Value, size: int) -> Value:
         return self.lists.apply(arithmetic.add, index, constant(np.int64(size)))
 
 
@@ -248,7 +248,7 @@ def _slice_by(maker: _Specializer, step: Step) -> Value:
 
 def _unslice_by(maker: _Specializer, step: Step) -> Value:
     g, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
-    dims = tuple([sizes.known(size) for size in step.params["shape"]])
+    dims = tuple([sizes.substitute(size) for size in step.params["shape"]])
     if not all(type(size) is int for size in dims):
         raise SpecializationError(Reason.SIZE_OF_VALUE)
     return _unslice(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
@@ -258,7 +258,7 @@ def _block(maker: _Specializer, step: Step) -> Value:
     x, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
     parts = []
     for begin, count, size in zip(step.params["begin"], step.params["shape"], x.dims):
-        begin, count = sizes.known(begin), sizes.known(count)
+        begin, count = sizes.substitute(begin), sizes.substitute(count)
         count = size - begin if type(count) is int and count == -1 else count
         parts.append(sizes.run(begin, count, size))
     return _slice_parts(sizes.lists, x, parts)
@@ -271,7 +271,7 @@ def _pad(maker: _Specializer, step: Step) -> Value:
         raise SpecializationError(Reason.SIZE_OF_VALUE)
     parts, dims = [], []
     for low, high, size in zip(step.params["low"], step.params["high"], x.dims):
-        low, high = sizes.known(low), sizes.known(high)
+        low, high = sizes.substitute(low), sizes.substitute(high)
         whole = low + size + high
         if type(whole) is not int:
             raise SpecializationError(Reason.SIZE_OF_VALUE)

@@ -58,7 +58,7 @@ def as_stack(t: Lists, values: Any) -> Stack:
         raise SpecializationError(Reason.LIST_DIFFERS)
     zero = map_tree(t.zero_like, present[0])
     columns = [leaves(zero if part is None else part) for part in parts]
-    joined = iter([t.stacked(list(column)) for column in zip(*columns)])
+    joined = iter([t.stack_arrays(list(column)) for column in zip(*columns)])
     return Stack(len(parts), map_tree(lambda _: next(joined), present[0]))
 
 
@@ -88,7 +88,7 @@ class Lists:
             else self.zero(x.dims, x.dtype)
         )
 
-    def stacked(self, values: list) -> Any:
+    def stack_arrays(self, values: list) -> Any:
         """Stack arrays as the rows of one."""
         plain = list(map(array_of, values))
         if all(x is plain[0] for x in plain):
@@ -311,7 +311,7 @@ class Lists:
             return map_tree(lambda part: self._zero_rows(part, size), x)
         if form(map_tree(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
             raise SpecializationError(Reason.LIST_DIFFERS)
-        return values.rows if size == values.size else self.resized(values, size).rows
+        return values.rows if size == values.size else self.resize(values, size).rows
 
     def _zero_rows(self, part: Value, size: int) -> Value:
         part = array_of(part)
@@ -324,7 +324,7 @@ class Lists:
             raise SpecializationError(Reason.STACK_IN_LIST)
         return self.zero(rows.dims[1:], rows.dtype)
 
-    def resized(self, values: Stack, size: int) -> Stack:
+    def resize(self, values: Stack, size: int) -> Stack:
         """Return a stack with more elements, which are zero."""
         more = size - values.size
 
@@ -355,10 +355,10 @@ class Lists:
         values = as_stack(self, values)
         if values.rows is None:
             return values
-        rows = map_tree(lambda own: self._cleared(own, values.size, index), values.rows, True)
+        rows = map_tree(lambda own: self._clear_row(own, values.size, index), values.rows, True)
         return values.having(rows)
 
-    def _cleared(self, rows: Value, size: int, index: Value) -> Value:
+    def _clear_row(self, rows: Value, size: int, index: Value) -> Value:
         return self.put_row(rows, size, index, self._zero_row(rows))
 
     # -- sums
@@ -389,7 +389,7 @@ class Lists:
         if a.rows is None or b.rows is None:
             return b if a.rows is None else a
         size = max(a.size, b.size)
-        a, b = self.resized(a, size), self.resized(b, size)
+        a, b = self.resize(a, size), self.resize(b, size)
         length = b.length if a.length is None else a.length
         rows = self._total_rows(a.rows, b.rows)
         return Stack(size, rows, a.loose and b.loose, False, length)
@@ -425,11 +425,11 @@ class Lists:
             return values
         limits, stack = self.limits(index), as_stack(self, values)
         size = ENDLESS if limits is None else min(limits[1] + 1, ENDLESS)
-        found = self.resized(stack, size) if size > stack.size else stack.having(stack.rows)
+        found = self.resize(stack, size) if size > stack.size else stack.having(stack.rows)
         found.loose = True
         return found
 
-    def settled(self, values: Any, size: int | None = None) -> Any:
+    def densify(self, values: Any, size: int | None = None) -> Any:
         """Return a sum of single elements as a stack; other trees as they are."""
         if type(values) is not Sparse:
             return values

@@ -139,7 +139,7 @@ def body_values(
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
     """Return the join of two abstract values of a variable: `known` before a trip, `after` it."""
-    after = t.settled(after)
+    after = t.densify(after)
     if type(after) is List:
         after = as_stack(t, after)
         after.loose = known is None
@@ -152,7 +152,7 @@ def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
         if known.rows is None or after.rows is None:
             rows = after.rows if known.rows is None else known.rows
             return template(Stack(size, rows, loose, growing and length is None, length))
-        rows = _joined_rows(t, known.rows, after.rows, size)
+        rows = _join_rows(t, known.rows, after.rows, size)
         return Stack(size, rows, loose, growing and length is None, length)
     if type(known) is History and type(after) is History:
         nodes = dict.fromkeys((*known.values, *after.values))
@@ -166,7 +166,7 @@ def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
     return known
 
 
-def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
+def _join_rows(t: Lists, known: object, after: object, size: int) -> Any:
     """Return the rows of two stacks as one form, of `size` rows."""
     first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
     if form(first) != form(second):
@@ -195,12 +195,12 @@ def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
         return map_tree(t.zero_like, wanted)
     if type(wanted) is Stack and wanted.length is not None:
         return _endless(t, tree, wanted)
-    tree = t.settled(tree, getattr(wanted, "size", None))
+    tree = t.densify(tree, getattr(wanted, "size", None))
     if type(wanted) is Stack:
         stack = as_stack(t, tree) if type(tree) is List else tree
         if stack.rows is None:
             return map_tree(t.zero_like, wanted)
-        longer = t.resized(stack, wanted.size)
+        longer = t.resize(stack, wanted.size)
         rows = map_tree(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
         return wanted.having(rows)
     if type(wanted) is History:
@@ -216,6 +216,6 @@ def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
     if tree.rows is None:
         found = map_tree(t.zero_like, wanted)
     else:
-        found = wanted.having(t.resized(tree, wanted.size).rows)
+        found = wanted.having(t.resize(tree, wanted.size).rows)
     found.length = constant(np.int32(tree.size)) if tree.length is None else tree.length
     return found

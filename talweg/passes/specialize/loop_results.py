@@ -75,7 +75,7 @@ class Finish:
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
-        made = [self._made(end, repeated, number) for end in ends]
+        made = [self._emit_end(end, repeated, number) for end in ends]
         for (_, _, after), value in zip(parent.written, made[parent.count :]):
             parent.maker.values[after] = value
         values = {node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, kept)}
@@ -97,19 +97,19 @@ class Finish:
         places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
         return ("tree", map_tree(lambda _: _ResultSlot(next(places)), wanted))
 
-    def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
+    def _emit_end(self, end: tuple, found: tuple, trips: Any) -> Any:
         kind, what, *rest = end
         if kind == "fixed":
             return what
         if kind == "line":
-            return self._counted_on(what, trips, *rest)
+            return self._extrapolate(what, trips, *rest)
         if kind == "numbers":
             if type(trips) is int:
                 return constant(what[trips])
             return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
         return _grow_list(map_tree(lambda place: found[place.number], what), type(trips) is int)
 
-    def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
+    def _extrapolate(self, start: Value, trips: Any, step: int) -> Value:
         """Return the final value of an induction variable that grows by `step` in each trip."""
         apply, dtype = self.outer_lists.apply, start.dtype
         each = constant(np.asarray(abs(step), dtype.numpy_dtype))
@@ -149,7 +149,7 @@ class Finish:
         parent, trial = self.parent, self.trial
         if trial.exact:
             return None
-        start = parent.going if parent.going is not None else parent.asked()[0]
+        start = parent.going if parent.going is not None else parent.evaluate_condition()[0]
         going = trial.going
         if self.guard is not None:
             holds = self.carried[self.guard].after
@@ -166,45 +166,45 @@ class Finish:
     def _history(self, tree: object) -> Any:
         """Return the residuals of an inner node: the tree of its stacks."""
         lists = self.trial.lists
-        return self._kept_tree(_with_whole_rows(lists, lists.settled(tree)))
+        return self._keep_tree(_with_whole_rows(lists, lists.densify(tree)))
 
-    def _kept_tree(self, tree: Any) -> Any:
+    def _keep_tree(self, tree: Any) -> Any:
         """Return the tree of stacks that hold the residual arrays of a tree."""
         if type(tree) in (List, History):
-            return tree.map_parts(self._kept_tree)
+            return tree.map_parts(self._keep_tree)
         if type(tree) is not Stack:
-            return map_tree(self._kept, tree)
+            return map_tree(self._keep, tree)
         found = tree.having(
-            map_tree(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
+            map_tree(lambda rows: self._keep_rows(rows, tree.length), tree.rows, True)
         )
-        found.length = None if tree.length is None else self._kept(tree.length)
+        found.length = None if tree.length is None else self._keep(tree.length)
         return found
 
-    def _kept_rows(self, rows: Any, length: Any) -> Any:
+    def _keep_rows(self, rows: Any, length: Any) -> Any:
         """Return the stack that holds the rows of a stack, concatenated if of unknown length."""
         inner = self.inner
         if type(rows) is SegmentedList:
-            own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
-            starts = None if rows.starts is None else self._kept_rows(rows.starts, length)
-            count = None if rows.count is None else self._kept(rows.count)
+            own = self._keep_rows(rows.rows, length if rows.count is None else rows.count)
+            starts = None if rows.starts is None else self._keep_rows(rows.starts, length)
+            count = None if rows.count is None else self._keep(rows.count)
             return SegmentedList(own, starts, rows.step, count, rows.depth + 1)
         if length is None or type(rows) is ListSegment:
-            return map_tree(self._kept, rows)
+            return map_tree(self._keep, rows)
         if type(rows) is UniformList:
-            return SegmentedList(self._kept(rows), None, 0)
+            return SegmentedList(self._keep(rows), None, 0)
         assert is_endless(rows)
         if length not in self.ends:
             start = Value((), int64)
             count = inner.apply(arithmetic.cast, [length], {"dtype": int64})
             after = inner.apply(arithmetic.add, [start, count], {})
             end = self.carry(start, after, constant(np.int64(0)))
-            self.ends[length] = start, self._kept(start), _ResultSlot(end)
+            self.ends[length] = start, self._keep(start), _ResultSlot(end)
         start, starts, count = self.ends[length]
         before = Value(rows.dims, rows.dtype)
         after = inner.apply(append, [before, start, rows, length], {})
         return SegmentedList(_ResultSlot(self.carry(before, after, None)), starts, 1, count)
 
-    def _kept(self, leaf: Any) -> Any:
+    def _keep(self, leaf: Any) -> Any:
         inner, trips = self.inner, self.trial.loop.trips
         value = array_of(leaf)
         if not inner.changes(value):

@@ -64,7 +64,7 @@ def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
     except SpecializationError as error:
         reason = error
     try:
-        unrolled = made.written_out(EQUATIONS)
+        unrolled = made.unroll(EQUATIONS)
     except SpecializationError:
         unrolled = None
     try:
@@ -83,8 +83,8 @@ class LoopMaker:
         self.step, self.body, count = step, params["body"], params["count"]
         operands = [maker.values.get(slot) for slot in step.inputs]
         lists = Lists(self.outer, self.node)
-        self.others = [lists.settled(x) for x in operands[count:]]
-        inner = self.body.everything() if step.everything else self.body.requested()
+        self.others = [lists.densify(x) for x in operands[count:]]
+        inner = self.body.everything() if step.everything else self.body.find_requested()
         self.kept = inner if step.remembers or step.everything else ()
         self.condition = program_of(params["cond"])
         self.program = program_of(self.body, self.kept, step.everything)
@@ -95,9 +95,9 @@ class LoopMaker:
         self.starts = operands[:count] + [maker.values[before] for _, before, _ in self.written]
         self.going: Any = None  # whether there is a first trip, if asking changes variables
         if self.condition.writes:
-            self.going, own = self.asked()
+            self.going, own = self.evaluate_condition()
             self.starts[self.count :] = own.values()
-        self.forms = [self.entered(tree) for tree in self.starts]
+        self.forms = [self.convert_start(tree) for tree in self.starts]
         self.fixed: set[int] = set()  # variables that do not change
         self.moving: set[int] = set()  # those which seemed not to, before more was known
         self.found: TripCount | None = None
@@ -106,7 +106,7 @@ class LoopMaker:
         self.falling: int | None = None  # the one that is 1 in the last trip
         self.assumed = False  # whether more trips than were found are a failure
 
-    def asked(self) -> tuple[Value, dict]:
+    def evaluate_condition(self) -> tuple[Value, dict]:
         """Whether there is a first trip, and the variables after evaluating that."""
         own = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
         operands = self.starts[: self.count] + self.others
@@ -115,12 +115,12 @@ class LoopMaker:
         )
         return going, {**own, **changed}
 
-    def entered(self, tree: List | Value | Stack | None) -> Any:
+    def convert_start(self, tree: List | Value | Stack | None) -> Any:
         """Return a variable's initial value, with lists as stacks."""
         if type(tree) is List:
             tree = as_stack(Lists(self.outer, self.node), tree)
         if type(tree) is Sparse:
-            tree = Lists(self.outer, self.node).settled(tree)
+            tree = Lists(self.outer, self.node).densify(tree)
         return template(tree)
 
     def make(self) -> tuple:
@@ -131,7 +131,7 @@ class LoopMaker:
             settled = self._learn(trial)
             found = self.found
             if found is not None and found.exact and found.trips <= WRITTEN_OUT:
-                results = self.written_out(ENDLESS)
+                results = self.unroll(ENDLESS)
                 assert results is not None
                 return results
             if settled:
@@ -141,7 +141,7 @@ class LoopMaker:
     def _learn(self, trial: Trial) -> bool:
         """Adopt the facts of a trial; whether they match its assumptions."""
         if self.found is None:
-            self.found = self._counted(trial)
+            self.found = self._count_trips(trial)
             if self.found is not None:
                 return False
         settled = not self._count_evenly(trial)
@@ -169,7 +169,7 @@ class LoopMaker:
                 settled = False
         return settled
 
-    def _counted(self, trial: Trial) -> TripCount | None:
+    def _count_trips(self, trial: Trial) -> TripCount | None:
         """Return the trip count of the loop."""
         starts, afters, positions = {}, {}, {}
         for number, before in enumerate(trial.befores):
@@ -188,11 +188,11 @@ class LoopMaker:
                 raise SpecializationError(Reason.LOOP_MEMORY)
             return None
         if count is None:
-            count = self._bounded(trial, going, afters, starts, positions)
+            count = self._count_by_forward_loop(trial, going, afters, starts, positions)
             if count is not None:
                 return count
             if not any(map(_grows, trial.befores, trial.afters)):
-                count = self._required(trial, afters, starts)
+                count = self._count_by_guards(trial, afters, starts)
         if count is not None:
             extend_run(count, afters, starts)
             self.places = {positions[before]: row for before, row in count.numbers.items()}
@@ -206,7 +206,7 @@ class LoopMaker:
             total += sum([x.size * x.dtype.size for x in values if trial.inner.changes(x)])
         return total
 
-    def _required(self, trial: Trial, afters: dict, starts: dict) -> TripCount | None:
+    def _count_by_guards(self, trial: Trial, afters: dict, starts: dict) -> TripCount | None:
         """Return the trips that the guards of the body allow: an index within an array, say."""
         least = None
         pending = list(trial.inner.guards)
@@ -222,7 +222,7 @@ class LoopMaker:
             least.exact, self.assumed = False, True
         return least
 
-    def _bounded(
+    def _count_by_forward_loop(
         self, trial: Trial, going: Value, afters: dict, starts: dict, index_of: dict
     ) -> TripCount | None:
         """Return the trip count of a derived loop, that of its forward loop, which is bounded.
@@ -273,7 +273,7 @@ class LoopMaker:
 
     # -- trip by trip
 
-    def written_out(self, most: int) -> tuple | None:
+    def unroll(self, most: int) -> tuple | None:
         """Unroll the loop and return its results; None where that would not end."""
         outer = self.outer
         variables = list(self.starts[: self.count])

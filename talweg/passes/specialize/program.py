@@ -234,7 +234,7 @@ class StaticProgram:
                 return known
         if "requires" in prim.lowering or "expand" in prim.lowering:
             infer_result(prim, inputs, params)  # which refuses what it would refuse by itself
-            known = self._expanded(prim, inputs, params, node)
+            known = self._expand(prim, inputs, params, node)
             if known is not NotImplemented:
                 return known
         if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
@@ -254,7 +254,7 @@ class StaticProgram:
                     Expansion(self, node).require_finite(value)
         return result
 
-    def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
+    def _expand(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
         """Return the results by the `requires` and `expand` rules of an operation.
 
         They may not apply another one that does not: that is their fault.

@@ -72,7 +72,7 @@ class ResidualSpec:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def made(self, arrays: list) -> Any:
+    def rebuild(self, arrays: list) -> Any:
         """Return the list or residuals that these arrays represent."""
         known = dict(zip(self.own, arrays))
 
@@ -85,7 +85,7 @@ class ResidualSpec:
         """Return the list or residuals, built on first use; a single array at once."""
         tree, residuals = self.tree, ResidualArrays(self, arrays)
         if type(tree) is ListRange:
-            return self.made(arrays)
+            return self.rebuild(arrays)
         size = tree.trips if type(tree) is History else len(tree) if type(tree) is List else None
         if size is None:
             size = tree.size if tree.length is None else tree.length

@@ -55,7 +55,7 @@ class SideOutputs:
         return self._runs.kept[-1]
 
     @contextmanager
-    def lent(self, kept: dict) -> Iterator[None]:
+    def lend(self, kept: dict) -> Iterator[None]:
         """Make this thread work for another thread's run, whose storage is given."""
         self._runs.kept.append(kept)
         try:
@@ -72,7 +72,7 @@ class SideOutputs:
         """Return a stack that was passed to the program."""
         return self.now()[key]
 
-    def joined(self, outputs: list) -> list:
+    def join(self, outputs: list) -> list:
         """Return all results."""
         kept, further = self.now(), []
         if self.plain is not None:

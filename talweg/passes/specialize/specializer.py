@@ -30,7 +30,7 @@ from talweg.passes.fallback.selection import (
     run_step,
     substitute_results,
 )
-from talweg.passes.functionalize import Program, Step, called_program, inlined_steps
+from talweg.passes.functionalize import Program, Step, count_inlined_steps, find_called_program
 from talweg.passes.optimize.dead_code import prune_all
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.branches import branch
@@ -239,7 +239,7 @@ class _Specializer:
         """Return the list or residuals in a slot, to be passed on."""
         value = self.values[slot]
         if type(value) is Sparse:
-            return Lists(self.static, None).settled(value)
+            return Lists(self.static, None).densify(value)
         if value is not None and not isinstance(value, Tree):
             raise SpecializationError(Reason.RESULT_KIND)
         return substitute_results(self.static.hosts, value)
@@ -252,16 +252,16 @@ class _Specializer:
     def step(self, step: Step) -> None:
         """Specialize one step."""
         if self.static.hosts is None:
-            self.compiled(step)
+            self.compile_step(step)
         else:
             run_step(self, step)
 
-    def compiled(self, step: Step) -> None:
+    def compile_step(self, step: Step) -> None:
         """Specialize one step to equations; SpecializationError where there are none."""
         params = step.params
         if step.dynamic:
             try:
-                params = {key: self._filled(value) for key, value in params.items()}
+                params = {key: self._fill(value) for key, value in params.items()}
             except SpecializationError:
                 moving = UNSIZED.get(step.prim.name)
                 if moving is None:
@@ -277,14 +277,14 @@ class _Specializer:
         else:
             self.values[step.out] = self._plain(step, params)
 
-    def _filled(self, value: Any) -> Any:
+    def _fill(self, value: Any) -> Any:
         if type(value) is Dim:
             try:
                 return evaluate(value, self.size)
             except OpError as error:  # for the interpreter to raise, if it comes to this step
                 raise SpecializationError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
-            return tuple([self._filled(item) for item in value])
+            return tuple([self._fill(item) for item in value])
         return value
 
     def size(self, atom: Atom) -> int:
@@ -362,8 +362,8 @@ class _Specializer:
             self.values[step.out] = way(self, step, params)
             return
         body = params["body"]
-        program, inner = called_program(step)
-        if inlined_steps(program) > MOST_INLINED:
+        program, inner = find_called_program(step)
+        if count_inlined_steps(program) > MOST_INLINED:
             raise SpecializationError(Reason.CALLS_LONG, MOST_INLINED)
         part = _Specializer(self.static, program)
         for slot, source in zip(program.inputs, step.inputs):

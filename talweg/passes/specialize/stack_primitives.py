@@ -104,7 +104,7 @@ def _round_at(s: Any, index: tuple, *, loop: LoopIndex, start: int, step: int, d
     return s.index(loop.trip * step + start, dtype)
 
 
-def _advanced_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
+def _advance_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
     return further_on(s, index, [state(k) for k in range(3)], blocks())
 
 
@@ -125,7 +125,7 @@ with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
 advanced: Any = Construct(
-    "advanced", {"loops": _advanced_positions}
+    "advanced", {"loops": _advance_positions}
 )  # a random stream after n blocks
 advanced.infer = lambda state, blocks: state
 

@@ -60,20 +60,20 @@ class PerhapsForm(LeafForm):
         self.name, self.given = name, given
         self.places = [place, given]
 
-    def made_of(self, tensors: list) -> Any:
+    def build(self, tensors: list) -> Any:
         """Return the value, which raises where it is used while undefined."""
         return must_be_given(self.name, tensors[self.place], tensors[self.given])
 
-    def taken_apart(self, name: str, value: Symbol) -> list:
+    def flatten(self, name: str, value: Symbol) -> list:
         """Return the value, and whether it is defined; TypeError or ValueError for another form."""
-        (value,) = super().taken_apart(name, value)
+        (value,) = super().flatten(name, value)
         return list(value_and_given(self.name, value) or (value, True))
 
 
 class AfterForm(PerhapsForm):
     """The form of a perhaps undefined tensor after the loop."""
 
-    def made_of(self, tensors: list) -> Any:
+    def build(self, tensors: list) -> Any:
         """Return the value, which raises where it is used if the loop never ran."""
         return must_have_run(self.name, tensors[self.place], tensors[self.given])
 

@@ -26,11 +26,11 @@ class LeafForm:
     def __init__(self, place: int):
         self.place, self.places = place, [place]
 
-    def made_of(self, tensors: list) -> Any:
+    def build(self, tensors: list) -> Any:
         """Return the value, made of all carried tensors."""
         return tensors[self.place]
 
-    def taken_apart(self, name: str, value: Symbol) -> list:
+    def flatten(self, name: str, value: Symbol) -> list:
         """Return the tensors of a value of this form; TypeError or ValueError for another."""
         if value is None or is_missing(value):
             raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
@@ -46,11 +46,11 @@ class NestForm:
         self.like, self.parts = like, parts
         self.places = [place for part in parts for place in part.places]
 
-    def made_of(self, tensors: list) -> Any:
+    def build(self, tensors: list) -> Any:
         """Return the value, made of all carried tensors."""
-        return structure.rebuild(self.like, [part.made_of(tensors) for part in self.parts])
+        return structure.rebuild(self.like, [part.build(tensors) for part in self.parts])
 
-    def taken_apart(self, name: str, value: object) -> list:
+    def flatten(self, name: str, value: object) -> list:
         """Return the tensors of a value of this form; TypeError if it has another."""
         children = self._children(value)
         if children is None or len(children) != len(self.parts):
@@ -59,7 +59,7 @@ class NestForm:
             raise _differs(name, describe_form(self.like), describe_form(value))
         leaves: list = []
         for part, child in zip(self.parts, children):
-            leaves.extend(part.taken_apart(name, child))
+            leaves.extend(part.flatten(name, child))
         return leaves
 
     def _children(self, value: Any) -> list | None:
@@ -68,7 +68,7 @@ class NestForm:
             return None
         if structure.kind_of(value) != structure.MAPPING:
             return structure.children(value)
-        keys = structure.sorted_keys(self.like)
+        keys = structure.sort_keys(self.like)
         return [value[key] for key in keys] if all([key in value for key in keys]) else None
 
 
@@ -79,11 +79,11 @@ class FixedForm:
         self.value, self.free = value, free
         self.places: list = []
 
-    def made_of(self, tensors: list) -> Any:
+    def build(self, tensors: list) -> Any:
         """Return the object, independent of the carried tensors."""
         return self.value
 
-    def taken_apart(self, name: str, value: list[Any]) -> list:
+    def flatten(self, name: str, value: list[Any]) -> list:
         """Return no tensors; TypeError if it is another object."""
         if value is not self.value and not self.free:
             raise type_error(

@@ -90,7 +90,7 @@ class LoopVariables:
 
         def attempt() -> list:
             values = [
-                before if form is None else form.made_of(inputs)
+                before if form is None else form.build(inputs)
                 for before, form in zip(self.initial, self.forms)
             ]
             self.loop.set_state(tuple(values))
@@ -171,7 +171,7 @@ class LoopVariables:
             holds = control.truth(condition_of(test()), "while")
             # the place is known if no unconverted code asked for the value of a tensor before
             here = dispatch.context.base is tensors[0].graph if tensors else False
-            ends_when[0] = _negated_place(holds, tensors) if here else None
+            ends_when[0] = _find_negated(holds, tensors) if here else None
             return holds
 
         def step(tensors: list, *element: object) -> list:
@@ -181,7 +181,7 @@ class LoopVariables:
             finals[:] = values
             tensors_out: list = [None] * len(self.leaves)
             for name, value, form in zip(self.loop.names, values, self.forms):
-                for leaf_at, tensor in zip(form.places, form.taken_apart(name, value)):
+                for leaf_at, tensor in zip(form.places, form.flatten(name, value)):
                     tensors_out[leaf_at] = tensor
             return [_check_carried(leaf, x) for leaf, x in zip(self.leaves, tensors_out)]
 
@@ -203,7 +203,7 @@ class LoopVariables:
         self._finish(results, finals)
 
     def _set(self, tensors: list) -> None:
-        self.loop.set_state(tuple([form.made_of(tensors) for form in self.forms]))
+        self.loop.set_state(tuple([form.build(tensors) for form in self.forms]))
 
     def _finish(self, results: list, finals: list) -> None:
         """Assign the names their values; lists and dictionaries stay the same objects."""
@@ -212,7 +212,7 @@ class LoopVariables:
             before = self.initial[number]
             if isinstance(before, Undefined):
                 form = after_loop(form)
-            value = form.made_of(results)
+            value = form.build(results)
             if type(before) is list and type(value) is list:
                 before[:] = value
                 value = before
@@ -258,7 +258,7 @@ def _shapes_of(value: Symbol, shape: TensorShape) -> list:
     return structure.flatten(shape)
 
 
-def _negated_place(found: Symbol, tensors: list) -> int | None:
+def _find_negated(found: Symbol, tensors: list) -> int | None:
     """Return the number of the carried tensor that a test negates."""
     if found.node.prim is not arithmetic.logical_not:
         return None

@@ -50,7 +50,7 @@ def while_stmt(
     if limit is None:
         run(loop, test, body)
         return
-    _counted_loop(loop, as_count(limit), test, lambda index: body())
+    _trace_counted_loop(loop, as_count(limit), test, lambda index: body())
 
 
 def _test_aside(test: Thunk) -> Any:
@@ -83,7 +83,7 @@ def for_stmt(
     if limit is not None:
         length = arithmetic.minimum(length, as_count(limit))
     loop = TracedLoop(get_state, set_state, symbol_names, opts)
-    _counted_loop(loop, length, extra_test, lambda index: body(steps.item(index)))
+    _trace_counted_loop(loop, length, extra_test, lambda index: body(steps.item(index)))
 
 
 def _while_more(
@@ -103,10 +103,10 @@ def _while_more(
         run(TracedLoop(get_state, set_state, names, opts, take), test, body)
         return
     loop = TracedLoop(get_state, set_state, names, opts)
-    _counted_loop(loop, as_count(limit), test, lambda index: body(take()))
+    _trace_counted_loop(loop, as_count(limit), test, lambda index: body(take()))
 
 
-def _counted_loop(
+def _trace_counted_loop(
     loop: TracedLoop, length: Symbol, test: Thunk | None, body: Callable[[Any], Any]
 ) -> None:
     """Trace a loop of at most `length` iterations, whose body gets their number."""
@@ -186,10 +186,10 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
 def _guard_first_value(name: str, value: object, runs: object) -> Any:
     """Check a name first assigned by a loop where it is used."""
 
-    def checked(leaf: object) -> Any:
+    def check_leaf(leaf: object) -> Any:
         return must_have_run(name, leaf, runs) if is_symbolic(leaf) else leaf
 
-    return structure.map_leaves(checked, value, composites=True)
+    return structure.map_leaves(check_leaf, value, composites=True)
 
 
 def _python_for(

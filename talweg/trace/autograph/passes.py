@@ -85,17 +85,17 @@ class Plain(ast.NodeTransformer):
             ]
         return node
 
-    def _stored(self, name: str) -> str:
+    def _mangle(self, name: str) -> str:
         private = name.startswith("__") and not name.endswith("__")
         return f"_{self.owner}{name}" if private and self.owner else name
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
-        node.attr = self._stored(node.attr)
+        node.attr = self._mangle(node.attr)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._stored(node.id)
+        node.id = self._mangle(node.id)
         return node
 
 
@@ -135,7 +135,7 @@ class Items(ast.NodeTransformer):
     def _is_local(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and bool(self.locals) and node.id in self.locals[-1]
 
-    def _owned(self, name: Any) -> ast.stmt:
+    def _make_own(self, name: Any) -> ast.stmt:
         value = call("own", ast.Name(name.id, ast.Load()))
         return at(name, ast.Assign([ast.Name(name.id, ast.Store())], value))
 
@@ -144,13 +144,13 @@ class Items(ast.NodeTransformer):
         target = node.targets[0]
         single = len(node.targets) == 1 and isinstance(target, ast.Subscript)
         if single and self._is_local(target.value):
-            return [self._owned(target.value), node]
+            return [self._make_own(target.value), node]
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, ast.Subscript) and self._is_local(node.target.value):
-            return [self._owned(node.target.value), node]  # type: ignore[arg-type]
+            return [self._make_own(node.target.value), node]  # type: ignore[arg-type]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -194,7 +194,7 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
     return names - elsewhere
 
 
-def owned_name(node: ast.AST) -> str | None:
+def find_owned_name(node: ast.AST) -> str | None:
     """Return the x of a statement `x = ag__.own(x)`."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         function = node.value.func
@@ -218,7 +218,9 @@ class Joined(ast.NodeTransformer):
 
     def join(self, tree: ast.AST) -> Any:
         """Return the tree with all pairs joined."""
-        self.names = {name for node in ast.walk(tree) if (name := owned_name(node)) is not None}
+        self.names = {
+            name for node in ast.walk(tree) if (name := find_owned_name(node)) is not None
+        }
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("get_state"):
                 self._redirect(node, ast.Load, "place")
@@ -240,13 +242,13 @@ class Joined(ast.NodeTransformer):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
-                setattr(node, field, self._joined(block))
+                setattr(node, field, self._join_block(block))
         return node
 
-    def _joined(self, block: list) -> list:
+    def _join_block(self, block: list) -> list:
         found: list = []
         for statement in block:
-            name = owned_name(found[-1]) if found else None
+            name = find_owned_name(found[-1]) if found else None
             changed = None if name is None else _change_call(name, statement)
             if name is None or changed is None:
                 found.append(statement)

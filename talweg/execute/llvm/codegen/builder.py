@@ -106,7 +106,7 @@ class IRBuilder:
         """Emit an instruction with effects."""
         self.scopes[-1].lines.append("  " + text)
 
-    def changed(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
+    def invalidate(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
         """Invalidate the values that were loaded from these buffers."""
         for root in roots:
             self.versions[root] = self.versions.get(root, 0) + 1
@@ -150,7 +150,7 @@ class IRBuilder:
         kind = vector(scalar, value.lanes)
         return self.compute(f"extractelement {kind} {value.text}, i64 {lane}", 1, value.depth)
 
-    def gathered(self, parts: list[IRValue], scalar: str) -> IRValue:
+    def pack_lanes(self, parts: list[IRValue], scalar: str) -> IRValue:
         """Build one vector of several scalars."""
         lanes = len(parts)
         if all(part.text == parts[0].text for part in parts):

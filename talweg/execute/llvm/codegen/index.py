@@ -54,7 +54,7 @@ class Indices:
 
     # ---------------------------------------------------------------- arithmetic of i64 scalars
 
-    def scaled(self, value: IRValue, factor: int) -> IRValue:
+    def scale(self, value: IRValue, factor: int) -> IRValue:
         """Emit value * factor."""
         if factor == 1:
             return value
@@ -107,15 +107,15 @@ class Indices:
         """Emit the sum of products, those of outer loops first."""
         code = self.code
         if len(terms) == 1:
-            return self.scaled(*terms[0])
+            return self.scale(*terms[0])
         key = tuple(terms)
         memoized = code.recall(key, max([term[0].depth for term in terms]))
         if memoized is not None:
             return memoized
         terms.sort(key=lambda term: term[0].depth)
-        total = self.scaled(*terms[0])
+        total = self.scale(*terms[0])
         for value, factor in terms[1:]:
-            part = self.scaled(value, factor)
+            part = self.scale(value, factor)
             text = f"add i64 {total.text}, {part.text}"
             total = code.compute(text, 1, max(total.depth, part.depth))
         return code.keep(key, total)
@@ -133,7 +133,7 @@ class Indices:
         total: IRValue | None = None
         for part, factor in varied:
             if part.vector is not None:
-                one = self.widened(part, kind)
+                one = self.widen(part, kind)
                 if factor != 1:
                     one = self.vectors("mul", one, IRValue(str(factor)), kind)
             else:
@@ -152,7 +152,7 @@ class Indices:
         text = f"{op} {vector(kind, lanes)} {left}, {right}"
         return code.compute(text, lanes, max(x.depth, y.depth))
 
-    def widened(self, part: LaneOffset, kind: str) -> IRValue:
+    def widen(self, part: LaneOffset, kind: str) -> IRValue:
         """Return the vector of offsets as `kind`."""
         value = part.vector
         assert value is not None
@@ -209,21 +209,21 @@ class Indices:
                 return arrange_lanes(LaneOffset(), [x % divisor for x in lanes])
             address = LaneOffset()
             if inner.base is not None:
-                base = self.divided(inner.base, divisor, True, floor, "i64")
+                base = self.divide(inner.base, divisor, True, floor, "i64")
                 address = LaneOffset(base, step=inner.step // divisor)
             return arrange_lanes(address, [x // divisor for x in lanes])
         if inner.uniform:
-            return LaneOffset(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
-        if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):
-            part = self.divided(self.total(inner), divisor, quotient, floor, "i64")
+            return LaneOffset(self.divide(self.total(inner), divisor, quotient, floor, "i64"))
+        if inner.stride == 1 and divisor % self.lanes == 0 and self._is_aligned(atom.index):
+            part = self.divide(self.total(inner), divisor, quotient, floor, "i64")
             return LaneOffset(part, stride=0 if quotient else 1)
         small = _fits_32_bits(atom.index)
         whole = self.whole(inner, small)
         kind = "i32" if small else "i64"
-        part = self.divided(whole, divisor, quotient, floor, kind)
+        part = self.divide(whole, divisor, quotient, floor, kind)
         return LaneOffset(vector=part, narrow=small)
 
-    def _aligned(self, index: Index) -> bool:
+    def _is_aligned(self, index: Index) -> bool:
         """Whether an index is a multiple of the number of lanes in lane 0."""
         constant, lanes = index.constant, self.lanes
         for atom, factor in index.terms:
@@ -235,7 +235,7 @@ class Indices:
                 return False
         return constant % lanes == 0
 
-    def divided(
+    def divide(
         self, value: IRValue, divisor: int, quotient: bool, floor: bool, kind: str
     ) -> IRValue:
         """Emit value // divisor or value % divisor, rounded down (by a constant)."""
@@ -271,14 +271,14 @@ class Indices:
             if value.text[0] != "%":
                 return LaneOffset(constant=int(value.text))
             return LaneOffset(
-                self.converted(value, kind, "i64", dtype.is_unsigned or dtype.is_bool)
+                self.convert_width(value, kind, "i64", dtype.is_unsigned or dtype.is_bool)
             )
         target = "i32" if narrow else "i64"
         value = self.code.spread_value(value, self.lanes, kind)
-        made = self.converted(value, kind, target, dtype.is_unsigned or dtype.is_bool)
+        made = self.convert_width(value, kind, target, dtype.is_unsigned or dtype.is_bool)
         return LaneOffset(vector=made, narrow=narrow)
 
-    def converted(self, value: IRValue, kind: str, target: str, unsigned: bool) -> IRValue:
+    def convert_width(self, value: IRValue, kind: str, target: str, unsigned: bool) -> IRValue:
         """Emit an integer of another width."""
         if kind == target:
             return value

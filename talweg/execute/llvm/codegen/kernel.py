@@ -12,7 +12,7 @@ from talweg.execute.llvm.codegen.access_analysis import AccessAnalysis, AccessFa
 from talweg.execute.llvm.codegen.builder import IRBuilder, IRScope, IRValue
 from talweg.execute.llvm.codegen.index import Along, Indices
 from talweg.execute.llvm.codegen.memory import MemoryEmitter, root
-from talweg.execute.llvm.codegen.prefetch import is_streamed, named_rows, rows_ahead
+from talweg.execute.llvm.codegen.prefetch import find_named_rows, is_streamed, rows_ahead
 from talweg.execute.llvm.codegen.tiles import TileRegisters, TileState, everything
 from talweg.execute.llvm.codegen.types import register, vector
 from talweg.execute.llvm.codegen.values import ValueEmitter
@@ -115,7 +115,7 @@ class KernelEmitter:
                 wait = "call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)"
                 self.code.line(f"%wait{number} = {wait}")
                 interrupts.leave_if(self, f"%wait{number}")
-                self.code.changed(self.finder.of_list(body).writes)
+                self.code.invalidate(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
                 self.pieces = 0
             reads |= buffers_shared_by_threads(facts.reads)
@@ -216,14 +216,16 @@ class KernelEmitter:
                 interrupts.ask(self, counter, each)
             self.turn(statement)
 
-        self.counted(IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body)
+        self.emit_counted_loop(
+            IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body
+        )
 
     def turn(self, loop: For) -> None:
         """Emit the body of a loop, for the present value of its axis."""
         if self.indices.lanes == 1:
             mark = len(self.values.log)
             asked: set[str] = set()  # equal places may stand in several expressions
-            for row in named_rows(loop, self.finder.of(loop).orders):
+            for row in find_named_rows(loop, self.finder.of(loop).orders):
                 _, values = self.evaluate_indices((row.start,))
                 for place in row.lines():
                     self.memory.ask_for(row.buffer, row.start + place, values, row.written, asked)
@@ -232,7 +234,7 @@ class KernelEmitter:
         self.run(loop.body)
         self.rows.pop()
 
-    def counted(
+    def emit_counted_loop(
         self,
         start: IRValue,
         stop: IRValue,
@@ -248,8 +250,8 @@ class KernelEmitter:
         code, number = self.code, self.code.fresh()
         outer = code.scopes[-1]
         depth = len(code.scopes)
-        carried = self.carried(facts)
-        code.changed(facts.writes)
+        carried = self.find_carried(facts)
+        code.invalidate(facts.writes)
         scope = IRScope(f"loop{number}", facts.writes)
         code.scopes.append(scope)
         phis = self.enter(carried, depth)
@@ -275,11 +277,11 @@ class KernelEmitter:
         lines.append(f"  br i1 %c{number}, label %loop{number}, label %after{number}")
         lines.append(f"after{number}:")
         outer.label = f"after{number}"
-        code.changed(facts.writes)
+        code.invalidate(facts.writes)
         for (state, offset, _), end in zip(carried, ends):
             state.put(code, offset, end._replace(depth=depth - 1))
 
-    def carried(self, facts: AccessFacts) -> list[tuple[TileState, int, IRValue]]:
+    def find_carried(self, facts: AccessFacts) -> list[tuple[TileState, int, IRValue]]:
         """Return the registers a statement may change, with their values before it."""
         found = []
         for state in everything(self.tiles, facts.updates):
@@ -340,7 +342,7 @@ class KernelEmitter:
                 self.split(nest, counter)
                 self.turn(nest[-1])
 
-            self.counted(begin, end, 1, facts, body, following)
+            self.emit_counted_loop(begin, end, 1, facts, body, following)
 
         self.branch(some, facts, turns, certain=True)
 
@@ -406,10 +408,10 @@ class KernelEmitter:
         """
         code, number = self.code, self.code.fresh()
         outer, depth, floor = code.scopes[-1], len(code.scopes), code.floor
-        carried = self.carried(facts)
+        carried = self.find_carried(facts)
         arms, ends = [], []
         for name, part in (("then", body), ("else", other)):
-            code.changed(facts.writes)
+            code.invalidate(facts.writes)
             scope = IRScope(f"{name}{number}", facts.writes)
             code.scopes.append(scope)
             code.floor = floor if certain else depth
@@ -430,7 +432,7 @@ class KernelEmitter:
             lines.append(f"{name}_end{number}:")
             lines.append(f"  br label %join{number}")
         lines.append(f"join{number}:")
-        code.changed(facts.writes)
+        code.invalidate(facts.writes)
         for (state, offset, piece), yes, no in zip(carried, *ends):
             if yes.text == no.text:
                 continue
@@ -462,7 +464,7 @@ class KernelEmitter:
         name = f"talweg_{statement.routine}_{statement.writes[0].dtype.name}"
         self.declared[name] = f"declare void @{name}({', '.join(types)})"
         self.code.line(f"call void @{name}({', '.join(texts)})")
-        self.code.changed([root(buffer) for buffer in statement.writes])
+        self.code.invalidate([root(buffer) for buffer in statement.writes])
 
     def evaluate_indices(self, indices: tuple[Index, ...]) -> tuple[None, dict]:
         """Emit the values that indices depend on."""

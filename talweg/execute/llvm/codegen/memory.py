@@ -70,7 +70,7 @@ class MemoryEmitter:
             if guard.text == "false" or not buffer.size:
                 return other
             if guard.text != "true":
-                return self._guarded(buffer, index, values, guard, other)
+                return self._load_guarded(buffer, index, values, guard, other)
         address = self.indices.place(index, values, buffer.size < BOUND)
         raw = self._raw(buffer, address)
         return from_memory(self.code, raw, buffer.dtype)
@@ -97,7 +97,7 @@ class MemoryEmitter:
         for offset in self.indices.offsets(lane_offset):
             pointer = self.pointer(buffer, lane_offset.base, lane_offset.constant + offset)
             parts.append(self._plain(buffer, pointer, 1))
-        return self.code.gathered(parts, kind)
+        return self.code.pack_lanes(parts, kind)
 
     def _plain(self, buffer: Buffer, pointer: IRValue, lanes: int) -> IRValue:
         kind = memory(buffer.dtype)
@@ -138,7 +138,7 @@ class MemoryEmitter:
         )
         return code.load(text, lanes, pointers.depth, root(buffer))
 
-    def _guarded(
+    def _load_guarded(
         self, buffer: Buffer, index: Index, values: dict, guard: IRValue, other: IRValue
     ) -> IRValue:
         code, dtype = self.code, buffer.dtype
@@ -150,7 +150,7 @@ class MemoryEmitter:
             start = arithmetic.select(code, guard, start, IRValue("0"), "i64")
             raw = self._plain(buffer, self.at(buffer, start), lanes)
         elif row and dtype.size >= 4:
-            return self._masked(buffer, address, guard, other)
+            return self._load_masked(buffer, address, guard, other)
         elif address.uniform:
             start = self.indices.total(address)
             index_ = arithmetic.select(code, guard, start, IRValue("0"), "i64")
@@ -161,7 +161,9 @@ class MemoryEmitter:
         loaded = from_memory(code, raw, dtype)
         return arithmetic.select(code, guard, loaded, other, register(dtype))
 
-    def _masked(self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue) -> IRValue:
+    def _load_masked(
+        self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue
+    ) -> IRValue:
         """Emit a masked load of neighbours."""
         code, lanes, kind = self.code, self.indices.lanes, memory(buffer.dtype)
         pointer = self.pointer(buffer, place.base, place.constant)
@@ -233,7 +235,7 @@ class MemoryEmitter:
         found = []
         for lane in range(self.indices.lanes):
             one = self.code.lane(index, lane, kind)
-            found.append(self.at(buffer, self.indices.converted(one, kind, "i64", False)))
+            found.append(self.at(buffer, self.indices.convert_width(one, kind, "i64", False)))
         return found
 
     def _put(
@@ -256,4 +258,4 @@ class MemoryEmitter:
         if streamed:
             how = f"align {alignment(dtype, value.lanes)}, !nontemporal !{{i32 1}}"
         code.line(f"store {kind} {text}, ptr {pointer.text}, {how}")
-        code.changed((root(buffer),))
+        code.invalidate((root(buffer),))

@@ -2,8 +2,8 @@
 
 Where a row is read a second time, from cache, memory has nothing to do: there the next row is asked
 for (`rows_ahead`).  So a pass that waits for memory and one that computes overlap.  Rows that data
-names, as a look-up's, lie anywhere: they are asked for some turns before (`named_rows`).  Results
-too big to stay in cache are written past it, without being read first (`is_streamed`).
+names, as a look-up's, lie anywhere: they are asked for some turns before (`find_named_rows`).
+Results too big to stay in cache are written past it, without being read first (`is_streamed`).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PrefetchRow(NamedTuple):
         return [place // self.buffer.dtype.size for place in places]
 
 
-def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
+def find_named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
     """Return the rows, at positions computed from data, that a later turn of a loop needs.
 
     `orders` are the lists of what its statements compute.

@@ -30,7 +30,7 @@ def words(code: IRBuilder, indices: Indices, expr: Expr, known: dict[int, IRValu
     if any(x.lanes > 1 for x in stream):
         return _any_places(code, stream, expr, known)
     if block is not None and word is not None and word.base is None:
-        return _known_places(code, indices, stream, block, word, register(expr.dtype))
+        return _emit_known_places(code, indices, stream, block, word, register(expr.dtype))
     place = _in_a_row(indices, expr, known)
     if place is not None:
         return _shift(code, stream, place, indices.lanes, register(expr.dtype))
@@ -56,7 +56,7 @@ def _place(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffse
 # ---------------------------------------------------------------- blocks in neighbouring lanes
 
 
-def _known_places(
+def _emit_known_places(
     code: IRBuilder,
     indices: Indices,
     stream: list[IRValue],
@@ -175,7 +175,7 @@ def _sum(code: IRBuilder, low: IRValue, high: IRValue, steps: IRValue) -> tuple[
 def _side_by_side(code: IRBuilder, x: IRValue, y: IRValue) -> IRValue:
     """Interleave lanes of x and y."""
     if x.lanes == 1:
-        return code.gathered([x, y], "i64")
+        return code.pack_lanes([x, y], "i64")
     turns = [start + lane for lane in range(x.lanes) for start in (0, x.lanes)]
     return code.shuffle(x._replace(depth=max(x.depth, y.depth)), y.text, "i64", turns)
 

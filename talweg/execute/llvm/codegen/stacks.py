@@ -145,14 +145,14 @@ class Stacks:
         """Emit an index of repeat axes and loaded numbers, uniform over threads."""
         emitter, found = self.emitter, str(index.constant)
         for atom, factor in index.terms:
-            part = emitter.turns[atom] if type(atom) is Axis else self.loaded(atom.value)
+            part = emitter.turns[atom] if type(atom) is Axis else self.load_number(atom.value)
             number = emitter.fresh()
             emitter.line(f"%d{number} = mul i64 {part}, {factor}")
             emitter.line(f"%j{number} = add i64 {found}, %d{number}")
             found = f"%j{number}"
         return found
 
-    def loaded(self, value: Any) -> str:
+    def load_number(self, value: Any) -> str:
         """Load a number as an i64."""
         buffer, emitter = value.data[0], self.emitter
         bits = 8 * buffer.dtype.size

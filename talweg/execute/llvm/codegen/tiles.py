@@ -44,7 +44,7 @@ class TileState:
         found = self.pieces.get(offset)
         if found is not None and (self.lanewise or found.lanes == lanes):
             return found
-        return code.gathered([self.element(code, offset + i) for i in range(lanes)], self.kind)
+        return code.pack_lanes([self.element(code, offset + i) for i in range(lanes)], self.kind)
 
     def element(self, code: IRBuilder, offset: int) -> IRValue:
         """Extract one element, from the piece that has it."""
@@ -150,7 +150,7 @@ class TileRegisters:
         if stride == 1:
             return state.get(self.code, offset, lanes)
         found = [state.element(self.code, offset + stride * lane) for lane in range(lanes)]
-        return self.code.gathered(found, state.kind)
+        return self.code.pack_lanes(found, state.kind)
 
     def update(self, tile: Tile, indices: tuple, value: IRValue, op: str | None):
         """Write numbers of a tile, combined by `op` with the old ones."""
@@ -207,13 +207,13 @@ class TileRegisters:
         piece = offset * total.copies + self.copy % total.copies
         old = total.state.pieces[piece]
         if lanes < total.lanes:
-            value = self._padded(total, value, lanes, op, is_signed(tile.dtype))
+            value = self._pad(total, value, lanes, op, is_signed(tile.dtype))
         if total.strays is not None:
             strays = total.strays.pieces
             strays[piece] = self._either_stray(total, strays[piece], value)
-        total.state.pieces[piece] = self._combined(total, old, value)
+        total.state.pieces[piece] = self._combine(total, old, value)
 
-    def _padded(self, found: Sum, value: IRValue, lanes: int, op: str, signed: bool) -> IRValue:
+    def _pad(self, found: Sum, value: IRValue, lanes: int, op: str, signed: bool) -> IRValue:
         kind, code = found.state.kind, self.code
         rest = f"splat ({kind} {identity(op, kind, signed)})"
         if lanes == 1:
@@ -231,7 +231,7 @@ class TileRegisters:
         bits = arithmetic.convert(code, "sext", either, "i1", integer)
         return arithmetic.convert(code, "bitcast", bits, integer, kind)
 
-    def _combined(self, found: Sum, x: IRValue, y: IRValue) -> IRValue:
+    def _combine(self, found: Sum, x: IRValue, y: IRValue) -> IRValue:
         kind = found.state.kind
         if found.strays is not None:
             further = arithmetic.binary(self.code, f"fcmp {_ORDER[found.op]}", y, x, kind)

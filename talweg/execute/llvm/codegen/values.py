@@ -115,7 +115,7 @@ class ValueEmitter:
         source = "i32" if narrow else "i64"
         if whole.text[0] != "%" and whole.lanes == 1:
             return IRValue(literal(int(whole.text), expr.dtype))
-        return self.indices.converted(whole, source, kind, False)
+        return self.indices.convert_width(whole, source, kind, False)
 
     def _index_float(self, place: LaneOffset, small: bool, kind: str) -> IRValue:
         narrow = not place.uniform and small

@@ -153,7 +153,7 @@ class VectorLoops:
                     emitter.memory.ask_for(buffer, index)
             indices.lanes = 1
 
-        emitter.counted(IRValue("0"), IRValue(str(trips * step)), step, facts, body)
+        emitter.emit_counted_loop(IRValue("0"), IRValue(str(trips * step)), step, facts, body)
 
     def one_loop(self, loop: For, facts: AccessFacts, width: int) -> None:
         """Emit a loop over all of the axis, whose last turn overlaps the one before."""
@@ -174,7 +174,7 @@ class VectorLoops:
             emitter.run(loop.body)
             indices.lanes, tiles.mask = 1, None
 
-        emitter.counted(IRValue("0"), IRValue(str(extent)), width, facts, body)
+        emitter.emit_counted_loop(IRValue("0"), IRValue(str(extent)), width, facts, body)
 
     def write_out(self, loop: For, parts: list[tuple[int, int]], again: bool) -> None:
         """Emit the vectors one by one; the last may overlap if `again`."""

@@ -106,7 +106,7 @@ class ObjectFile:
             found.append(ElfSymbol(self._name(names + name), section, value))
         return found
 
-    def loaded(self) -> dict[int, ElfSection]:
+    def find_loadable_sections(self) -> dict[int, ElfSection]:
         """Return the sections to be loaded, by number."""
         found = {}
         for number, section in enumerate(self.sections):
@@ -173,7 +173,7 @@ def _fill_sections(
     object_file: ObjectFile, symbols: Mapping[str, int]
 ) -> tuple[bytes, dict[str, int]]:
     """Return the block of all relocated sections, and the offsets of names."""
-    sections = object_file.loaded()
+    sections = object_file.find_loadable_sections()
     starts, end = _layout(sections)
     filled = [
         (starts[number], *each) for number in sections for each in object_file.relocations(number)

@@ -224,9 +224,9 @@ class CompileWorkers:
         """Compile queued modules, up to a None."""
         while (task := self.waiting.get()) is not None:
             with contextlib.suppress(Exception):  # `finish` tries again, and raises it
-                self.found[task[0]] = self._made(task[1], machine)
+                self.found[task[0]] = self._compile(task[1], machine)
 
-    def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
+    def _compile(self, text: str, machine: llvm.TargetMachine) -> bytes:
         module = parse(text, self.target)
         optimize(module, self.target)
         return _emit_object(machine, module)
@@ -236,14 +236,14 @@ class CompileWorkers:
         machine = self.target.quick_machine if self.quick else self.target.machine
         if self.last is not None and self.last[1].startswith(QUICK):
             number, text = self.last
-            self.found[number] = self._made(text, self.target.quick_machine)
+            self.found[number] = self._compile(text, self.target.quick_machine)
         elif self.last is not None:
             self.waiting.put(self.last)
         with contextlib.suppress(Empty):
             while True:
                 number, text = self.waiting.get_nowait()
                 background.check()
-                self.found[number] = self._made(text, machine)
+                self.found[number] = self._compile(text, machine)
         for _helper in self.helpers:
             self.waiting.put(None)
         for helper in self.helpers:
@@ -251,7 +251,7 @@ class CompileWorkers:
         self.helpers = []
         for number, text in self.texts.items():
             if number not in self.found:
-                self.found[number] = self._made(text, machine)
+                self.found[number] = self._compile(text, machine)
         return self.found
 
 

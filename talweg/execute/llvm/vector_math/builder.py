@@ -131,7 +131,7 @@ class FormulaBuilder:
         self.labels = ["entry"]
         self.definitions: dict[str, str] = {}
 
-    def widened(self) -> FormulaBuilder:
+    def widen(self) -> FormulaBuilder:
         """Make a builder of float64 numbers within this one; `wide.take(x)` converts."""
         wide = FormulaBuilder(float64, self.lanes)
         wide.lines, wide.labels, wide.definitions = self.lines, self.labels, self.definitions
@@ -265,7 +265,7 @@ class FormulaBuilder:
         """Emit 1 where the mask is true, 0 elsewhere."""
         return self.select(mask, self.constant(1.0), 0.0)
 
-    def mended(
+    def patch(
         self, mask: VectorValue, function: str, x: VectorValue, usual: VectorValue
     ) -> VectorValue:
         """Emit `usual`, but function(x) where the mask (hardly ever true) holds."""

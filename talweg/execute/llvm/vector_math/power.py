@@ -49,7 +49,7 @@ EXP2 = (
 
 def _power_single(f: FormulaBuilder, size: VectorValue, y: VectorValue) -> VectorValue:
     """Compute size^y in float32, for 0 < size < infinity."""
-    wide = f.widened()
+    wide = f.widen()
     e, m, _ = split(wide, wide.take(size))
     s = (m - 1.0) / (m + 1.0)
     logarithm = wide.fma(s, wide.polynomial(s * s, LOG2), e)
