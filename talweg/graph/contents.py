@@ -19,6 +19,7 @@ import numpy as np
 from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import HEAVY, Atom, Dim, bounds, largest, of_atom, smallest, weight
 from talweg.core.errors import NeedsStaticError
+from talweg.core.primitive import Primitive
 from talweg.core.roles import Role, Trait
 from talweg.graph.node import Node
 
@@ -65,8 +66,7 @@ def _length(node: Node) -> float:
 
 def _sources(node: Node) -> tuple:
     """Return the nodes whose elements determine those of `node`; none if it is not analysed."""
-    name = node.prim.name
-    if name not in _RULES or name in _ENDS or _length(node) > LIMIT:
+    if _rule_of(node.prim) is None or node.prim.sizes in _ENDS or _length(node) > LIMIT:
         return ()
     sources = node.operands
     if node.prim.role is Role.PROJECTION:
@@ -130,7 +130,7 @@ def _values(sizes: list[Dim] | np.ndarray) -> set:
 
 def _follow(node: Node) -> Any:
     """Compute the elements by the primitive's rule; None if there is none or it fails."""
-    rule = _RULES.get(node.prim.name)
+    rule = _rule_of(node.prim)
     if rule is None:
         return None
     try:
@@ -281,37 +281,49 @@ def _broadcast(node: Node, params: dict) -> Any:
     return np.broadcast_to(_operand(node), params["shape"])
 
 
-_RULES: dict[str, Any] = {
+_ENDS = frozenset(("constant", "shape", "size"))  # ways that look at no operand's elements
+_WAYS: dict[str, Any] = {  # by the field `sizes` of declarations
     "constant": _constant,
-    "shape_of": _shape_of,
-    "size_value": _size_value,
-    "cast": _same,
-    "identity": _same,
+    "shape": _shape_of,
+    "size": _size_value,
+    "same": _same,
     "reshape": _reshape,
     "strided_slice": _slice,
     "concat": _concat,
-    "add": _combine(lambda a, b: a + b),
-    "sub": _combine(lambda a, b: a - b),
-    "mul": _combine(lambda a, b: a * b),
     "floor_div": _combine(lambda a, b: a // b),
     "mod": _combine(_remainder),
-    "maximum": _combine(largest),
-    "minimum": _combine(smallest),
-    "neg": _negative,
-    "reduce_prod": _fold(lambda a, b: a * b, 1),
-    "reduce_sum": _fold(lambda a, b: a + b, 0),
-    "reduce_max": _fold(largest, None),
-    "reduce_min": _fold(smallest, None),
     "stack": _stack,
     "item": _item,
     "slice_by": _slice_by,
     "gather": _gather,
-    "gather_rows": _gather,
     "reverse": _reverse,
     "transpose": _transpose,
-    "broadcast_to": _broadcast,
-    "after": _same,
-    "ensure_dims": _same,
-    "stop_gradient": _same,
+    "broadcast": _broadcast,
 }
-_ENDS = frozenset(("constant", "shape_of", "size_value"))  # their operands' elements do not matter
+_SCALARS: dict[
+    str, Any
+] = {  # by the scalar function that declarations name (`lower/ir/scalars.py`)
+    "add": _combine(lambda a, b: a + b),
+    "sub": _combine(lambda a, b: a - b),
+    "mul": _combine(lambda a, b: a * b),
+    "maximum": _combine(largest),
+    "minimum": _combine(smallest),
+    "neg": _negative,
+}
+_FOLDS: dict[str, Any] = {  # by the operation of `fold` rules
+    "mul": _fold(lambda a, b: a * b, 1),
+    "add": _fold(lambda a, b: a + b, 0),
+    "maximum": _fold(largest, None),
+    "minimum": _fold(smallest, None),
+}
+
+
+def _rule_of(prim: Primitive) -> Any:
+    """Return the rule of a primitive's elements, None if its declaration names none."""
+    if prim.sizes:
+        return _WAYS[prim.sizes]
+    if prim.elementwise:
+        scalar = prim.lowering["scalar"]
+        return _SCALARS.get(scalar) if type(scalar) is str else None
+    fold = prim.lowering.get("fold")
+    return None if fold is None else _FOLDS.get(fold[0])

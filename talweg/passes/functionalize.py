@@ -176,7 +176,6 @@ class _ProgramBuilder:
         self.program = Program()
         self.slots: dict[Node, int] = {}
         self.now: dict[Any, int] = {}  # variable -> slot of its value at this place
-        self.fed = inputs
         self.fed_sizes: set[Atom] = set()
         self.factored: dict[Node, Factored] = {}
         self.read: dict[Any, int] = {}  # variable -> slot of its value at the start

@@ -40,11 +40,10 @@ def check_index(name: str, dtype):
 def check_range(name: str, indices: np.ndarray, size):
     """InvalidArgumentError that names the first index outside [0, size)."""
     if indices.size and (indices.min() < 0 or indices.max() >= size):
-        bad = np.argwhere((indices < 0) | (indices >= size))[0]
-        place = ",".join(map(str, bad))
+        bad = tuple(np.argwhere((indices < 0) | (indices >= size))[0])
         raise invalid(
             "TW206",
-            f"{name}: indices[{place}] = {indices[tuple(bad)]} is not in [0, {size})",
+            f"{name}: indices[{','.join(map(str, bad))}] = {indices[bad]} is not in [0, {size})",
             f"indices of at least 0 and below {size}",
         )
 
@@ -129,6 +128,7 @@ class gather:
     """z[b, o, k, r] = x[b, o, i[b, k], r]: `axis` follows o, b stands for the `batch_dims` axes."""
 
     operands = "x i"
+    sizes = "gather"
     tf_type = "GatherV2"
 
     def infer(x, i, *, axis, batch_dims):
@@ -231,8 +231,7 @@ def in_float32(t, name: str, operands, place, params):
 def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     """The cotangent `g` of rows i of x, as IndexedSlices."""
     try:
-        count = math.prod(i.dims)
-        rest = x.dims[1:]
+        count, rest = math.prod(i.dims), x.dims[1:]
     except NeedsStaticError:
         return _unranked_slices(g, i, x, as_dtype(dtype))
     if is_symbolic(x.dims):
@@ -256,6 +255,7 @@ class gather_rows:
     """z[k, r] = x[i[k], r], whose cotangent is sparse: IndexedSlices of x."""
 
     operands = "x i"
+    sizes = "gather"
     tf_type = "GatherV2"
 
     def infer(x, i):

@@ -232,7 +232,6 @@ class Lighter:
     def __init__(self, records: list):
         self._stand_ins: dict[int, StandIn] = {}
         self._records = [self._record(*record) for record in records]
-        self._moved: dict[int, int] = {}
 
     def _of(self, value: object) -> StandIn:
         found = self._stand_ins.get(id(value))
