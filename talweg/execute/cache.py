@@ -94,14 +94,14 @@ class CompilationCache:
         if not self._make_folder():
             self.writable = False
             return False
-        whole = MAGIC + _digest(key, content) + content
+        entry = MAGIC + _digest(key, content) + content
         try:
-            self._write(self.path(key), whole)
+            self._write(self.path(key), entry)
         except OSError:
             self.writable = False
             return False
         with _lock:
-            self._account(len(whole))
+            self._account(len(entry))
         return True
 
     def _make_folder(self) -> bool:

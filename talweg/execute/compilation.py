@@ -113,9 +113,9 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
         return False
     with part("machine code"):
         key = name_of(lowered.program)
-        made = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
-    made.guarded = lowered.guard
-    return made
+        executable = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+    executable.guarded = lowered.guard
+    return executable
 
 
 def show_loops(stages: Stages, lowered: Lowered) -> None:

@@ -107,18 +107,20 @@ class Compiled:
     ):
         avals = [static_facts(x) for x in arguments]
         self.signature = CallSignature.of(avals, values_of_variables(program, arguments, state))
-        made = self._load_or_compile(program, avals, state, stages or Stages(program.name), anew)
-        self.lowered, self.executable = made.lowered, made.executable
-        self.side_outputs: SideOutputs | None = made.exports
-        self.hosts: Hosts | None = made.hosts
+        compiled_parts = self._load_or_compile(
+            program, avals, state, stages or Stages(program.name), anew
+        )
+        self.lowered, self.executable = compiled_parts.lowered, compiled_parts.executable
+        self.side_outputs: SideOutputs | None = compiled_parts.exports
+        self.hosts: Hosts | None = compiled_parts.hosts
         if self.hosts is not None:
             self.signature.leave_out([position for position, _ in self.hosts.arguments])
-        self.effects = CallEffects.of(made, self.signature.aliases)
+        self.effects = CallEffects.of(compiled_parts, self.signature.aliases)
         self._enter: Any = getattr(self.executable, "enter", None)
         self._guard = self.lowered.guard
         self._shares = self.executable.shares
-        aside = made.hosts is not None or made.exports is not None
-        self._direct = not (made.streams or self.signature.residuals or aside)
+        aside = compiled_parts.hosts is not None or compiled_parts.exports is not None
+        self._direct = not (compiled_parts.streams or self.signature.residuals or aside)
         self.name, self.last = program.name, None
         self._profiled = bool(settings.profile.get())
         if self._profiled:
@@ -136,19 +138,19 @@ class Compiled:
         if not looked_at:
             with part("name of the program"):
                 key = manifest.key_of(program, avals, state, self.signature.aliases)
-        made = None
+        loaded = None
         with side_part("loading from disk", program.name):
-            made = manifest.load(key, program, avals, self.signature.aliases)
-        if made is None and not anew:
+            loaded = manifest.load(key, program, avals, self.signature.aliases)
+        if loaded is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
-        if made is None:
-            made = compilation.compile_program(
+        if loaded is None:
+            loaded = compilation.compile_program(
                 program, avals, state, self.signature.aliases, stages
             )
             with side_part("keeping on disk", program.name):
-                manifest.keep(key, program, made)
-        return made
+                manifest.keep(key, program, loaded)
+        return loaded
 
     def __call__(self, program: Program, arguments: list, state: dict) -> list | None:
         """Run the program: outputs, None for other shapes; `state` gets the variables' writes."""
@@ -181,14 +183,14 @@ class Compiled:
         if self.side_outputs is None:
             yield
             return
-        kept = self.side_outputs.begin()
+        storage = self.side_outputs.begin()
         try:
             if self.hosts is not None:
-                kept.update(self.hosts.constants)
+                storage.update(self.hosts.constants)
                 for position, host_value in self.hosts.arguments:
-                    kept[host_value] = arguments[position]
+                    storage[host_value] = arguments[position]
                 for variable, host_value in self.hosts.starts.items():
-                    kept[host_value] = state[variable]
+                    storage[host_value] = state[variable]
             yield
         finally:
             self.side_outputs.end()

@@ -100,22 +100,24 @@ class HeavyKernels:
         if len(self.compiled) >= KEPT:
             self.compiled.clear()
         try:
-            made = compilation.alone(prim, arrays, params)
+            native_kernel = compilation.alone(prim, arrays, params)
         except (SpecializationError, MemoryError, ImportError) as error:
             if isinstance(error, ImportError) and not is_missing_llvm(error):
                 raise
-            made = False
+            native_kernel = False
         except CompilerFaultError as error:
             if is_raised():
                 raise
             report(prim.name, error)
-            made = False
-        if made and times is not None and prim.memory != "window":
-            made = made if _is_below(FASTER * times.least, made, arrays) else False
-        self.compiled[key] = made
-        if made and made.threads > 1:
+            native_kernel = False
+        if native_kernel and times is not None and prim.memory != "window":
+            native_kernel = (
+                native_kernel if _is_below(FASTER * times.least, native_kernel, arrays) else False
+            )
+        self.compiled[key] = native_kernel
+        if native_kernel and native_kernel.threads > 1:
             neighbours.busy = True
-        return made
+        return native_kernel
 
 
 def _is_below(seconds: float, made: Any, arrays: list) -> bool:

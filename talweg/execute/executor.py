@@ -343,9 +343,9 @@ def run_segments(cut: segments.Segments, program: Program, arguments: list, stat
     """Run a segmented program; variables change when all have run, or one failed."""
     if program.needs:
         interpret.check_needs(program, state)
-    own: Any = state
+    segment_state: Any = state
     if cut.updates > 1:
-        own = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
+        segment_state = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
     values = dict(zip(program.inputs, arguments))
     values.update([(slot, state.get(variable, MISSING)) for variable, slot in cut.fetched])
     arguments.clear()
@@ -355,13 +355,13 @@ def run_segments(cut: segments.Segments, program: Program, arguments: list, stat
             for slot in last:
                 values.pop(slot, None)
             ran = interpret.run if part.opaque else run
-            values.update(zip(part.program.outputs, ran(part.program, given, own)))
+            values.update(zip(part.program.outputs, ran(part.program, given, segment_state)))
     except ResourceExhaustedError:
         raise  # and nothing has changed
     except Exception:
-        _take_over(program, own, state)
+        _take_over(program, segment_state, state)
         raise
-    _take_over(program, own, state)
+    _take_over(program, segment_state, state)
     values.update(cut.constants)
     return [values[slot] for slot in program.outputs]
 
@@ -386,15 +386,15 @@ def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]
 
     They take no memory, and nobody's values are held while the program is compiled.
     """
-    made: dict[int, Any] = {}
+    kind_by_id: dict[int, Any] = {}
 
     def kind(value: Any) -> Any:
         if type(value) is not np.ndarray:
             return value
-        stand_in = made.get(id(value))
+        stand_in = kind_by_id.get(id(value))
         if stand_in is None:
             empty = np.zeros((), value.dtype)
-            stand_in = made[id(value)] = np.broadcast_to(empty, value.shape)
+            stand_in = kind_by_id[id(value)] = np.broadcast_to(empty, value.shape)
         return stand_in
 
     variables = {variable: kind(state.get(variable, MISSING)) for variable in program.starts}

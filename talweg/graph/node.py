@@ -274,15 +274,15 @@ class NodeTable:
         """
         if not is_static(node.aval) or self.extra.get(node):
             return node
-        made = Node(node.key, node.aval, self)
-        made.origin, made.scope = node.origin, node.scope
+        copy = Node(node.key, node.aval, self)
+        copy.origin, copy.scope = node.origin, node.scope
         with self.lock:
             for source in node.inputs:
                 source.holders += 1
-            key = self.apart[made] = _UniqueKey()
-            self.nodes[key] = made
+            key = self.apart[copy] = _UniqueKey()
+            self.nodes[key] = copy
             self.built += 1
-        return made
+        return copy
 
     def _sources(self, params: tuple, operands: tuple) -> tuple:
         """Return the nodes that sizes in the parameters come from, operands aside."""

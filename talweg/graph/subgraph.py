@@ -69,10 +69,10 @@ def _collect_requested_nodes(table: NodeTable) -> dict[Node, None]:
     links: list[Tangents] = []
     pending = [table]
     while pending:
-        own = pending.pop()
-        if own not in asked:
-            asked[own] = dict.fromkeys(own.requested.values())
-            for tangents in tuple(_tangents.get(own, ())):
+        table_here = pending.pop()
+        if table_here not in asked:
+            asked[table_here] = dict.fromkeys(table_here.requested.values())
+            for tangents in tuple(_tangents.get(table_here, ())):
                 links.append(tangents)
                 pending.extend([body.table for body in tangents.bodies])
     grown = True
@@ -125,9 +125,9 @@ class Body:
                 self.items[node.inputs[0], node.params["index"]] = node
         self.programs: dict[Any, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
-        own = set(self.nodes)
+        scheduled = set(self.nodes)
         self.key = self._structure()
-        self.asked = tuple([node for node in asked if node not in own])
+        self.asked = tuple([node for node in asked if node not in scheduled])
         if self.asked:
             self.key = (*self.key, next(_serials))
         self.digest = hash(self.key)

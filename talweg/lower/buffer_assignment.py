@@ -240,9 +240,9 @@ class _Walker:
         else:
             assert type(block) is Kernel
             reads, writes, makes = accesses(block, self.axes)
-        made = makes - reads
+        defined = makes - reads
         return {
-            buffer: BufferUse(here, here, here, here, buffer in made, buffer in made)
+            buffer: BufferUse(here, here, here, here, buffer in defined, buffer in defined)
             for buffer in reads | writes
         }
 

@@ -223,9 +223,9 @@ class LoweringBuilder:
             (value, target if isinstance(target, Buffer) else self.state[target])
             for value, target in nest.targets
         ]
-        made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
-        made.also = self.also
-        return made.build(f"{self.name}k{nest.number}")
+        nest_builder = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
+        nest_builder.also = self.also
+        return nest_builder.build(f"{self.name}k{nest.number}")
 
     def elsewhere(self, base: Value) -> Buffer | None:
         """Return the buffer of a value from another unit, None if it is not stored."""
@@ -296,11 +296,11 @@ class LoweringBuilder:
         They store it, if somebody reads it, and what is computed from it (`Block.members`).
         """
         offset = flat(index, value.dims)
-        made: dict[Value, Expr] = {value: expr}
+        elements_of: dict[Value, Expr] = {value: expr}
 
         def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
             base = base_of(other)
-            expression = made.get(base)
+            expression = elements_of.get(base)
             return self.load_stored(other, _, guard) if expression is None else expression
 
         inliner = Inliner(resolve)
@@ -308,11 +308,15 @@ class LoweringBuilder:
         for member in self.current.members:
             if member is not value:
                 assert member.maker is not None  # members are results of equations
-                made[member] = inliner.of_equation(member.maker, unflatten(offset, member.dims))
+                elements_of[member] = inliner.of_equation(
+                    member.maker, unflatten(offset, member.dims)
+                )
             buffer = self.buffers.get(member)
-            if buffer is not None and not is_load(made[member], buffer, offset):
-                stores.append(Store(buffer, offset, made[member]))
-            stores += [Store(other, offset, made[member]) for other in self.also.get(member, ())]
+            if buffer is not None and not is_load(elements_of[member], buffer, offset):
+                stores.append(Store(buffer, offset, elements_of[member]))
+            stores += [
+                Store(other, offset, elements_of[member]) for other in self.also.get(member, ())
+            ]
         return stores
 
     def memory_of(self, value: Value) -> Buffer:

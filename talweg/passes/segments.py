@@ -170,9 +170,9 @@ class _Cut:
 
     def _part(self, number: int, inputs: list[int], starts: dict) -> Segment:
         """Build one segment."""
-        whole, (opaque, steps) = self.whole, self.stretches[number]
+        whole_program, (opaque, steps) = self.whole, self.stretches[number]
         program = Program()
-        program.name, program.size = whole.name, whole.size
+        program.name, program.size = whole_program.name, whole_program.size
         program.inputs, program.starts = inputs, starts
         program.steps = [copy(step) for step in steps]
         used = self.used[number]
@@ -183,11 +183,11 @@ class _Cut:
                     program.writes[variable] = after
             if step.dynamic:
                 sizes = atoms_of(tuple(step.params.values()))
-                program.places.update({atom: whole.places[atom] for atom in sizes})
+                program.places.update({atom: whole_program.places[atom] for atom in sizes})
         program.changes = tuple([key for key in program.writes if type(key) is not Node])
-        made = [slot for step in steps for slot in slots_made(step)]
-        program.outputs = [slot for slot in dict.fromkeys(made) if slot in self.wanted]
-        program.calls_python = opaque and whole.calls_python
+        made_slots = [slot for step in steps for slot in slots_made(step)]
+        program.outputs = [slot for slot in dict.fromkeys(made_slots) if slot in self.wanted]
+        program.calls_python = opaque and whole_program.calls_python
         let_go(program)
         return Segment(opaque, program)
 

@@ -133,13 +133,13 @@ class Batching:
         params = {key: self._inside(value) for key, value in node.params.items()}
         if not any(kinds):
             results = prim(*operands, **params)
-            own = (0,) * len(results) if prim.multiple else 0
+            unbatched = (0,) * len(results) if prim.multiple else 0
         else:
             if prim.role is Role.CUSTOM_RULE:  # the rule knows the tensors of one slice
                 raise NoBatchedBodyError
-            results, own = with_kinds(prim, self.size, kinds, operands, params)
-            own = own if prim.multiple else own[0]
-        self.values[node] = results, own  # type: ignore[assignment]
+            results, unbatched = with_kinds(prim, self.size, kinds, operands, params)
+            unbatched = unbatched if prim.multiple else unbatched[0]
+        self.values[node] = results, unbatched  # type: ignore[assignment]
         if not prim.multiple:
             self._claim(node)
 
@@ -150,16 +150,16 @@ class Batching:
             return
         dims: Any = tuple([self._size(d) for d in node.aval.dims])
         dims = more_dims(self.size, dims) if kind else dims
-        own = known_dims(value)
+        value_dims = known_dims(value)
         try:
-            if own is not None and same_dims(own, dims):
+            if value_dims is not None and same_dims(value_dims, dims):
                 return
         except NeedsStaticError:
             pass
-        if own is not None:  # what is known here may be more
-            pairs = zip(own, dims)
+        if value_dims is not None:  # what is known here may be more
+            pairs = zip(value_dims, dims)
             dims = tuple([a if b is None or type(a) is int else b for a, b in pairs])
-            if all([a is b for a, b in zip(own, dims)]):
+            if all([a is b for a, b in zip(value_dims, dims)]):
                 return
         shape = tuple([size if type(size) is int else None for size in dims])
         graph = self.graph
@@ -281,24 +281,24 @@ def _trace_apart(size: Size, make: Callable[..., Any]) -> Any:
 def call_batch(prim: Primitive, size: Size, kinds: tuple, operands: tuple, body: Body) -> Any:
     """Apply the batch rule of `call` and `again`."""
     key = ("batched", prim.name, size, kinds, bool(dispatch.context.mapped))
-    made = body.programs.get(key) if _apart(size) else None
-    if made is None:
+    batched = body.programs.get(key) if _apart(size) else None
+    if batched is None:
 
         def make() -> Batched:
             trace = Batching(body, kinds, size)
             trace.finish((0,) * len(body.outputs))
             return Batched([body], [trace])
 
-        made = _trace_apart(size, make)
-        if made is None:
+        batched = _trace_apart(size, make)
+        if batched is None:
             return NotImplemented
         if _apart(size):
-            body.programs[key] = made
-    *results, history = prim(*operands, *made.captures, body=made.bodies[0])
+            body.programs[key] = batched
+    *results, history = prim(*operands, *batched.captures, body=batched.bodies[0])
     if prim is control.again:
-        return Kinds((*results, history), (*made.kinds, 0))
-    history, kind = made.history(history, size)
-    return Kinds((*results, history), (*made.kinds, kind))
+        return Kinds((*results, history), (*batched.kinds, 0))
+    history, kind = batched.history(history, size)
+    return Kinds((*results, history), (*batched.kinds, kind))
 
 
 def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
@@ -308,17 +308,19 @@ def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> An
 
     def make() -> Batched:
         traces = [Batching(body, kinds[1:], size) for body in bodies]
-        least = tuple([max(own) for own in zip(*[trace.kinds for trace in traces])])
+        least = tuple(
+            [max(kinds_of_result) for kinds_of_result in zip(*[trace.kinds for trace in traces])]
+        )
         for trace in traces:
             trace.finish(least)
         return Batched(list(bodies), traces)
 
-    made = _trace_apart(size, make)
-    if made is None:
+    batched = _trace_apart(size, make)
+    if batched is None:
         return NotImplemented
-    *results, history = control.branch(*operands, *made.captures, bodies=made.bodies)
-    history, kind = made.history(history, size)
-    return Kinds((*results, history), (*made.kinds, kind))
+    *results, history = control.branch(*operands, *batched.captures, bodies=batched.bodies)
+    history, kind = batched.history(history, size)
+    return Kinds((*results, history), (*batched.kinds, kind))
 
 
 def loop_batch(
@@ -342,12 +344,12 @@ def loop_batch(
         traces[0].finish((0,))
         traces[1].finish(carried)
         traces[0].rows = []
-        made = Batched([body], traces)
-        made.kinds = carried
-        return made
+        batched = Batched([body], traces)
+        batched.kinds = carried
+        return batched
 
-    made = _trace_apart(size, make)
-    if made is None:
+    batched = _trace_apart(size, make)
+    if batched is None:
         return NotImplemented
     carried = own[0]
     first = [
@@ -362,13 +364,13 @@ def loop_batch(
     *results, history = control.loop(
         *first,
         *operands[count:],
-        *made.captures,
-        cond=made.bodies[0],
-        body=made.bodies[1],
+        *batched.captures,
+        cond=batched.bodies[0],
+        body=batched.bodies[1],
         count=count,
         avals=known,
     )
-    history, kind = made.history(history, size)
+    history, kind = batched.history(history, size)
     return Kinds((*results, history), (*carried, kind))
 
 
@@ -378,7 +380,7 @@ def loop_batch(
 def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> Any:
     """Apply `prim` to each slice, in a loop over the slices."""
     sources = [_slices(x, size, kind) if kind else x for x, kind in zip(operands, kinds)]
-    made: list = []
+    slice_results: list = []
 
     def step(variables: list) -> list:
         index, *own = variables
@@ -388,7 +390,7 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
         ]
         slices_of = prim(*slices, **params)
         slices_of = slices_of if prim.multiple else (slices_of,)
-        made[:] = [_outside(z.aval) for z in slices_of]
+        slice_results[:] = [_outside(z.aval) for z in slices_of]
         rows = [
             elements.list_set(row, index, z, limited=False)
             for row, z in zip(own or [None] * len(slices_of), slices_of)
@@ -401,7 +403,7 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *finals, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _join_slices(finals[1:], made, size, prim.multiple)
+    return _join_slices(finals[1:], slice_results, size, prim.multiple)
 
 
 def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dict) -> int:

@@ -307,8 +307,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             return self._pack(self._apply(tensors + self.captures_now(state)))
         arrays = [nearest(x) for x in tensors]
         taken = self._outside
-        own = state is STATE or type(state) is LongRun
-        if taken and own and all([type(value) is Handle for value in taken]):
+        is_outermost = state is STATE or type(state) is LongRun
+        if taken and is_outermost and all([type(value) is Handle for value in taken]):
             arrays += state.on_device(taken)
         elif taken:
             operands = self.captures_now(state)
@@ -352,14 +352,14 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             if context.device is not None:
                 dispatch.put_on_device(tuple(values_out))
             return self._pack(values_out)
-        kept, everything = self._find_residuals(recorders)
+        residual_nodes, everything = self._find_residuals(recorders)
         context.recorders = ()
         try:
-            values = executor.run(program_of(body, kept, everything), arrays, state)
+            values = executor.run(program_of(body, residual_nodes, everything), arrays, state)
         finally:
             context.recorders = recorders
         count = len(body.outputs)
-        history = as_tensor(History(1, dict(zip(kept, values[count:]))))
+        history = as_tensor(History(1, dict(zip(residual_nodes, values[count:]))))
         results = tuple([wrapped(value) for value in values[:count]])
         for recorder in context.recorders:
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
@@ -370,18 +370,18 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
 
         What derivatives will need is fetched.
         """
-        kept, everything = self._find_residuals(recorders)
+        residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
             arrays, program = (
                 [nearest(x) for x in operands],
-                program_of(self.body, kept, everything),
+                program_of(self.body, residual_nodes, everything),
             )
             ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
         values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
-        later = dict(zip(kept, executor.fetch_arguments(list(values[count:]))))
+        later = dict(zip(residual_nodes, executor.fetch_arguments(list(values[count:]))))
         results = tuple(map(resident, values[:count]))
         for recorder in recorders:
             more = (*results, as_tensor(History(1, later)))
@@ -442,8 +442,8 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         changes = program.changes
         state: Any = STATE
         if variables and self.formals:
-            own = zip(self.formals, [variable.handle for variable in variables])
-            changed = {formal: handle for formal, handle in own if formal is not handle}
+            handle_pairs = zip(self.formals, [variable.handle for variable in variables])
+            changed = {formal: handle for formal, handle in handle_pairs if formal is not handle}
             state = Exchanged(changed) if changed else STATE
         if not changes or dispatch.context.base is not None:
             return self.call_flat(tensors, (), state)

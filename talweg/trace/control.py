@@ -382,15 +382,17 @@ def _pair_up(variable: object, shape: TensorShape | list[TensorShape] | None, pa
             f"while_loop: shape_invariants {shape!r} for loop_vars {variable!r}",
             "one structure",
         )
-    for part, own in zip(parts, shapes):
-        _pair_up(part, own, pairs)
+    for part, part_shape in zip(parts, shapes):
+        _pair_up(part, part_shape, pairs)
 
 
 def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
     """Return the abstract values of one loop variable's tensors."""
     if isinstance(variable, ExtensionType):
-        own = parts if shape is None else shape.part_specs()
-        return [Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in own]
+        part_specs = parts if shape is None else shape.part_specs()
+        return [
+            Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in part_specs
+        ]
     if structure.kind_of(variable) == structure.COMPOSITE:
         if parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]

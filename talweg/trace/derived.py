@@ -104,13 +104,13 @@ class InnerValues:
         outer = context.deriving
         for record in self.records():
             prim, operands, results, params, _ = record
-            own = [known.get(id(x), (None, None))[1] for x in operands]
-            if all(t is None for t in own):
+            operand_tangents = [known.get(id(x), (None, None))[1] for x in operands]
+            if all(t is None for t in operand_tangents):
                 continue
             operands, shown, params = view.show_values(operands, results, params)
             context.deriving = record
             try:
-                pushed = jvp_of(prim)(own, shown, operands, params)
+                pushed = jvp_of(prim)(operand_tangents, shown, operands, params)
             finally:
                 context.deriving = outer
             if pushed is None:

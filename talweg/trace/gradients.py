@@ -47,9 +47,9 @@ class GraphSweep:
             for node in links.values():
                 nodes.setdefault(node.table, []).append(node)
             links = {}
-            for table, own in nodes.items():
+            for table, table_nodes in nodes.items():
                 visited: dict[Node, None] = {}
-                links.update(self._visit(table.owner(), own, visited, stopped))
+                links.update(self._visit(table.owner(), table_nodes, visited, stopped))
                 outer = {**visited, **outer}
         order = {**outer, **order}
         groups = [self._nodes_of(source, order) for source in sources]

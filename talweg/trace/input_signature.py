@@ -30,16 +30,16 @@ def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -
                 f"input_signature must be a possibly nested sequence of TensorSpec "
                 f"objects, got {leaf!r}",
             )
-    own = function._signature
-    if own is not None:
+    inner_signature = function._signature
+    if inner_signature is not None:
         takes = [
             p
-            for p in own.parameters.values()
+            for p in inner_signature.parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
         if takes and takes[0].name == "self" and not inspect.ismethod(function._python_function):
             takes = takes[1:]  # a method, decorated in its class
-        many = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
+        many = any(p.kind is p.VAR_POSITIONAL for p in inner_signature.parameters.values())
         if len(signature) > len(takes) and not many:
             raise type_error(
                 "TW104",
@@ -63,8 +63,8 @@ def fit_argument(spec: TypeSpec, value: object, name: str) -> Any:
             converted = value
         else:
             try:
-                own = is_tensor_like(value)
-                converted = convert_to_tensor(value, None if own else spec.dtype)
+                is_tensor = is_tensor_like(value)
+                converted = convert_to_tensor(value, None if is_tensor else spec.dtype)
             except (TypeError, ValueError):
                 raise _unfit(spec, value, name) from None
             fits = converted.dtype is spec.dtype and _fits_dims(spec, converted)

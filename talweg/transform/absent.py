@@ -121,18 +121,18 @@ def attribute_in(value: object, part: object, limit: int = 300) -> str | None:
     """
     pending, seen = [("", value)], set()
     while pending and len(seen) < limit:
-        name, own = pending.pop()
-        if own is part:
+        name, attribute = pending.pop()
+        if attribute is part:
             return name
-        if id(own) in seen or isinstance(own, (type, ModuleType)):
+        if id(attribute) in seen or isinstance(attribute, (type, ModuleType)):
             continue
-        seen.add(id(own))
-        if isinstance(own, (list, tuple)):
-            pending += [(name, each) for each in own[:limit]]
-        elif isinstance(own, dict):
-            pending += [(name, each) for each in list(own.values())[:limit]]
-        elif type(getattr(own, "__dict__", None)) is dict and not callable_only(own):
-            pending += own.__dict__.items()
+        seen.add(id(attribute))
+        if isinstance(attribute, (list, tuple)):
+            pending += [(name, each) for each in attribute[:limit]]
+        elif isinstance(attribute, dict):
+            pending += [(name, each) for each in list(attribute.values())[:limit]]
+        elif type(getattr(attribute, "__dict__", None)) is dict and not callable_only(attribute):
+            pending += attribute.__dict__.items()
     return None
 
 

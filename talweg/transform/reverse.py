@@ -31,7 +31,7 @@ Record = tuple  # (primitive, operands, results, parameters, origin)
 def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
     """Find the records that depend on a source, with which operands do, and all ids that do."""
     reached = {id(source) for source in sources}
-    kept = []
+    dependent = []
     for record in records:
         prim, operands, results = record[:3]
         wanted = [id(operand) in reached for operand in operands]
@@ -43,8 +43,8 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
             reached.add(id(results))
         else:
             continue
-        kept.append((record, wanted))
-    return kept, reached
+        dependent.append((record, wanted))
+    return dependent, reached
 
 
 def _is_blocked(prim: Primitive, wanted: list) -> bool:
@@ -61,8 +61,8 @@ def pullback(
 
     `seen` (operands, results, parameters) gives what the rules are shown instead of these.
     """
-    kept, reached = reachable(records, sources)
-    own = {id(source) for source in sources}  # their cotangents stay; others are used up
+    dependent, reached = reachable(records, sources)
+    source_ids = {id(source) for source in sources}  # their cotangents stay; others are used up
     cotangents: dict[int, Any] = {}
     for target, seed in zip(targets, seeds):
         if seed is not None and id(target) in reached:
@@ -70,7 +70,7 @@ def pullback(
     context = dispatch.context
     outer = context.deriving
     try:
-        _sweep(kept, cotangents, own, seen, context)
+        _sweep(dependent, cotangents, source_ids, seen, context)
     finally:
         context.deriving = outer
     return [cotangents.get(id(source)) for source in sources]

@@ -97,9 +97,9 @@ class _LoopBuilder:
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         blocks = inner.blocks()
-        made = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
+        resolved = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         before += [kernel for _, kernel in inner.ahead.values()]
-        return [*before, Repeat(self.axis, made, buffer)]
+        return [*before, Repeat(self.axis, resolved, buffer)]
 
     def _inner(self) -> Any:
         """Make the builder of the body."""
@@ -230,14 +230,14 @@ class _LoopBuilder:
 
     def _with_windows(self) -> list[Equation]:
         """Return the body's equations without reads of rows, which become windows."""
-        kept = []
+        other_equations = []
         for equation in self.body.static.equations:
             if equation.prim is row and equation.inputs[0] in self.inner_buffers:
                 stack, index = equation.inputs
                 try:
                     index_in_row = self._place(index)
                 except UnloweredError:
-                    kept.append(equation)
+                    other_equations.append(equation)
                     continue
                 value = equation.output
                 self.rows[value] = (stack, index_in_row)
@@ -245,8 +245,8 @@ class _LoopBuilder:
                 self.static.inputs.append(value)
                 value.maker = None
             else:
-                kept.append(equation)
-        return kept
+                other_equations.append(equation)
+        return other_equations
 
     def _count_uses(self) -> dict[Value, int]:
         """Count the uses of each value in the body; finds which stacks are read as wholes."""

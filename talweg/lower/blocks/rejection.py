@@ -67,9 +67,9 @@ class _RejectionLoops:
         block = (first + number // size) * plan.blocks
         draws = [Store(drawn, number, plan.draw(block * size + number % size))]
         copied = self.emit_store(first * size + number, load(drawn, number))
-        own = [load(drawn, Index.of(group) * size + k) for k in range(size)]
-        short = s.logical_not(s.all(*map(plan.keep, own)))  # type: ignore[arg-type]
-        mended = [When(short, self.group(first + group, size, own))]
+        first_blocks = [load(drawn, Index.of(group) * size + k) for k in range(size)]
+        short = s.logical_not(s.all(*map(plan.keep, first_blocks)))  # type: ignore[arg-type]
+        mended = [When(short, self.group(first + group, size, first_blocks))]
         return [
             For(lane, draws, "vector"),
             For(lane, [copied], "vector"),

@@ -69,8 +69,8 @@ class _ScanLoops:
         if plan.reverse:
             along = step.extent - 1 - along
         indices = (*map(Index.of, self.rows), along, column)
-        whole = flat(indices, (*self.before, step.extent, self.columns))
-        index = unflatten(whole, dims)
+        flat_index = flat(indices, (*self.before, step.extent, self.columns))
+        index = unflatten(flat_index, dims)
         elements = [x(*index) for x in self.operands]
         new = plan.step(tile.at(*lanes), Index.of(step), *elements)
         body: list[Any] = [Update(tile, lanes, new)]

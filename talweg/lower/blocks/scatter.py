@@ -82,17 +82,17 @@ class _ScatterLoops:
             mark = const(self.plan.mark, self.z.dtype)
             passes.insert(0, [Store(self.z, flat(self.place, self.value.dims), mark)])
         columns, blocks, values = self._columns([*begun, *[x for part in passes for x in part]])
-        made = []
+        scatter_loops = []
         if begun:
             begun = substitute(begun, values)
             joined, one = merge_axes([*rows, *columns], begun)
-            made = nest_in_loops(joined, substitute(begun, one), "vector")
+            scatter_loops = nest_in_loops(joined, substitute(begun, one), "vector")
         for part in passes:
             inside = nest_in_loops(columns, substitute(part, values), "vector")
             if self.condition is not None:
                 inside = [When(self.condition, inside)]
-            made += wrap_in_loops(self.rows, inside, "serial")
-        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
+            scatter_loops += wrap_in_loops(self.rows, inside, "serial")
+        return wrap_in_loops([*self.outer, *blocks], scatter_loops, "parallel")
 
     def _first(self) -> list:
         """Return an index of the result, with axes of its own where data gives the position."""
@@ -144,11 +144,11 @@ class _ScatterLoops:
             inside = [When(self.condition, inside)]
         there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
         offset = Axis("n", left.size)
-        made = nest_in_loops([offset], [Store(left, offset, const(True, bool_))], "vector")
-        made += wrap_in_loops(self.rows, inside, "serial")
+        clear_flags = nest_in_loops([offset], [Store(left, offset, const(True, bool_))], "vector")
+        clear_flags += wrap_in_loops(self.rows, inside, "serial")
         other = nest_in_loops(columns, substitute([begun], values), "vector")
-        made += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
-        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
+        clear_flags += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
+        return wrap_in_loops([*self.outer, *blocks], clear_flags, "parallel")
 
     def _update(self) -> list[Store]:
         place, op = flat(self.place, self.value.dims), self.plan.op

@@ -123,8 +123,8 @@ def write_last(builder: LoweringBuilder, stack: Buffer, row_number: Buffer, valu
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]
     inside = flat(tuple(map(Index.of, axes)), value.shape)
     target = row * value.size + inside
-    own = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
-    body = plain_loops(axes, [Store(stack, target, own)])
+    chosen_row = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
+    body = plain_loops(axes, [Store(stack, target, chosen_row)])
     return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
 
 

@@ -120,8 +120,8 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
                 own = [i * line.tap_stride + line.tap_first for i, line in zip(taps, lines)]
                 return weight(tuple(own[-rank:]), channel, group, result, None)
 
-            made = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
-            blocks.append(made.kernel(tap, own))
+            kernels = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
+            blocks.append(kernels.kernel(tap, own))
             continue
         blocks += _products(builder, windows, g, equation.output, weight, own)
     return blocks
@@ -142,8 +142,8 @@ def _products(
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if source.dtype is not dtype and windows.reduced:
-        made = TileConvolution(builder, windows, source, value)
-        return made.kernels(weight, len(value.dims) - 2, filters, name)
+        tile_builder = TileConvolution(builder, windows, source, value)
+        return tile_builder.kernels(weight, len(value.dims) - 2, filters, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)

@@ -118,13 +118,13 @@ class DirectConvolution(PaddedInput):
                 loops += self._tile(panels, group, panel, at, Index(start), height)
                 start += height
             return loops
-        whole, some = self._inside(at) if self.skips else (None, True)
-        if whole is None:
+        all_inside, some = self._inside(at) if self.skips else (None, True)
+        if all_inside is None:
             return self._tiles(panels, group, panel, at, heights, False)
         guarded = self._tiles(panels, group, panel, at, heights, True)
         if not some:
             return guarded
-        return [When(whole, self._tiles(panels, group, panel, at, heights, False), guarded)]
+        return [When(all_inside, self._tiles(panels, group, panel, at, heights, False), guarded)]
 
     def _tiles(
         self,
@@ -194,8 +194,8 @@ class DirectConvolution(PaddedInput):
             k = Index.of(channel) * (windows.reduced // run) + others
         offset = self.place(*self._split(at, first + m), tuple(numbers))
         offset = offset + group * windows.depth + channel
-        own = (group * panels.count + panel) * (windows.reduced * width)
-        product = load(self.read, offset) * load(panels.buffer, own + k * width + n)
+        panel_start = (group * panels.count + panel) * (windows.reduced * width)
+        product = load(self.read, offset) * load(panels.buffer, panel_start + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         if windows.interleaved and not guarded:
             body = wrap_in_loops(taps[:apart], body, "unroll")

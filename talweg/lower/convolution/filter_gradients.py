@@ -75,8 +75,10 @@ class FilterGradient:
         self.chunks = chunks_of(windows.batch, first.outs // rows, self._most())
         images = 1
         if rows == first.outs:
-            own = windows.batch // self.chunks[0]
-            images = max([n for n in divisors(own) if n == 1 or self._bytes(rows, n) <= CACHE])
+            images_of_chunk = windows.batch // self.chunks[0]
+            images = max(
+                [n for n in divisors(images_of_chunk) if n == 1 or self._bytes(rows, n) <= CACHE]
+            )
         self.block = FilterBlock(images, rows)
         self._axes()
         spans = [first.cover(rows), *[line.span for line in windows.lines[1:]]]
@@ -217,11 +219,11 @@ class FilterGradient:
         """
         lines, filters = self.windows.lines, self.value.dims[-1]
         image = Axis("i", self.block.images)
-        own = self.places // self.block.images
-        axis = Axis("d", own)
+        places_of_image = self.places // self.block.images
+        axis = Axis("d", places_of_image)
         outs = math.prod([line.outs for line in lines])
-        there = (self.first_image + image) * outs + self.row_block * own + axis
-        here = Index.of(image) * own + axis
+        there = (self.first_image + image) * outs + self.row_block * places_of_image + axis
+        here = Index.of(image) * places_of_image + axis
         body: list[Any] = []
         for panel in panels:
             if panel.copy is None:
@@ -267,11 +269,13 @@ class FilterGradient:
         k = first + m  # from here on the tap and the channel within a layer
         sizes = tuple([line.taps for line in windows.lines])
         taps = [*map(Index.of, outer), *_split(k // depth, sizes[len(outer) :])]
-        own = k % depth + layer * depth  # the channel within the group
+        channel_in_layer = k % depth + layer * depth  # the channel within the group
         outs = [self.block.rows, *[line.outs for line in windows.lines[1:]]]
         places = [Axis("i", self.block.images), *[Axis(f"d{j}", n) for j, n in enumerate(outs)]]
         at = tuple(map(Index.of, places))
-        product = load(self.copy, self._place(at, taps, panel.group * windows.depth + own))
+        product = load(
+            self.copy, self._place(at, taps, panel.group * windows.depth + channel_in_layer)
+        )
         if panel.copy is None:
             product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
         else:
@@ -284,7 +288,7 @@ class FilterGradient:
         if inside is not None:
             body = [When(inside, body)]
         body = wrap_in_loops(places[:-1], body, "serial")
-        row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
+        row = flat((self.own_sums, *taps, channel_in_layer), (0, *sizes, windows.depth))
         store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 

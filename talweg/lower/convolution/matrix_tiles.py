@@ -91,9 +91,9 @@ class TileConvolution(PaddedInput):
         matrix = direct
         if matrix is None:
             shape = (windows.reduced, windows.width)
-            made: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
-            kernels.append(Kernel(f"{name}filters", self._matrix(made, weight, rank), ("copy",)))
-            matrix = made
+            packed: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
+            kernels.append(Kernel(f"{name}filters", self._matrix(packed, weight, rank), ("copy",)))
+            matrix = packed
         loops: list[Any] = []
         for run in spans(windows.width, SIDE):
             panel = Axis("p", run.count)

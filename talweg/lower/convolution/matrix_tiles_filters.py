@@ -67,16 +67,16 @@ class TileFilterGradient(PaddedInput):
         """Build the kernels of partial sums, and the one that adds those of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         chunk, split = Axis("u", self.chunks), self.taps if self.split else []
-        own = Axis("n", self.windows.batch // self.images // self.chunks)
+        block_axis = Axis("n", self.windows.batch // self.images // self.chunks)
         step, inside = Axis("b", self.blocks), Axis("i", self.images)
-        first = (Index.of(chunk) * own.extent + own) * self.images
+        first = (Index.of(chunk) * block_axis.extent + block_axis) * self.images
         self.image, self.block = first + inside, Index.of(step)
         body = wrap_in_loops([inside], [*self.copying(), *self._gathering(inside)], "serial")
         offset = (first * self.blocks + step) * self.own * self.windows.width
         number = flat(tuple(map(Index.of, split)), tuple([axis.extent for axis in split]))
         target = Index.of(chunk) * self.size + number * (self.size // self._count)
-        body += self._products(offset, target, Index.of(own) * self.blocks + step)
-        loops = wrap_in_loops([own, step], body, "serial")
+        body += self._products(offset, target, Index.of(block_axis) * self.blocks + step)
+        loops = wrap_in_loops([block_axis, step], body, "serial")
         kernel = Kernel(name, wrap_in_loops([chunk, *split], loops, "parallel"), names)
         return [kernel, *self._totals(name)]
 

@@ -81,15 +81,15 @@ def both_axes(
     j, and then i, are axes of loops: written out, all this would be long.
     """
     column = Axis("j", size)
-    made = function(matrix, [read(i, Index.of(column)) for i in range(size)])
-    shape = (len(made), size, lane.extent)
-    between: Buffer = builder.new("columns", made[0].dtype, shape, "scratch")
+    columns_done = function(matrix, [read(i, Index.of(column)) for i in range(size)])
+    shape = (len(columns_done), size, lane.extent)
+    between: Buffer = builder.new("columns", columns_done[0].dtype, shape, "scratch")
 
     def place(i: Axis | int, j: Axis | int) -> Index:
         return flat((Index.of(i), Index.of(j), Index.of(lane)), shape)
 
-    first = [Store(between, place(i, column), value) for i, value in enumerate(made)]
-    row = Axis("i", len(made))
+    first = [Store(between, place(i, column), value) for i, value in enumerate(columns_done)]
+    row = Axis("i", len(columns_done))
     values = function(matrix, [load(between, place(row, j)) for j in range(size)])
     second = [store(Index.of(row), j, value) for j, value in enumerate(values)]
     return [For(lane, [For(column, first), For(row, second)], "vector")]

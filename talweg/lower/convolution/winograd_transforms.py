@@ -69,9 +69,9 @@ def form_of(results: int) -> WinogradTransform:
         filters.append([point**k / norm for k in range(TAPS)])
     inputs.append(_coefficients(points, size))
     filters.append([Fraction(int(k == TAPS - 1)) for k in range(TAPS)])
-    made = [[point**k for k in range(results)] for point in points]
-    made.append([Fraction(int(k == results - 1)) for k in range(results)])
-    return WinogradTransform(results, _floats(inputs), _floats(filters), _floats(made))
+    powers = [[point**k for k in range(results)] for point in points]
+    powers.append([Fraction(int(k == results - 1)) for k in range(results)])
+    return WinogradTransform(results, _floats(inputs), _floats(filters), _floats(powers))
 
 
 def _product(factors: list[Fraction]) -> Fraction:

@@ -83,10 +83,10 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
         ):
             _to_front(builder, other)
             continue
-        for value, own in lost.items():
+        for value, own_unit in lost.items():
             if reads is not None and value not in reads:
                 continue
-            inside = own and other is unit and type(unit) is Nest and unit.space[0] == "map"
+            inside = own_unit and other is unit and type(unit) is Nest and unit.space[0] == "map"
             if not inside or value in unit.elsewhere:
                 return False
     if type(unit) is Nest:

@@ -103,19 +103,19 @@ def order_members(nest: Nest, lost: dict) -> bool:
     targets: dict[Value, set] = {value: set() for value in nest.members}
     for writer, target in nest.targets:
         targets[writer].update({} if isinstance(target, Buffer) else lost[target])
-    own = {value: nest.own_loads.get(value, set()) for value in nest.members}
+    own_loads = {value: nest.own_loads.get(value, set()) for value in nest.members}
     left, ordered = list(nest.members), []
     known: set[Value] = set()
     while left:
         for value in left:
-            fresh = targets[value] - known - own[value]
-            if not any(fresh & own[other] for other in left if other is not value):
+            fresh = targets[value] - known - own_loads[value]
+            if not any(fresh & own_loads[other] for other in left if other is not value):
                 break
         else:
             return False
         left.remove(value)
         ordered.append(value)
         if any(value is writer for writer, _ in nest.targets):
-            known |= own[value]
+            known |= own_loads[value]
     nest.members[:] = ordered
     return True

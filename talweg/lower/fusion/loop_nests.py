@@ -189,8 +189,8 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
 
     `sums` are (equation, what is summed, the buffer of the sums or None).
     """
-    kept = [*outer, *inner]
-    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    result_axes = [*outer, *inner]
+    offset = flat(tuple(map(Index.of, result_axes)), tuple([axis.extent for axis in result_axes]))
     parts: list[Any] = list(inside)
     tiles, after = [], []
     for number, (equation, expr, buffer) in enumerate(sums):
@@ -268,15 +268,17 @@ def general_loops(equation: Any, buffer: Buffer, inliner: Inliner) -> list:
     axes = [Axis(f"a{k}", size) for k, size in enumerate(x.dims)]
     reduced = equation.params["axes"]
     reduced = range(len(axes)) if reduced is None else reduced
-    kept = [axis for k, axis in enumerate(axes) if k not in reduced]
+    result_axes = [axis for k, axis in enumerate(axes) if k not in reduced]
     summed = [axis for k, axis in enumerate(axes) if k in reduced]
     expr = inliner.at(x, tuple(map(Index.of, axes)))
     if axes and axes[-1] not in summed and axes[-1].extent > 1:
-        return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
-    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+        return column_loops(
+            result_axes[:-1], summed, result_axes[-1:], [], [(equation, expr, buffer)]
+        )
+    offset = flat(tuple(map(Index.of, result_axes)), tuple([axis.extent for axis in result_axes]))
     tile = Tile("s", buffer.dtype, (), fold.start)
     inside = nest_in_loops(summed, [Update(tile, (), expr, fold.op)], "vector")
-    return wrap_in_loops(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
+    return wrap_in_loops(result_axes, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
 
 
 def guard_load(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
@@ -352,8 +354,8 @@ def plain_loops(axes: list[Axis], body: list) -> list:
     (axis,) = axes
     count, rest = divmod(axis.extent, SHARE)
     part, lane = Axis("p", count), Axis(axis.name, SHARE)
-    whole = substitute(body, {axis: Index.of(part) * SHARE + lane})
-    loops: list[Any] = [For(part, [For(lane, whole, "vector")], "parallel")]
+    full_parts = substitute(body, {axis: Index.of(part) * SHARE + lane})
+    loops: list[Any] = [For(part, [For(lane, full_parts, "vector")], "parallel")]
     if rest:
         lane = Axis(axis.name, rest)
         left = substitute(body, {axis: Index.of(lane) + count * SHARE})

@@ -119,10 +119,10 @@ class _CostCounter:
 
     def body(self, body: list, times: int) -> None:
         """Count a list of statements that runs `times` times."""
-        own: list[int] = []
+        own_costs: list[int] = []
         for statement in body:
             for expr in roots(statement):
-                self.expression(expr, times, own)
+                self.expression(expr, times, own_costs)
             for index in indices(statement):
                 self._index_cost(index)
             kind = type(statement)
@@ -144,7 +144,7 @@ class _CostCounter:
                 self.either(statement, times)
             elif kind is Call:
                 self.call(statement, times)
-        for key in own:
+        for key in own_costs:
             del self.changes[key]
 
     def either(self, statement: When, times: int) -> None:

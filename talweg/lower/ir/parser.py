@@ -160,8 +160,8 @@ class _ProgramParser:
                 buffer.offset = tokens.number()
             self.known[name] = buffer
             program.buffers.append(buffer)
-        for buffer, whole in parts:
-            buffer.part = self.known[whole]
+        for buffer, whole_name in parts:
+            buffer.part = self.known[whole_name]
         program.blocks = self.blocks(0)
         return program
 

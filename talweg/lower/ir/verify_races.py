@@ -93,14 +93,14 @@ def _check_loop(loop: For, accesses: list[_Access], around: Sequence[Axis]) -> N
         root = root_of(access.buffer)
         if not (root.kind == "scratch" and loop.kind == "parallel"):
             by_root.setdefault(root, []).append(access)
-    for own in by_root.values():
-        for access in own:
+    for accesses_here in by_root.values():
+        for access in accesses_here:
             if not access.writes or loop.axis in access.index.axes():
                 continue
             if access.op is None or loop.kind != "unroll":
                 what = f"all iterations of {loop.kind} loop {loop.axis} write to one place"
                 raise refuse(access.place, what)
-        exact = [access for access in own if not elements(access.index)]
+        exact = [access for access in accesses_here if not elements(access.index)]
         if any(access.writes for access in exact):
             for outer in (0, -1):
                 _check_places(loop, exact, outer, around)
@@ -153,10 +153,10 @@ def _start(buffer: Buffer) -> int:
 def _check_tiles(loop: For, where: str) -> None:
     """Check the updates by iterations of a tile that they share."""
     statements = list(all_statements(loop.body))
-    own = {statement for statement in statements if type(statement) is Tile}
+    own_tiles = {statement for statement in statements if type(statement) is Tile}
     shared: dict[Tile, set] = {}
     for statement in statements:
-        if type(statement) is not Update or statement.tile in own:
+        if type(statement) is not Update or statement.tile in own_tiles:
             continue
         if loop.kind == "parallel":
             raise refuse(where, f"{brief(statement)}: each thread has a tile of its own")

@@ -127,15 +127,15 @@ class MatrixTileProduct:
                 builder = builder.outer
             key = ("tiles", y.buffer, start.constant, y.strides, product.k, product.n)
             if key not in builder.ahead:
-                made = builder.new("panels", bfloat16, (self.size,), "temporary")
-                copies = all_shared(self._shared_copies(made, ZERO))
-                builder.ahead[key] = made, Kernel(f"{name}panels", copies, ("matmul",))
+                panels = builder.new("panels", bfloat16, (self.size,), "temporary")
+                copies = all_shared(self._shared_copies(panels, ZERO))
+                builder.ahead[key] = panels, Kernel(f"{name}panels", copies, ("matmul",))
             return builder.ahead[key][0], ZERO, True
         axes = y.own(product.batch) if self.shared else []
         sizes = tuple([axis.extent for axis in axes])
         kind = "temporary" if self.shared else "scratch"
-        made = builder.new("panels", bfloat16, (math.prod(sizes), self.size), kind)
-        return made, flat(tuple(map(Index.of, axes)), sizes) * self.size, False
+        panels = builder.new("panels", bfloat16, (math.prod(sizes), self.size), kind)
+        return panels, flat(tuple(map(Index.of, axes)), sizes) * self.size, False
 
     def _copies(self, right: Buffer, number: Index) -> list:
         if self.shared:

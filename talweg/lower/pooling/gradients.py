@@ -213,8 +213,8 @@ def spread(
 def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
     """Emit each g, divided by the number of its window's elements, for all of them."""
     (g,) = equation.inputs
-    made = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
-    buffer, counts, dims = builder.buffer_of(g), counts_of(made), g.dims
+    pooling_windows = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
+    buffer, counts, dims = builder.buffer_of(g), counts_of(pooling_windows), g.dims
     zero = const(0, g.dtype)
 
     def part(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
@@ -225,7 +225,7 @@ def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) 
     def emit_epilogue(total: Expr) -> Expr:
         return divide_by_count(total, (), counts) if type(counts) is int else total
 
-    return [made.kernel(name, spread(made, part, emit_epilogue))]
+    return [pooling_windows.kernel(name, spread(pooling_windows, part, emit_epilogue))]
 
 
 def patches_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:

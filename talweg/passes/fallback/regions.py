@@ -98,21 +98,24 @@ class Region:
             arrays = arrays[1:]
         if self.copies:
             arrays = tuple([np.array(array) for array in arrays])
-        kept = self.exports.now()
+        side_storage = self.exports.now()
         try:
             for chunk in self.chunks:
-                given = [source(arrays, kept) for source in chunk.sources]
+                given = [source(arrays, side_storage) for source in chunk.sources]
                 chunk_results = RegionInterpreter.run(chunk.program, given, {})
                 for host_value, value in zip(chunk.results, chunk_results):
-                    kept[host_value] = value if self.copies else _apart(value, arrays)
+                    side_storage[host_value] = value if self.copies else _apart(value, arrays)
         except Exception as error:
             error.talweg_exact = self.exact  # type: ignore[attr-defined]
             raise
         results = tuple(
-            [self._result(host_value, kept[host_value], arrays) for host_value in self.results]
+            [
+                self._result(host_value, side_storage[host_value], arrays)
+                for host_value in self.results
+            ]
         )
         for host_value in self.drops:
-            kept.pop(host_value, None)
+            side_storage.pop(host_value, None)
         return results
 
     def _result(self, host_value: HostFallback, value: Any, arrays: tuple) -> Any:
@@ -269,11 +272,11 @@ class _RegionMaker:
             region.chunks.append(maker.make(run))
         for each in draft.steps:
             self.uses.update(dict.fromkeys(self.find_host_operands(each), region))
-        kept = [host_value for chunk in region.chunks for host_value in chunk.results]
+        chunk_results = [host_value for chunk in region.chunks for host_value in chunk.results]
         acts = any(each.acts or each.step.kind == "body" for each in draft.steps)
-        region.copies = acts or any(map(_is_compound, kept))
-        self.aside.update(kept)
-        for host_value in kept:
+        region.copies = acts or any(map(_is_compound, chunk_results))
+        self.aside.update(chunk_results)
+        for host_value in chunk_results:
             self.uses.setdefault(host_value, region)
 
     def note_last_uses(self) -> None:
@@ -342,10 +345,10 @@ class _ChunkMaker:
 
     def _slot(self, slot: int, tree: Any) -> int:
         """Return the slot in which the chunk has an operand."""
-        made = self.parent.hosts.made
-        host_value = made.get(tree, tree) if type(tree) is Value else tree
+        made_by = self.parent.hosts.made
+        host_value = made_by.get(tree, tree) if type(tree) is Value else tree
         if type(tree) is StreamAt:
-            host_value = made.get(tree.blocks, tree.blocks)
+            host_value = made_by.get(tree.blocks, tree.blocks)
             host_value = host_value if type(host_value) is HostFallback else tree
         if type(host_value) is HostFallback:
             if host_value.maker is self.maker:

@@ -69,9 +69,9 @@ class _Product:
 
     def _matrices(self, static: StaticProgram, x: Value, order: tuple, node: object) -> Value:
         """Return an operand with one axis for each class, in this order."""
-        own = [axis for axis, kind in enumerate(self.classes) if kind in order]
+        own_axes = [axis for axis, kind in enumerate(self.classes) if kind in order]
         runs: list[list[int]] = []  # neighbours of one class are one axis
-        for axis in own:
+        for axis in own_axes:
             if runs and self.classes[runs[-1][-1]] == self.classes[axis]:
                 runs[-1].append(axis)
             else:

@@ -73,12 +73,12 @@ def _prune_choice(equation: Equation, needed: set[Value]) -> None:
     outer = iter(operands)
     inputs = [index]
     for number, inner in enumerate(choice.bodies):
-        own = [(x, next(outer)) for x in inner.inputs]
+        needed_here = [(x, next(outer)) for x in inner.inputs]
         wanted = {v[number] for v in choice.results if v[number] is not None}
         prune(inner, wanted)
         used = {x for e in inner.equations for x in e.inputs}
         used |= {values[number] for values in choice.results}
-        own = [(x, value) for x, value in own if x in used]
-        inner.inputs[:] = [x for x, _ in own]
-        inputs += [value for _, value in own]
+        needed_here = [(x, value) for x, value in needed_here if x in used]
+        inner.inputs[:] = [x for x, _ in needed_here]
+        inputs += [value for _, value in needed_here]
     equation.inputs = tuple(inputs)

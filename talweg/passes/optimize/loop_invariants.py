@@ -197,8 +197,8 @@ class LoopSimplifier:
         reshape = layout.reshape
         flat = apply(reshape, [inner.twin(stack)], {"shape": (rows * height, width)})
         product = apply(equation.prim, [flat, inner.twin(y)], equation.params, equation.node)
-        whole = apply(reshape, [product], {"shape": (rows, height, columns)})
-        return inner.apply(row, [inner.bring_in(whole), index], {}, equation.node)
+        all_rows = apply(reshape, [product], {"shape": (rows, height, columns)})
+        return inner.apply(row, [inner.bring_in(all_rows), index], {}, equation.node)
 
     # -- rows that no earlier trip has written
 

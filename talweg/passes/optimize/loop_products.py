@@ -46,8 +46,8 @@ class TripSum:
             axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
             params = {"axes": axes, "keepdims": False}
             shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
-            whole = outer.apply(layout.reshape, stacks, shape)
-            product = outer.apply(maker.prim, [whole], params, maker.node)
+            all_trips = outer.apply(layout.reshape, stacks, shape)
+            product = outer.apply(maker.prim, [all_trips], params, maker.node)
             dims = maker.output.dims
             if product.dims != dims:
                 product = outer.apply(layout.reshape, [product], {"shape": dims})

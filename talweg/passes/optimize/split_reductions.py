@@ -36,10 +36,10 @@ def _parts(equation: Equation) -> tuple | None:
     if x.size < SMALLEST:
         return None
     axes = range(len(x.dims)) if axes is None else axes
-    kept = [size for k, size in enumerate(x.dims) if k not in axes]
+    kept_sizes = [size for k, size in enumerate(x.dims) if k not in axes]
     runs = [k in axes for k, size in enumerate(x.dims) if size != 1]
     if runs == sorted(runs, reverse=True) and len(runs):  # reduced axes first, kept ones last
-        columns = math.prod(kept)
+        columns = math.prod(kept_sizes)
         rows = x.size // columns
         if columns >= 8 * FEWEST and rows < 8 * columns:
             return None
@@ -60,8 +60,8 @@ def _in_parts(
         split_rows = row >= NARROWEST and rows % row == 0 and rows != row
         shape, axes = ((parts, rows // row, row), (1, 2)) if split_rows else ((parts, rows), (1,))
     reshape = layout.reshape
-    whole = static.apply(reshape, [x], {"shape": shape}, equation.node)
-    some = static.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
+    in_parts = static.apply(reshape, [x], {"shape": shape}, equation.node)
+    some = static.apply(prim, [in_parts], {"axes": axes, "keepdims": False}, equation.node)
     total = static.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)
     dims = equation.output.dims
     if total.dims == dims:

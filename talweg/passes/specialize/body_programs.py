@@ -151,8 +151,8 @@ class BodyProgram(StaticProgram):
         pure = prim.effect is None
         if self.loop is None:
             known = [self.numbers(x) for x in inputs if not x.dims]
-            whole = inputs and len(known) == len(inputs)
-            if pure and by_element(prim) and whole and all(x is not None for x in known):
+            all_known = inputs and len(known) == len(inputs)
+            if pure and by_element(prim) and all_known and all(x is not None for x in known):
                 outside = [self.twin(x) for x in inputs]
                 return self.bring_in(self.outer.apply(prim, outside, params, node))
             return super()._new(prim, inputs, params, node)
@@ -160,9 +160,9 @@ class BodyProgram(StaticProgram):
             return super()._new(prim, inputs, params, node)
         if pure and inputs and not any(map(self.changes, inputs)):
             if Trait.REINDEXES in prim.traits:
-                made = super()._new(prim, inputs, params, node)
-                self.still.add(made)
-                return made
+                result = super()._new(prim, inputs, params, node)
+                self.still.add(result)
+                return result
             outside = self.outer.apply(prim, [self.twin(x) for x in inputs], params, node)
             if isinstance(outside, tuple):
                 return tuple(map(self.bring_in, outside))
@@ -180,9 +180,9 @@ class BodyProgram(StaticProgram):
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
                 if dtype.is_integer or not len(numbers) or (numbers == numbers[0]).all():
                     return self.by_trip(numbers, dtype)
-                made = super()._new(prim, inputs, params, node)
-                self.known_numbers[made] = numbers
-                return made
+                result = super()._new(prim, inputs, params, node)
+                self.known_numbers[result] = numbers
+                return result
         return super()._new(prim, inputs, params, node)
 
     def _simpler(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:

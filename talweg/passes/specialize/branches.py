@@ -236,7 +236,7 @@ class BranchMaker:
                 rows += [list(values)] if choices is None else choices[1:]
                 changed.append(None if choices is None else choices[0])
             places.append((wanted, start, changed))
-        kept = []
+        residual_trees = []
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
                 tree = body.lists.densify(tree)
@@ -247,7 +247,7 @@ class BranchMaker:
                         row: list = [_absent(_plain(leaf))] * len(bodies)
                         row[number] = _plain(leaf)
                         rows.append(row)
-                kept.append((node, tree, start, columns))
+                residual_trees.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
         choice = BranchEquation(inners, rows)  # type: ignore[arg-type]
         choices = add_choice(self.outer, self.index, choice, self.node)
@@ -255,7 +255,7 @@ class BranchMaker:
         if guard is not None:
             self.outer.guards.append(choices[guard])
         results = [self._results(choices, *at) for at in places]
-        history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in kept}
+        history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in residual_trees}
         return self._finish(results, history)
 
     def _results(

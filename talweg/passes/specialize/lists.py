@@ -348,10 +348,12 @@ class Lists:
         if type(values) is List and number is not None:
             return values.put(number, None) if values.get(number) is not None else values
         if type(values) is Sparse:
-            kept = [(taken, x) for taken, x in values.entries if not self.equal(taken, index)]
-            if not all(self.apart(taken, index) for taken, _ in kept):
+            other_entries = [
+                (taken, x) for taken, x in values.entries if not self.equal(taken, index)
+            ]
+            if not all(self.apart(taken, index) for taken, _ in other_entries):
                 raise SpecializationError(Reason.LIST_SUM_ELEMENT)
-            return Sparse(kept)
+            return Sparse(other_entries)
         values = as_stack(self, values)
         if values.rows is None:
             return values

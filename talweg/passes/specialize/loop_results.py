@@ -61,7 +61,7 @@ class Finish:
         self._check_guards()
         flag = self._flag()
         trips = None if trial.exact else self._count_trips()
-        kept = [self._history(tree) for tree in trial.kept]
+        residual_trees = [self._history(tree) for tree in trial.kept]
         body = LoopEquation(inner, trial.loop, self.carried, flag)
         repeated = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
@@ -75,11 +75,13 @@ class Finish:
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
-        made = [self._emit_end(end, repeated, number) for end in ends]
-        for (_, _, after), value in zip(parent.written, made[parent.count :]):
+        final_values = [self._emit_end(end, repeated, number) for end in ends]
+        for (_, _, after), value in zip(parent.written, final_values[parent.count :]):
             parent.maker.values[after] = value
-        values = {node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, kept)}
-        return (*made[: parent.count], History(number, values))
+        values = {
+            node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, residual_trees)
+        }
+        return (*final_values[: parent.count], History(number, values))
 
     def _end(self, number: int) -> Any:
         """Return the final value of a variable: positions among the results, or constants."""
@@ -184,10 +186,10 @@ class Finish:
         """Return the stack that holds the rows of a stack, concatenated if of unknown length."""
         inner = self.inner
         if type(rows) is SegmentedList:
-            own = self._keep_rows(rows.rows, length if rows.count is None else rows.count)
+            own_rows = self._keep_rows(rows.rows, length if rows.count is None else rows.count)
             starts = None if rows.starts is None else self._keep_rows(rows.starts, length)
             count = None if rows.count is None else self._keep(rows.count)
-            return SegmentedList(own, starts, rows.step, count, rows.depth + 1)
+            return SegmentedList(own_rows, starts, rows.step, count, rows.depth + 1)
         if length is None or type(rows) is ListSegment:
             return map_tree(self._keep, rows)
         if type(rows) is UniformList:

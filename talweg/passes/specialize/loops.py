@@ -58,13 +58,13 @@ if TYPE_CHECKING:
 
 def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
     """Specialize a loop: its results, residuals last."""
-    made = LoopMaker(maker, step, params)
+    loop_maker = LoopMaker(maker, step, params)
     try:
-        return made.make()
+        return loop_maker.make()
     except SpecializationError as error:
         reason = error
     try:
-        unrolled = made.unroll(EQUATIONS)
+        unrolled = loop_maker.unroll(EQUATIONS)
     except SpecializationError:
         unrolled = None
     try:

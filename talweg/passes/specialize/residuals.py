@@ -166,14 +166,14 @@ def hand_out(static: StaticProgram, trees: list[tuple[int, Any]]) -> None:
             continue
         lengths: dict[Value, Value] = {}
         _note_lengths(tree, None, lengths)
-        made = ResidualSpec(tree, static.limits)
+        output_values = ResidualSpec(tree, static.limits)
         own = arrays_of(tree)
         sources = [
             _source(static, exports, value, lengths, numbering)
             for value in dict.fromkeys(own)
             if value.content is None
         ]
-        exports.places.append((slot, ResidualOutput(made, sources)))
+        exports.places.append((slot, ResidualOutput(output_values, sources)))
 
 
 def _source(
@@ -199,10 +199,10 @@ def _note_lengths(tree: Any, length: object, length_of: dict) -> None:
     if type(tree) is Stack:
         if tree.growing:
             raise SpecializationError(Reason.STACK_GROWING)
-        own = tree.length
-        if length is not None and type(own) is Value:
-            length_of[own] = length
-        _note_lengths(tree.rows, own if length is None else length, length_of)
+        own_length = tree.length
+        if length is not None and type(own_length) is Value:
+            length_of[own_length] = length
+        _note_lengths(tree.rows, own_length if length is None else length, length_of)
     elif type(tree) is SegmentedList:
         _note_rows(tree, length, length_of)
     elif type(tree) is ListSegment:
@@ -229,9 +229,9 @@ def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
 def take_tree(static: StaticProgram, given: ResidualSpec, position: int) -> Any:
     """Make the inputs of an argument of residuals and return their tree."""
     exports = exports_of(static)
-    made: dict[Value, Value] = {}
+    input_of: dict[Value, Value] = {}
     for number, (value, limits) in enumerate(zip(given.own, given.limits)):
-        own = made[value] = Value(value.dims, value.dtype)
+        own = input_of[value] = Value(value.dims, value.dtype)
         if limits is not None:
             static.bounds[own] = limits
         if not is_endless(value):
@@ -244,7 +244,7 @@ def take_tree(static: StaticProgram, given: ResidualSpec, position: int) -> Any:
         static.equations.append(equation)
 
     def inside(leaf: Value) -> Any:
-        return leaf if leaf.content is not None else made[leaf]
+        return leaf if leaf.content is not None else input_of[leaf]
 
     return map_values(inside, given.tree)
 

@@ -169,15 +169,15 @@ def _specialize(
         value = maker.values[slot] = Value(aval.dims, aval.dtype)  # type: ignore[arg-type]
         static.inputs.append(value)
     maker.run()
-    kept = places_kept_aside(maker)
+    kept_aside = places_kept_aside(maker)
     trees = [
         (i, maker.tree(s))
         for i, s in enumerate(program.outputs)
-        if i not in kept and type(maker.values[s]) not in (Value, HostFallback)
+        if i not in kept_aside and type(maker.values[s]) not in (Value, HostFallback)
     ]
-    kept |= {position for position, _ in trees}
-    static.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
-    hand_over(static, [i for i in range(len(program.outputs)) if i not in kept])
+    kept_aside |= {position for position, _ in trees}
+    static.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept_aside]
+    hand_over(static, [i for i in range(len(program.outputs)) if i not in kept_aside])
     if trees:
         hand_out(static, trees)
     _note_drawn(static, maker)

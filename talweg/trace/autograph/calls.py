@@ -72,7 +72,7 @@ def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
     try:
-        made = get_or_make(function, "code", lambda: _convert_target(function))
+        converted = get_or_make(function, "code", lambda: _convert_target(function))
     except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
@@ -81,13 +81,13 @@ def _convert(function: FunctionType) -> Any:
             str(error) or type(error).__name__,
         )
         return None
-    if made is LEFT_ALONE:
+    if converted is LEFT_ALONE:
         log(2, f"AutoGraph leaves {function.__qualname__} of {function.__module__} alone")
         return None
     log(1, f"AutoGraph converted {function.__qualname__}")
-    if made is not None:
-        log(3, made.text)
-    return made
+    if converted is not None:
+        log(3, converted.text)
+    return converted
 
 
 def _convert_target(function: FunctionType) -> Any:
@@ -113,13 +113,13 @@ def convert_root(function: Callable[..., Any]) -> None:
         return
     _roots.keep(function.__code__, True)
     try:
-        made = get_or_make(function, "loops", lambda: _convert_loops(function))
+        converted = get_or_make(function, "loops", lambda: _convert_loops(function))
     except Exception as error:  # as in _convert: the function still runs as it is
         name = f"{function.__qualname__} of {function.__module__}"
         log(1, f"AutoGraph runs {name} as it is: {error}")
         return
-    if made is not ORDINARY:
-        codes.keep(function.__code__, made)
+    if converted is not ORDINARY:
+        codes.keep(function.__code__, converted)
 
 
 def _convert_loops(function: FunctionType) -> Any:
@@ -175,9 +175,9 @@ def converted_call(
     if kind is functools.partial:
         named = {**function.keywords, **(kwargs or {})}
         return converted_call(function.func, (*function.args, *args), named)
-    own = kind.__call__ if callable(function) else None
-    if type(own) is FunctionType and not is_inner(own.__code__.co_filename):
-        return converted_call(own, (function, *args), kwargs)
+    call_method = kind.__call__ if callable(function) else None
+    if type(call_method) is FunctionType and not is_inner(call_method.__code__.co_filename):
+        return converted_call(call_method, (function, *args), kwargs)
     return function(*args, **(kwargs or {}))
 
 

@@ -148,8 +148,8 @@ class LoopVariables:
             for number, known in enumerate(self.initial):
                 if known is not value:
                     continue
-                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[number]]
-                for leaf, given in zip(own, wanted):
+                own_shape = [leaf for leaf in self.leaves if leaf.name == self.loop.names[number]]
+                for leaf, given in zip(own_shape, wanted):
                     if not given.is_compatible_with(leaf.first.shape):
                         raise value_error(
                             "TW204",

@@ -61,8 +61,8 @@ class Merging:
             ]
         undefined = [value for value in values if isinstance(value, Undefined)]
         if undefined and not self.fill:
-            kept = undefined[0] if len(undefined) == len(values) else HalfDefined(name)
-            return lambda results: kept
+            undefined_value = undefined[0] if len(undefined) == len(values) else HalfDefined(name)
+            return lambda results: undefined_value
         missing = (Undefined, UndefinedReturnValue, type(None) if self.fill else Undefined)
         values = [ABSENT if isinstance(value, missing) else value for value in values]
         present = [value for value in values if value is not ABSENT]

@@ -184,12 +184,12 @@ def _divide(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed:
     if signed:
         minus = binary(code, "icmp eq", y, IRValue("-1"), kind)
         unsafe = binary(code, "or", absent, minus, "i1")
-    made = _divide_safe(code, op, x, select(code, unsafe, IRValue("1"), y, kind), kind, signed)
+    quotient = _divide_safe(code, op, x, select(code, unsafe, IRValue("1"), y, kind), kind, signed)
     if op == "remainder":  # by 1, instead of 0 or -1, is 0
-        return made
+        return quotient
     if signed:
-        made = select(code, minus, binary(code, "sub", zero, x, kind), made, kind)
-    return select(code, absent, zero, made, kind)
+        quotient = select(code, minus, binary(code, "sub", zero, x, kind), quotient, kind)
+    return select(code, absent, zero, quotient, kind)
 
 
 def _divide_safe(
@@ -224,9 +224,11 @@ def _divide_floats(
     x_float, y_float = [convert(code, word + "tofp", value, kind, wide) for value in (x, y)]
     quotient = intrinsic(code, "floor", [binary(code, "fdiv", x_float, y_float, wide)], wide)
     middle = kind if BITS[kind] == 32 else "i32"
-    made = convert(code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle)
+    as_integer = convert(
+        code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle
+    )
     if middle != kind:
-        made = convert(code, "trunc", made, middle, kind)
+        as_integer = convert(code, "trunc", as_integer, middle, kind)
     if op == "floor_div":
-        return made
-    return binary(code, "sub", x, binary(code, "mul", made, y, kind), kind)
+        return as_integer
+    return binary(code, "sub", x, binary(code, "mul", as_integer, y, kind), kind)

@@ -64,13 +64,15 @@ def _saturate(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool
     inside = select(code, binary(code, "fcmp ogt", x, bottom, before), x, bottom, before)
     inside = select(code, binary(code, "fcmp olt", inside, top, before), inside, top, before)
     word = "fptosi" if signed or bits < 32 else "fptoui"
-    made = convert(code, word, inside, before, "i32")
+    in_range = convert(code, word, inside, before, "i32")
     if last != high - 1:
         beyond = binary(code, "fcmp oge", x, IRValue(floating(float(high))), before)
-        made = select(code, beyond, IRValue(str((high - 1) if signed else -1)), made, "i32")
+        in_range = select(code, beyond, IRValue(str((high - 1) if signed else -1)), in_range, "i32")
     if signed:
-        made = select(code, binary(code, "fcmp uno", x, x, before), IRValue("0"), made, "i32")
-    return made if bits == 32 else convert(code, "trunc", made, "i32", after)
+        in_range = select(
+            code, binary(code, "fcmp uno", x, x, before), IRValue("0"), in_range, "i32"
+        )
+    return in_range if bits == 32 else convert(code, "trunc", in_range, "i32", after)
 
 
 def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
@@ -101,15 +103,15 @@ def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     if name == "bool":
         return binary(code, "icmp ne", x, IRValue("0"), "i8")
     if name == "float16":
-        made = convert(code, "fpext", x, "half", "float")
+        single = convert(code, "fpext", x, "half", "float")
     elif name == "bfloat16":
         wide = convert(code, "zext", x, "i16", "i32")
         bits = binary(code, "shl", wide, IRValue("16"), "i32")
-        made = convert(code, "bitcast", bits, "i32", "float")
+        single = convert(code, "bitcast", bits, "i32", "float")
     else:
         return x
-    code.stored[made.text] = name, x
-    return made
+    code.stored[single.text] = name, x
+    return single
 
 
 def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:

@@ -218,9 +218,9 @@ class Indices:
             part = self.divide(self.total(inner), divisor, quotient, floor, "i64")
             return LaneOffset(part, stride=0 if quotient else 1)
         small = _fits_32_bits(atom.index)
-        whole = self.whole(inner, small)
+        whole_vector = self.whole(inner, small)
         kind = "i32" if small else "i64"
-        part = self.divide(whole, divisor, quotient, floor, kind)
+        part = self.divide(whole_vector, divisor, quotient, floor, kind)
         return LaneOffset(vector=part, narrow=small)
 
     def _is_aligned(self, index: Index) -> bool:

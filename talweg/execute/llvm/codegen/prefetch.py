@@ -48,11 +48,11 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
     position = next(i for i, statement in enumerate(body) if statement is loop)
     for statement in body[:position]:
         if isinstance(statement, For) and statement.kind == "vector":
-            own = {statement.axis: Index.of(loop.axis)}
+            loads_here = {statement.axis: Index.of(loop.axis)}
             same = statement.axis.extent == loop.axis.extent
             if same:
                 reads = loads_of(statement)
-                earlier.update({(b, i.replace(own)): None for b, i in reads})
+                earlier.update({(b, i.replace(loads_here)): None for b, i in reads})
     rows = []
     for buffer, index in wanted:
         step = index.coefficient(row) or 0
@@ -90,12 +90,12 @@ def find_named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
     if not places:
         return []
     inner = {part.axis for part in inside if type(part) is For}
-    whole = {part.buffer for part in stores if part.op is None}
+    overwritten = {part.buffer for part in stores if part.op is None}
     rows: dict[tuple[Buffer, Index], PrefetchRow] = {}
     for (buffer, index), written in places.items():
         if buffer.kind == "scratch" or buffer.nbytes <= CACHED_BYTES:
             continue
-        if buffer in whole and is_past_caches(buffer):
+        if buffer in overwritten and is_past_caches(buffer):
             continue
         own = [atom for atom, _ in index.terms if type(atom) is Element]
         depends = [loop.axis in atom.value.axes() for atom in own]

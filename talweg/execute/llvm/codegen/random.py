@@ -78,12 +78,16 @@ def _emit_known_places(
         memoized = code.keep(name, _blocks(code, stream, block.base, wanted))
     each = 128 // BITS[kind]
     chosen = [each * wanted.index(number) + offset for number, offset in zip(numbers, places)]
-    made = _as(code, memoized, "i64", kind)
+    shuffled = _as(code, memoized, "i64", kind)
     if chosen[::2] == chosen[1::2]:
         chosen = chosen[::2]  # of two neighbours
     if len(chosen) == 1:
-        return code.lane(made, chosen[0], kind)
-    return made if chosen == list(range(made.lanes)) else code.shuffle(made, "poison", kind, chosen)
+        return code.lane(shuffled, chosen[0], kind)
+    return (
+        shuffled
+        if chosen == list(range(shuffled.lanes))
+        else code.shuffle(shuffled, "poison", kind, chosen)
+    )
 
 
 def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffset | None:
@@ -202,12 +206,12 @@ def _any_places(
     block, word = [_wide(code, known[id(x)], x) for x in expr.args[3:]]
     depth = max([x.depth for x in (*stream, block)])
     names = [("own block", *stream, block, number) for number in range(4)]
-    kept = [code.recall(name, depth) for name in names]
-    parts = [part for part in kept if part is not None]
+    memoized_words = [code.recall(name, depth) for name in names]
+    parts = [part for part in memoized_words if part is not None]
     if not parts:
         low, high, key = stream
-        made = _own_blocks(code, low, high, key, block)
-        parts = [code.keep(name, part) for name, part in zip(names, made)]
+        block_words = _own_blocks(code, low, high, key, block)
+        parts = [code.keep(name, part) for name, part in zip(names, block_words)]
     if register(expr.dtype) == "i64":
         parts = [
             binary(code, "or", low, binary(code, "shl", high, HALF, "i64"), "i64")
