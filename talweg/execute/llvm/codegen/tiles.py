@@ -245,7 +245,7 @@ class TileRegisters:
         del self.sums[tile]
         state = self.states[tile]
         for offset in range(len(sum_state.state.pieces) // sum_state.copies):
-            total = self._total(sum_state, sum_state.state, offset, self._combined)
+            total = self._total(sum_state, sum_state.state, offset, self._combine)
             if sum_state.strays is not None:
                 stray = self._total(sum_state, sum_state.strays, offset, self._either_stray)
                 flag = arithmetic.binary(code, "fcmp uno", stray, stray, kind)
