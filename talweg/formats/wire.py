@@ -21,23 +21,23 @@ def damaged_error(text: str) -> OpError:
 
 
 def read_varint(
-    data: bytes, place: int, error: Callable[[str], Exception] = damaged_error
+    data: bytes, at: int, error: Callable[[str], Exception] = damaged_error
 ) -> tuple[int, int]:
-    """Read an unsigned number of at most 64 bits at `place`; also where it ends.
+    """Read an unsigned number of at most 64 bits at offset `at`; also where it ends.
 
     `error` makes the exception for damaged bytes of a text, here and below.
     """
-    if place < len(data) and data[place] < 0x80:  # most numbers are one byte
-        return data[place], place + 1
+    if at < len(data) and data[at] < 0x80:  # most numbers are one byte
+        return data[at], at + 1
     number = shift = 0
     while True:
-        if place >= len(data) or shift > 63:
+        if at >= len(data) or shift > 63:
             raise error("a number in the checkpoint is cut off or too long")
-        byte = data[place]
-        place += 1
+        byte = data[at]
+        at += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number & 0xFFFFFFFFFFFFFFFF, place
+            return number & 0xFFFFFFFFFFFFFFFF, at
         shift += 7
 
 
