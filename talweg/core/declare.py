@@ -27,6 +27,8 @@ other, since the product alone may be out of range.
     samples, rejects, domain, singular, avoid, kinks, accepts, effect
     role       what it is for in graphs, if it is more than an operation (`core/roles.py`)
     traits     what passes may know of it besides (`core/roles.py: Trait`)
+    sizes      how elements of an integer result follow from the operands' while a graph is built:
+               a way of `graph/contents.py`; not for sums and functions that scalar, fold name
     tf_type    TensorFlow's type of the operation where it does not follow from the name
                (reduce_sum: Sum): text, or a function of operands and parameters as in `infer`
     tf_name    the name TensorFlow gives such operations, where it is not the type
@@ -96,6 +98,7 @@ _PLAIN_FIELDS = (
     "effect",
     "role",
     "traits",
+    "sizes",
     "tf_type",
     "tf_name",
 )
@@ -118,7 +121,7 @@ def _new(name: str, doc: str | None) -> Iterator[Primitive]:
     prim = Primitive()
     prim.name, prim.doc = name, inspect.cleandoc(doc)
     prim.accepts, prim.effect, prim.domain, prim.singular = None, None, {}, ""
-    prim.avoid, prim.role, prim.traits = "", Role.OPERATION, frozenset()
+    prim.avoid, prim.role, prim.traits, prim.sizes = "", Role.OPERATION, frozenset(), ""
     prim.kinks, prim.samples, prim.rejects, prim.lowering = {}, (), (), {}
     prim.partials, prim.transposes, prim.linear = {}, {}, ()
     prim.vjp_rule = prim.jvp_rule = prim.vjp = prim.jvp = prim.derivative = None
@@ -151,6 +154,7 @@ def elementwise(
     xla: Callable[..., Any] | str | None = None,
     guarded: bool = False,
     traits: Iterable[Trait] = (),
+    sizes: str = "",
 ) -> Callable[[Any], Primitive]:
     """Declare a primitive that acts on each element of its (broadcast) operands alone.
 
@@ -168,6 +172,7 @@ def elementwise(
             prim.domain, prim.singular, prim.kinks = domain or {}, singular, kinks or {}
             prim.samples, prim.rejects, prim.guarded = samples, rejects, guarded
             prim.memory, prim.avoid, prim.traits = "map", avoid, frozenset(traits)
+            prim.sizes = sizes
             prim.lowering = {"scalar": scalar or name}
             if requires is not None:
                 prim.lowering["requires"] = requires
@@ -192,8 +197,10 @@ def _read_partials(prim: Primitive, body: Any) -> None:
     fields = dict(body)
     prim.operands = tuple(fields.pop("operands").split())
     partials = {f"d{x}": x for x in prim.operands}
-    known = ("operands", "traits", "tf_type", "tf_name", *LOWERINGS, *partials, "no_gradient")
+    known = ("operands", "traits", "sizes", "tf_type", "tf_name", "no_gradient")
+    known += (*LOWERINGS, *partials)
     prim.traits |= frozenset(fields.pop("traits", ()))
+    prim.sizes = fields.pop("sizes", prim.sizes)
     prim.tf_type = fields.pop("tf_type", prim.tf_type)
     prim.tf_name = fields.pop("tf_name", prim.tf_name)
     prim.lowering.update({key: fields.pop(key) for key in LOWERINGS if key in fields})

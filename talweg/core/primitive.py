@@ -110,6 +110,7 @@ class Primitive:
         "role",
         "samples",
         "singular",
+        "sizes",
         "tf_name",
         "tf_type",
         "traits",
@@ -153,6 +154,7 @@ class Primitive:
     kinks: Mapping[str, str]
     samples: Sequence[Sample]
     rejects: Sequence[Reject]
+    sizes: str  # how elements of an integer result follow: a way of `graph/contents.py`
     tf_type: str | Callable[..., str]  # TensorFlow's op type, or how it follows from the operands
     tf_name: str  # how TensorFlow names such an operation; "": by its type
     vjp: Callable[..., Any] | None  # filled by transform/rules.py on first use

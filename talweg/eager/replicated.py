@@ -196,7 +196,7 @@ def _alike(first: Any, other: Any) -> bool:
     if type(first) is not type(other):
         return False
     if structure.kind_of(first) == structure.MAPPING:
-        return structure.sorted_keys(first) == structure.sorted_keys(other)
+        return structure.sort_keys(first) == structure.sort_keys(other)
     return len(structure.children(first)) == len(structure.children(other))
 
 

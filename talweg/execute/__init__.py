@@ -1,1 +1,1 @@
-"""Executors: what runs a functionalized program."""
+"""Executors, which run functionalized programs: the interpreter, compiled code, XLA."""

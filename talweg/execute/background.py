@@ -1,4 +1,4 @@
-"""Long compilations beside the program, which goes on interpreted meanwhile.
+"""Background compilation: the interpreter runs the program meanwhile.
 
 One thread takes what is submitted, in order, and ends when there is nothing left.  It shares
 Python's lock with the program: while it works, threads change places after `SLICE` in place of the
@@ -26,11 +26,11 @@ LONG = 1.0  # seconds of compiling that are told
 
 
 class StoppedError(BaseException):
-    """Compiling is given up, since the process ends: no fault that anybody should handle."""
+    """Compilation is abandoned as the process ends: no fault that needs handling."""
 
 
 class BackgroundCompiler:
-    """A thread that compiles, and what waits for it."""
+    """The thread that compiles, and its queue of work."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -39,7 +39,7 @@ class BackgroundCompiler:
         self.stopped = False
 
     def submit(self, name: str, work: Callable[[], Any]) -> bool:
-        """Have `work` done; False where there can be no thread for it."""
+        """Queue `work`; False where no thread can be started."""
         with self.lock:
             if self.stopped:
                 return False
@@ -88,28 +88,28 @@ class BackgroundCompiler:
             log.info("%s was compiled aside in %.1f seconds", name, seconds)
 
     def is_here(self) -> bool:
-        """Whether this thread is the one."""
+        """Whether this is the compiling thread."""
         return threading.current_thread() is self.thread
 
     def check(self) -> None:
-        """A StoppedError where this thread compiles aside and shall not go on."""
+        """Raise StoppedError in the compiling thread once it is to stop."""
         if self.stopped and self.is_here():
             raise StoppedError
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until nothing is left to do."""
+        """Wait until the queue is empty."""
         thread = self.thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(seconds)
 
     def stop(self) -> None:
-        """Give up what is not done."""
+        """Abandon the queued work."""
         self.stopped = True
         self.waiting.clear()
         self.wait()
 
     def forget(self) -> None:
-        """In a forked child: nobody compiles."""
+        """Reset the state in a forked child, which has no such thread."""
         self.lock = threading.Lock()
         self.waiting.clear()
         self.thread = None

@@ -1,4 +1,4 @@
-"""Object code on disk, so that a program is compiled once for a machine, not once for a process.
+"""The compilation cache: object code on disk, compiled once for a machine.
 
 What AutoGraph makes of functions is kept here, too.
 
@@ -43,13 +43,13 @@ _lock = threading.Lock()
 
 
 def default_folder() -> str:
-    """The folder of the cache if no setting names one; "" where there is no home."""
+    """Return the default folder of the cache; "" where there is no home."""
     base = os.environ.get("XDG_CACHE_HOME") or _expand_home(os.path.join("~", ".cache"))
     return os.path.join(base, "talweg") if os.path.isabs(base) else ""
 
 
 def _expand_home(path: str) -> str:
-    """Put the home directory in the place of `~`; "" where nobody knows it."""
+    """Expand `~` to the home directory; "" where that is unknown."""
     if not path.startswith("~"):
         return path
     nowhere = os.name == "posix" and os.environ.get("HOME") == ""
@@ -58,7 +58,7 @@ def _expand_home(path: str) -> str:
 
 
 class CompilationCache:
-    """The entries of one folder."""
+    """The cache entries of one folder."""
 
     def __init__(self, folder: str, limit: int):
         self.folder, self.limit = os.path.realpath(folder), limit
@@ -68,11 +68,11 @@ class CompilationCache:
         self.recount = os.getpid() % RECOUNT  # at so many written; not every process at its first
 
     def path(self, key: bytes) -> str:
-        """The file of an entry."""
+        """Return the file of an entry."""
         return os.path.join(self.folder, hashlib.sha256(key).hexdigest()[:40] + SUFFIX)
 
     def get(self, key: bytes) -> bytes | None:
-        """An entry's content, None if there is none that is whole."""
+        """Return an entry's content, None if there is no intact one."""
         if not self.readable:
             return None
         path = self.path(key)
@@ -88,24 +88,24 @@ class CompilationCache:
         return content
 
     def put(self, key: bytes, content: bytes) -> bool:
-        """Keep an entry; whether it was kept."""
+        """Store an entry; whether it was stored."""
         if not self.writable or len(content) > self.limit // 2:
             return False
         if not self._make_folder():
             self.writable = False
             return False
-        whole = MAGIC + _digest(key, content) + content
+        entry = MAGIC + _digest(key, content) + content
         try:
-            self._write(self.path(key), whole)
+            self._write(self.path(key), entry)
         except OSError:
             self.writable = False
             return False
         with _lock:
-            self._account(len(whole))
+            self._account(len(entry))
         return True
 
     def _make_folder(self) -> bool:
-        """Make the folder and those above it, for this user alone; whether it is trusted then."""
+        """Make the folder and its parents for this user alone; whether it is trusted."""
         missing, above = [], self.folder
         while not os.path.lexists(above):
             missing.append(above)
@@ -133,7 +133,7 @@ class CompilationCache:
             raise
 
     def _account(self, written: int) -> None:
-        """Count what was written; make room if there is too much.
+        """Count the bytes written; evict entries beyond the limit.
 
         What is there is counted anew after a part of it was written, so that a write costs the
         same however much there is.
@@ -148,7 +148,7 @@ class CompilationCache:
             self.total = self._evict()
 
     def entries(self) -> list[tuple[float, int, str]]:
-        """(time of last use, bytes, path) of all entries; litter is swept up on the way."""
+        """List (time of last use, bytes, path) of all entries, and delete litter on the way."""
         found = []
         try:
             with os.scandir(self.folder) as files:
@@ -164,7 +164,7 @@ class CompilationCache:
         return found
 
     def _evict(self) -> int:
-        """Delete what was used longest ago; the bytes that are left."""
+        """Delete the least recently used entries; returns the bytes left."""
         entries = sorted(self.entries())
         total = sum(size for _, size, _ in entries)
         for _, size, path in entries:
@@ -181,12 +181,12 @@ def _is_stale(written: float) -> bool:
 
 
 def _digest(key: bytes, content: bytes) -> bytes:
-    """The checksum of an entry; with the key, so that a renamed file does not pass for another."""
+    """Return the checksum of an entry and its key, so that a renamed file is noticed."""
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
 
 
 def _check_entry(found: bytes, key: bytes) -> bytes | None:
-    """The content of an entry's file, None if it is not what was written."""
+    """Return the content of an entry's file, None if it is damaged."""
     start = len(MAGIC) + _DIGEST
     if len(found) < start or not found.startswith(MAGIC):
         return None
@@ -195,7 +195,7 @@ def _check_entry(found: bytes, key: bytes) -> bytes | None:
 
 
 def _is_trusted(folder: str, is_shared: bool = False) -> bool:
-    """Whether only this user (or root) can have written what is in a folder.
+    """Whether only this user (or root) can have written the files in a folder.
 
     is_shared: the folder may be one like `/tmp`, too, in which others make files of their own.
     """
@@ -209,7 +209,7 @@ def _is_trusted(folder: str, is_shared: bool = False) -> bool:
 
 
 def _is_ours(path: str | int, is_shared: bool = False) -> bool:
-    """Whether a file belongs to this user or root, and nobody else may write to it.
+    """Whether a file belongs to this user or root, and no other user may write to it.
 
     path: or a file descriptor.  A link is nobody's.  is_shared: others may make files of their own
     in the folder, if they may not take away ours (the sticky bit).
@@ -227,7 +227,7 @@ def _is_ours(path: str | int, is_shared: bool = False) -> bool:
 
 
 def _is_private(path: str | int, group: int) -> bool:
-    """Whether a file's group is this user alone, as many systems have a group for each user."""
+    """Whether this user is the only member of a file's group, as on many systems."""
     if not group == os.getegid() == os.geteuid() != 0:
         return False
     if hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path):
@@ -243,7 +243,7 @@ _caches: dict[tuple, CompilationCache] = {}
 
 
 def current() -> CompilationCache | None:
-    """The cache that the settings ask for; None if it is off, or where there is no home."""
+    """Return the cache that the settings choose; None if it is off, or without a home."""
     folder = settings.cache.get().strip()
     if folder.lower() in ("off", "0", "no", "false"):
         return None
@@ -261,13 +261,13 @@ def current() -> CompilationCache | None:
 
 
 def get(key: bytes) -> bytes | None:
-    """An entry of the current cache."""
+    """Return an entry of the current cache."""
     cache = current()
     return None if cache is None else cache.get(key)
 
 
 def put(key: bytes, content: bytes) -> bool:
-    """Keep an entry in the current cache; whether it was kept."""
+    """Store an entry in the current cache; whether it was stored."""
     cache = current()
     return cache is not None and cache.put(key, content)
 

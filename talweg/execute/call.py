@@ -1,4 +1,4 @@
-"""Calling a NumPy kernel: checked operands, quiet floating point, and what a failure means.
+"""Calls of NumPy kernels: checked operands, quiet floating point, classified failures.
 
 Kernels run in a private `contextvars` context in which NumPy reports no floating-point conditions:
 1/0 is inf here, without a warning, whatever the user has set for NumPy.
@@ -36,7 +36,7 @@ run = _quiet.run
 
 
 def run_anywhere(kernel: Callable[..., Any], *arrays: object, **params: object) -> Any:
-    """Like `run`, also while another thread is inside it."""
+    """Run a kernel like `run`, also while another thread is inside it."""
     with np.errstate(all="ignore"):
         return kernel(*arrays, **params)
 
@@ -55,7 +55,7 @@ _PYTHON_NUMBERS = frozenset((int, float, complex, bool))
 
 
 def avals_of(arrays: list) -> list[Aval]:
-    """The abstract values of all operands; a Python number takes the first array's dtype."""
+    """Return the abstract values of all operands; a Python number takes the first array's dtype."""
     try:
         return [Aval(array.shape, of_numpy(array.dtype)) for array in arrays]
     except AttributeError:
@@ -85,7 +85,7 @@ def is_plain(prim: Primitive, arrays: list) -> bool:
 
 
 def check(prim: Primitive, arrays: list, params: dict) -> None:
-    """Run `infer`, which raises for bad operands; shapes and dtypes seen before are known good."""
+    """Run `infer`, which raises for bad operands; cached by shapes and dtypes."""
     try:
         if len(arrays) == 1:
             (x,) = arrays
@@ -107,7 +107,7 @@ def check(prim: Primitive, arrays: list, params: dict) -> None:
 
 
 def _infer(prim: Primitive, arrays: list, params: dict) -> Any:
-    """The result of a primitive's `infer`; InvalidArgumentError for results of a negative size."""
+    """Run a primitive's `infer`; InvalidArgumentError for results of a negative size."""
     found = prim.infer(*avals_of(arrays), **params)
     for aval in found if prim.multiple else (found,):
         for size in aval.dims or ():
@@ -121,7 +121,7 @@ KNOWN_LIMIT = 1024  # operand signatures remembered for a primitive
 
 
 def sort_out(prim: Primitive, arrays: list, params: dict, error: Exception) -> Any:
-    """Sort out why a kernel failed: another thread, a bad operand, no memory, or our own fault."""
+    """Classify a kernel's failure: another thread, a bad operand, no memory, or a fault."""
     free_frames(error)
     try:
         if isinstance(error, RuntimeError) and "cannot enter context" in str(error):

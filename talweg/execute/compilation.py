@@ -1,4 +1,4 @@
-"""A program lowered and compiled: passes, loops, machine code.
+"""Compilation of a program: passes, lowering, machine code.
 
 Imported only when something must be lowered: it takes 20 ms to load.
 """
@@ -47,7 +47,7 @@ else:
 def compile_program(
     program: Program, avals: list, state: dict, same: dict, stages: Stages
 ) -> Manifest:
-    """Compile a program for arguments of these kinds; `same` of them are variables' values."""
+    """Compile a program for arguments of these kinds; `same`: those that are variables' values."""
     with collector_at_rest(), stages.to_be_sent():
         clock = [time.perf_counter()]
         static = make_static_program(program, avals, state, same, stages)
@@ -68,7 +68,7 @@ def compile_program(
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """No collections of Python's garbage meanwhile.
+    """Suspend Python's garbage collection in the block.
 
     Compiling makes many objects and leaves no circles; looking for some takes a tenth of its time.
     """
@@ -83,12 +83,12 @@ def collector_at_rest() -> Iterator[None]:
 
 
 def name_of(program: LoopProgram) -> str:
-    """A name for what a program computes, which no other one has."""
+    """Return a unique name of a computation."""
     return hashlib.sha256(to_text(program).encode(errors="surrogatepass")).hexdigest()
 
 
 def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = None) -> Any:
-    """One operation as machine code; False if its NumPy kernel would be called from it.
+    """Compile one operation; False if its NumPy kernel would be called from the code.
 
     Where it does not hold for all values (`requires`), the last of its outputs, which has no place
     in the operation's, says whether it did (`guarded`): if not, the NumPy kernel says why.
@@ -113,33 +113,33 @@ def alone(prim: Primitive, arrays: list, params: dict, threads: int | None = Non
         return False
     with part("machine code"):
         key = name_of(lowered.program)
-        made = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
-    made.guarded = lowered.guard
-    return made
+        executable = Executable(lowered.program, lowered.inputs, [], lowered.outputs, threads, key)
+    executable.guarded = lowered.guard
+    return executable
 
 
 def show_loops(stages: Stages, lowered: Lowered) -> None:
-    """Tell those who look what is computed together, and in which loops."""
+    """Dump the fusion groups and loops, for observers."""
     reasons = [f"{value}: {text}\n" for value, text in lowered.reasons]
     stages.add("nests.txt", lambda: "".join(reasons), 3)
     stages.add("loops.txt", lambda: to_text(lowered.program), 4)
 
 
 def show(stages: Stages, lowered: Lowered, clock: list[float]) -> None:
-    """Tell those who look what machine code a program has become."""
+    """Dump the machine code of a program, for observers."""
     if stages.kept or stages.level >= 5:
         llvm = generate.module_text(lowered.program)
         stages.add("llvm.ll", lambda: llvm, 5)
         stages.add("assembly.s", lambda: generate.assembly(llvm), 6)
     parts = ("straightened", "lowered", "machine code")
     seconds = {part: b - a for part, a, b in zip(parts, clock, clock[1:])}
-    stages.done(seconds, len(lowered.program.blocks))
+    stages.finish(seconds, len(lowered.program.blocks))
 
 
 def make_static_program(
     program: Program, avals: list, state: dict, same: dict, stages: Stages, without: tuple = ()
 ) -> StaticProgram:
-    """The optimized static program, for what variables are now; `without` passes of these names."""
+    """Specialize and optimize a program for present variables; `without` these passes."""
     states = {}
     for variable in program.starts:
         if type(variable) is Node:  # a random stream

@@ -1,4 +1,4 @@
-"""A program as machine code, for arguments of one kind: lowered, compiled, called.
+"""Compiled programs: machine code for arguments of one kind.
 
 Variables that it writes are written in place where nobody else can see the old value; an array that
 somebody else refers to (a tensor, a view) is copied first.
@@ -42,7 +42,7 @@ else:
 
 @dataclass(slots=True)
 class CallSignature:
-    """The calling convention of a compiled program: what its arguments are, and which it takes."""
+    """The calling convention of a compiled program: its arguments, and those it takes."""
 
     kinds: list  # the sizes of each argument, or the description of residuals
     aliases: dict[int, Any]  # position -> the variable whose present value the argument is
@@ -51,14 +51,14 @@ class CallSignature:
 
     @staticmethod
     def of(avals: list, aliases: dict[int, Any]) -> CallSignature:
-        """The signature of a program that is specialized to arguments of these kinds."""
+        """Return the signature of a program that is specialized to arguments of these kinds."""
         kinds = [getattr(aval, "dims", aval) for aval in avals]
         passed = [position for position in range(len(avals)) if position not in aliases]
         residuals = {i: aval for i, aval in enumerate(avals) if type(aval) is ResidualSpec}
         return CallSignature(kinds, aliases, passed, residuals)
 
     def leave_out(self, positions: list[int]) -> None:
-        """Take arguments out that only the host's steps use."""
+        """Remove arguments that only host steps use."""
         self.passed = [position for position in self.passed if position not in positions]
 
 
@@ -75,7 +75,7 @@ class CallEffects:
 
     @staticmethod
     def of(made: manifest.Manifest, aliases: dict[int, Any]) -> CallEffects:
-        """The effects of a program that was compiled."""
+        """Return the effects of a compiled program."""
         references = Counter(aliases.values())
         read = [variable for variable, _, written in made.lowered.states if not written]
         written = [variable for variable, _, written in made.lowered.states if written]
@@ -83,7 +83,7 @@ class CallEffects:
         return CallEffects(read, written, references, in_place, made.streams, made.drawn)
 
     def drawing(self, state: dict) -> Drawing | None:
-        """The random numbers that a run draws; None if it draws none."""
+        """Return the random numbers that a run draws; None if it draws none."""
         return Drawing(self.streams, self.drawn, state) if self.streams else None
 
 
@@ -107,27 +107,29 @@ class Compiled:
     ):
         avals = [static_facts(x) for x in arguments]
         self.signature = CallSignature.of(avals, values_of_variables(program, arguments, state))
-        made = self._made(program, avals, state, stages or Stages(program.name), anew)
-        self.lowered, self.executable = made.lowered, made.executable
-        self.side_outputs: SideOutputs | None = made.exports
-        self.hosts: Hosts | None = made.hosts
+        compiled_parts = self._load_or_compile(
+            program, avals, state, stages or Stages(program.name), anew
+        )
+        self.lowered, self.executable = compiled_parts.lowered, compiled_parts.executable
+        self.side_outputs: SideOutputs | None = compiled_parts.exports
+        self.hosts: Hosts | None = compiled_parts.hosts
         if self.hosts is not None:
             self.signature.leave_out([position for position, _ in self.hosts.arguments])
-        self.effects = CallEffects.of(made, self.signature.aliases)
+        self.effects = CallEffects.of(compiled_parts, self.signature.aliases)
         self._enter: Any = getattr(self.executable, "enter", None)
         self._guard = self.lowered.guard
         self._shares = self.executable.shares
-        aside = made.hosts is not None or made.exports is not None
-        self._direct = not (made.streams or self.signature.residuals or aside)
+        aside = compiled_parts.hosts is not None or compiled_parts.exports is not None
+        self._direct = not (compiled_parts.streams or self.signature.residuals or aside)
         self.name, self.last = program.name, None
         self._profiled = bool(settings.profile.get())
         if self._profiled:
             CALLED.append(self)
 
-    def _made(
+    def _load_or_compile(
         self, program: Program, avals: list, state: dict, stages: Stages, anew: bool
     ) -> manifest.Manifest:
-        """The program's code and what goes with it, from the disk where it is there.
+        """Return the code and its metadata, from the disk cache if possible.
 
         A MissingError where it is not, and shall not be made `anew`.
         """
@@ -136,22 +138,22 @@ class Compiled:
         if not looked_at:
             with part("name of the program"):
                 key = manifest.key_of(program, avals, state, self.signature.aliases)
-        made = None
+        loaded = None
         with side_part("loading from disk", program.name):
-            made = manifest.load(key, program, avals, self.signature.aliases)
-        if made is None and not anew:
+            loaded = manifest.load(key, program, avals, self.signature.aliases)
+        if loaded is None and not anew:
             raise MissingError(program.name)
         heap.give_back()
-        if made is None:
-            made = compilation.compile_program(
+        if loaded is None:
+            loaded = compilation.compile_program(
                 program, avals, state, self.signature.aliases, stages
             )
             with side_part("keeping on disk", program.name):
-                manifest.keep(key, program, made)
-        return made
+                manifest.keep(key, program, loaded)
+        return loaded
 
     def __call__(self, program: Program, arguments: list, state: dict) -> list | None:
-        """The outputs, None for arguments of other shapes; `state` gets what is written."""
+        """Run the program: outputs, None for other shapes; `state` gets the variables' writes."""
         if self._profiled and self.last is None:
             self.last = (list(arguments), state)
         if self._shares:
@@ -171,30 +173,30 @@ class Compiled:
         return interpret.run(program, arguments, state)
 
     def end_profile(self) -> None:
-        """Drop the arguments that the profile kept, and keep none of later calls."""
+        """Drop the arguments that the profile holds, and hold none of later calls."""
         self._profiled, self.last = False, None
         CALLED.remove(self)
 
     @contextmanager
     def keeping(self, arguments: list, state: dict) -> Iterator[None]:
-        """Keep aside what the program works on that is not compiled, until the call is over."""
+        """Store values without compiled form during the call."""
         if self.side_outputs is None:
             yield
             return
-        kept = self.side_outputs.begin()
+        storage = self.side_outputs.begin()
         try:
             if self.hosts is not None:
-                kept.update(self.hosts.constants)
+                storage.update(self.hosts.constants)
                 for position, host_value in self.hosts.arguments:
-                    kept[host_value] = arguments[position]
+                    storage[host_value] = arguments[position]
                 for variable, host_value in self.hosts.starts.items():
-                    kept[host_value] = state[variable]
+                    storage[host_value] = state[variable]
             yield
         finally:
             self.side_outputs.end()
 
     def _call_directly(self, program: Program, arguments: list, state: dict) -> list | None:
-        """Call a program that takes, changes and gives arrays only: native code looks at them."""
+        """Run a program on arrays only, through the native entry stub."""
         signature, effects = self.signature, self.effects
         inputs = arguments
         if signature.aliases:
@@ -229,24 +231,23 @@ class Compiled:
         return outputs
 
     def _is_done(self) -> bool:
-        """Whether machine code has come to its end, though a signal took what it gave."""
+        """Whether the machine code has finished, though a signal lost its result."""
         layout = getattr(self.executable, "layout", None)
         return layout is not None and layout.is_done()
 
     def _end_writing(self, state: dict, arrays: list) -> None:
-        """Let all variables have their new values, those that were written already once more."""
+        """Assign all variables their new values, repeating assignments already made."""
         for variable, array in zip(self.effects.written, arrays):
             state[variable] = array
 
     def _put_back(self, state: dict) -> None:
-        """Let variables have their values again that were to be written in place."""
+        """Restore the variables that were to be written in place."""
         put_back = getattr(state, "put_back", None)
         if put_back is not None:
             put_back(self.effects.written)
 
     def _call(self, program: Program, arguments: list, state: dict) -> list | None:
-        """Call a program with arguments that are no arrays: random streams, lists, what the
-        interpreter runs."""
+        """Run a program with arguments beyond arrays: random streams, lists, host values."""
         signature, effects = self.signature, self.effects
         copies = self._copies(state)
         if self._is_for_others(arguments, state):
@@ -280,7 +281,7 @@ class Compiled:
                 drawing.undo()
             return interpret.run(program, arguments, state)
         if self.side_outputs is not None:
-            outputs = self.side_outputs.joined(outputs)
+            outputs = self.side_outputs.join(outputs)
         if drawing is not None:
             drawing.end(blocks[::-1])
         if self.hosts is not None and self.hosts.writes:
@@ -289,7 +290,7 @@ class Compiled:
         return outputs
 
     def _copies(self, state: dict) -> dict[Any, Any]:
-        """Copies of variables of which rows will change, where somebody else holds the value."""
+        """Copy the variables with changed rows whose arrays are shared."""
         copies: dict[Any, Any] = {}
         for variable in self.hosts.updated if self.hosts is not None else ():
             array = exclusive(state, variable, self.effects.references[variable])
@@ -299,7 +300,7 @@ class Compiled:
         return copies
 
     def _write_aside(self, state: dict, copies: dict) -> None:
-        """Let variables have what regions kept aside for them."""
+        """Assign variables the values that host regions stored."""
         assert self.side_outputs is not None and self.hosts is not None
         kept = self.side_outputs.now()
         for variable, host_value in self.hosts.writes:
@@ -313,7 +314,7 @@ class Compiled:
             state[variable] = value
 
     def _inputs(self, arguments: list) -> list:
-        """The arrays that are passed of the arguments; stacks among them are kept aside."""
+        """Return the arrays among the arguments that are passed; stacks are stored apart."""
         signature = self.signature
         if not signature.residuals:
             return [arguments[position] for position in signature.passed]
@@ -335,7 +336,7 @@ class Compiled:
         return any([state[variable] is interpret.MISSING for variable in variables])
 
     def operands(self, arguments: list, state: dict) -> tuple[list, list]:
-        """The inputs of the machine code, and the variables it would write, as they are."""
+        """Return the machine code's inputs, and the variables it would write, unchanged."""
         drawn = reserve_states(self.effects.streams, state)[0] if self.effects.streams else []
         kept = [arguments[position] for position in self.signature.passed]
         inputs = [*kept, *drawn, *[state[variable] for variable in self.effects.read]]
@@ -343,7 +344,7 @@ class Compiled:
 
 
 def values_of_variables(program: Program, arguments: list, state: dict) -> dict[int, Any]:
-    """The arguments that are present values of variables: position -> variable."""
+    """Return the arguments that are present values of variables: position -> variable."""
     variables = {
         id(state.get(variable)): variable
         for variable in program.starts
@@ -357,6 +358,6 @@ def values_of_variables(program: Program, arguments: list, state: dict) -> dict[
 
 
 def static_facts(argument: np.generic | np.ndarray) -> Any:
-    """The static knowledge of an argument that a program is specialized to."""
+    """Return the static knowledge of an argument that a program is specialized to."""
     found = kind_of(argument)
     return found if type(found) is ResidualSpec else Aval(found, of_numpy(argument.dtype))

@@ -1,5 +1,4 @@
-"""Donation of buffers, and who owns the memory of a variable's value: what nobody else refers to
-may be written in place.
+"""Buffer donation: ownership of variables' memory, which may be overwritten if unshared.
 
 References are counted.  Whoever asks says how many are known, because they are the asker's own and
 will not be read after the value has changed; one more than that, and the value is copied.
@@ -25,12 +24,12 @@ UNSHARED = _count_of_one()  # `sys.getrefcount` of what one container and one lo
 
 
 def is_writable(array: object) -> bool:
-    """Whether an array has memory of its own, in row-major order, that may be written."""
+    """Whether an array has row-major memory of its own that may be written."""
     return type(array) is np.ndarray and array.flags.num & _WRITABLE == _WRITABLE
 
 
 def to_write(array: Any, alone: bool) -> np.ndarray:
-    """An array to be written: this one if nobody else refers to it, or a copy."""
+    """Return an array to write to: this one if it is unshared, or a copy."""
     return array if alone and is_writable(array) else np.array(array, order="C")
 
 
@@ -40,7 +39,7 @@ ON_DEVICE = 4
 
 
 class OwnedValues(dict):
-    """The variables that a body is given; `outer` is the state of the program that it is part of.
+    """The variables of a body; `outer` is the state of the enclosing program.
 
     A variable that nothing has changed so far is the outer one's, too, and it decides.
     """
@@ -54,7 +53,7 @@ class OwnedValues(dict):
         self.reserve = getattr(outer, "reserve", None)  # random streams are the outer one's alone
 
     def exclusive(self, variable: Any, known: int) -> np.ndarray:
-        """A variable's array, to be written in place; a copy if anybody else refers to it.
+        """Return a variable's array for writing in place, a copy if it is shared.
 
         `known` references are the caller's.
         """
@@ -67,11 +66,11 @@ class OwnedValues(dict):
     # -- where values are on a device
 
     def on_device(self, variables: list) -> list:
-        """What there is of variables' values: arrays of a device, or NumPy's."""
+        """Return the variables' values: arrays of a device, or NumPy's."""
         return [self[v] if v in self else _on_device(self.outer, v) for v in variables]
 
     def give_away(self, variables: list) -> list[bool]:
-        """Which variables may be written where they are: those that are still the outer one's."""
+        """Return the variables that may be donated: those unchanged since the outer state."""
         found = []
         for variable in variables:
             there = hasattr(self.outer, "give_away")
@@ -84,13 +83,13 @@ class OwnedValues(dict):
         return found
 
     def keep(self, variable: Any, array: Any) -> None:
-        """Let a variable be what it was, of which a device now has the elements elsewhere."""
+        """Restore a variable whose elements a device now has elsewhere."""
         self[variable] = array
         self.given.discard(variable)
         self.outer.keep(variable, array)
 
     def replace(self, variables: list, arrays: list) -> None:
-        """Let variables have values that a device has."""
+        """Assign variables values on a device."""
         for variable, array in zip(variables, arrays):
             self[variable] = array
             if variable in self.given:
@@ -99,13 +98,13 @@ class OwnedValues(dict):
 
 
 def _on_device(state: Any, variable: Any) -> Any:
-    """A variable's array, where it is."""
+    """Return a variable's array, on the device or the host."""
     own = getattr(state, "on_device", None)
     return state.get(variable) if own is None else own([variable])[0]
 
 
 def exclusive(state: dict, variable: object, known: int) -> np.ndarray:
-    """A variable's array, which may be written in place: its own if nobody else refers to it.
+    """Return a variable's array for writing in place: its own if unshared.
 
     `known` references to it are the caller's.
     """

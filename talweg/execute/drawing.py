@@ -1,4 +1,4 @@
-"""Random streams of compiled programs: threads that run one draw from different parts of a stream.
+"""Random streams of compiled programs: concurrent runs draw from disjoint parts.
 
 How many blocks a loop takes is known when it is over.  Until then it has `AHEAD` of them, and those
 that are left are given back if nobody has drawn meanwhile; so one thread draws what it always does.
@@ -28,7 +28,7 @@ class Drawing:
         self._reserved: list[tuple] = []
 
     def begin(self) -> list:
-        """The states that the random operations begin with."""
+        """Return the initial states of the random operations."""
         if self._shared is None:
             arrays, self._after = reserve_states(self._streams, self._state)
             return arrays
@@ -39,7 +39,7 @@ class Drawing:
         return [state_of_stream(start) for _, start, _ in self._reserved]
 
     def end(self, blocks: list) -> None:
-        """Go on after what was used: of those that were drawn in loops, so many blocks."""
+        """Advance the streams by the blocks used, counted for draws in loops."""
         used = dict(zip(self._drawn, map(int, blocks)))
         for operation, start, count in self._reserved:
             if operation in used:
@@ -48,21 +48,23 @@ class Drawing:
             self._state[operation] = stream.skip(used.get(operation, 0))
 
     def undo(self) -> None:
-        """Let the streams be where they were, since the interpreter draws again."""
+        """Restore the streams, since the interpreter draws again."""
         for reserved_blocks in self._reserved[::-1]:
             self._shared.settle(*reserved_blocks, 0)
 
 
 def streams_of(state: object) -> Any:
-    """The random streams that the bodies in a program draw from; None if they are passed as
-    values."""
+    """Return the random streams that the bodies in a program draw from.
+
+    None if they are passed as values.
+    """
     while type(state) is OwnedValues:
         state = state.outer
     return None if getattr(state, "reserve", None) is None else state
 
 
 def reserve_states(streams: list, state: dict) -> tuple[list, dict]:
-    """The states that random operations begin with, and their streams after that."""
+    """Return the initial states of random operations, and their streams after that."""
     arrays, after = [], {}
     for operation, seeds, blocks in streams:
         stream = after.get(operation) or state.get(operation, MISSING)

@@ -1,4 +1,4 @@
-"""Heavy operations in eager mode: as machine code, where that pays.
+"""Compilation of heavy eager operations to machine code, where that pays.
 
 NumPy kernels of convolutions and pooling take several times as long as compiled loops, and those of
 activations, reductions and scans over many elements often do.  So an operation that has taken as
@@ -51,14 +51,14 @@ class KernelTimes:
 
 
 class HeavyKernels:
-    """Runs operations by key: primitive, shapes, dtypes, parameters."""
+    """The cache of compiled operations by key: primitive, shapes, dtypes, parameters."""
 
     def __init__(self) -> None:
         self.spent: dict[tuple, KernelTimes] = {}
         self.compiled: dict[tuple, Any] = {}
 
     def run(self, prim: Primitive, arrays: list, params: dict, kernel: Any) -> Any:
-        """The result; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
+        """Run an operation; `kernel(prim.numpy, *arrays, **params)` runs the NumPy kernel."""
         try:
             arrays = [x if hasattr(x, "dtype") else np.asarray(x, arrays[0].dtype) for x in arrays]
             key = (prim, *[(x.shape, x.dtype) for x in arrays], *params.items())
@@ -86,7 +86,7 @@ class HeavyKernels:
 
     @staticmethod
     def _is_profitable(prim: Primitive, times: KernelTimes | None) -> bool:
-        """Whether an operation is to be compiled now."""
+        """Whether compiling an operation now is profitable."""
         if settings.deterministic.get():
             return prim.memory == "window"
         return times is not None and times.total >= SECONDS
@@ -94,37 +94,39 @@ class HeavyKernels:
     def _compile(
         self, key: tuple, prim: Primitive, arrays: list, params: dict, times: KernelTimes | None
     ) -> Any:
-        """The operation as machine code; False where that cannot be, or is not wanted."""
+        """Compile the operation; False where that is impossible or unwanted."""
         if settings.executor.get() == "interpret":
             return None
         if len(self.compiled) >= KEPT:
             self.compiled.clear()
         try:
-            made = compilation.alone(prim, arrays, params)
+            native_kernel = compilation.alone(prim, arrays, params)
         except (SpecializationError, MemoryError, ImportError) as error:
             if isinstance(error, ImportError) and not is_missing_llvm(error):
                 raise
-            made = False
+            native_kernel = False
         except CompilerFaultError as error:
             if is_raised():
                 raise
             report(prim.name, error)
-            made = False
-        if made and times is not None and prim.memory != "window":
-            made = made if _is_below(FASTER * times.least, made, arrays) else False
-        self.compiled[key] = made
-        if made and made.threads > 1:
+            native_kernel = False
+        if native_kernel and times is not None and prim.memory != "window":
+            native_kernel = (
+                native_kernel if _is_below(FASTER * times.least, native_kernel, arrays) else False
+            )
+        self.compiled[key] = native_kernel
+        if native_kernel and native_kernel.threads > 1:
             neighbours.busy = True
-        return made
+        return native_kernel
 
 
 def _is_below(seconds: float, made: Any, arrays: list) -> bool:
-    """Whether machine code takes less at best: on a busy machine some of few trials take longer."""
+    """Whether machine code has the lower minimum time, robust on a busy machine."""
     return any(_seconds(made, arrays) < seconds for _ in range(TRIALS))
 
 
 def _seconds(made: Any, arrays: list) -> float:
-    """The seconds that machine code takes now."""
+    """Measure the seconds of the machine code."""
     start = time.perf_counter()
     made(arrays, [])
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""The choice of the executor of a program: the interpreter at first, the compiler where it pays.
+"""The choice of a program's executor: the interpreter first, the compiler where it pays.
 
 A program is compiled for the shapes it is called with.  If another process did that, a long one
 runs as machine code from its first call.  Otherwise the first calls of each run on the interpreter;
@@ -38,7 +38,7 @@ from talweg.execute.interpret import MISSING, onlooker
 from talweg.graph.node import Node
 from talweg.kernels.variants import is_opaque, kind_of
 from talweg.passes import faults, segments
-from talweg.passes.functionalize import Program, inlined_steps
+from talweg.passes.functionalize import Program, count_inlined_steps
 from talweg.passes.specialize.program import SpecializationError, demands
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ _by_devices = False  # whether xla was chosen because there is a GPU
 
 
 def follow_devices() -> None:
-    """Choose XLA where there is a GPU that the program uses, if it chose no executor itself."""
+    """Choose XLA where the program uses a GPU, if it chose no executor itself."""
     global _by_devices
     if chosen.value == "auto" and machine.visible_gpus:
         chosen.set("xla")
@@ -84,18 +84,18 @@ AT_ONCE = ("llvm", "xla")  # executors that compile a program at its first call
 
 
 def run(program: Program, arguments: list, state: Any, watch: Any = None) -> list:
-    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
+    """Run a program; `state` (variable -> array or MISSING) is changed by its writes.
 
     `arguments` belongs to the run, which may empty it.  After a failure variables have what was
     written before it.  `watch` is told when a step begins; with it, programs run step by step.
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
+        tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     mode = chosen.value
     if mode == "xla" and not is_on_cpu():
         outputs = run_on_device(program, arguments, state, watch)
-        return outputs if type(outputs) is list else outputs.fetched()
+        return outputs if type(outputs) is list else outputs.fetch()
     if watch is not None or onlooker.step_by_step or mode == "interpret":
         return interpret.run(program, arguments, state, watch)
     if tier.last is not None and not demands.finite:
@@ -108,21 +108,21 @@ def run(program: Program, arguments: list, state: Any, watch: Any = None) -> lis
 
 
 def run_on_device(program: Program, arguments: list, state: Any, watch: Any = None) -> Any:
-    """The outputs of a program run through XLA, as `run`: those of a device as `DeviceOutputs`.
+    """Run a program through XLA like `run`, with outputs of a device as `DeviceOutputs`.
 
     Arguments may be arrays of a device.  Where numbers are watched the interpreter runs the
     program: XLA's are not always IEEE's.
     """
     tier = program.tier
     if tier is None:
-        tier = program.tier = Tier(len(program.steps), inlined_steps(program))
+        tier = program.tier = Tier(len(program.steps), count_inlined_steps(program))
     if watch is not None or onlooker.step_by_step or demands.finite:
         return interpret.run(program, fetch_arguments(arguments), state, watch)
     return tier.through_xla().run_on_device(program, arguments, state)
 
 
 def fetch_arguments(arguments: list) -> list:
-    """Arguments as the interpreter takes them."""
+    """Return arguments as the interpreter takes them."""
     for place, array in enumerate(arguments):
         if hasattr(array, "devices"):
             arguments[place] = np.asarray(array)
@@ -130,8 +130,8 @@ def fetch_arguments(arguments: list) -> list:
 
 
 def as_used(program: Program, arguments: list) -> list:
-    """Arguments as the interpreter takes them: what only calls use stays where it is."""
-    carried = interpret.carried_slots(program)
+    """Return arguments as the interpreter takes them, without copying those of calls only."""
+    carried = interpret.find_carried_slots(program)
     for place, (slot, array) in enumerate(zip(program.inputs, arguments)):
         if slot not in carried and hasattr(array, "devices"):
             arguments[place] = np.asarray(array)
@@ -174,7 +174,9 @@ class Tier:
         self.xla: Any = None  # how it is run through XLA; itself, if it is that
 
     def checking(self) -> Tier:
-        """The executor of the program while results have to be finite: what is compiled differs."""
+        """Return the executor of the program while results have to be finite: what is compiled
+        differs.
+        """
         if self.checked is None:
             checked = self.checked = Tier(0)
             checked.compile_after, checked.asks = self.compile_after, self.asks
@@ -182,14 +184,14 @@ class Tier:
         return self.checked
 
     def through_xla(self) -> Tier:
-        """The executor of the program through XLA."""
+        """Return the executor of the program through XLA."""
         if self.xla is None:
             self.xla = Tier(0)
             self.xla.xla = self.xla
         return self.xla
 
     def run_on_device(self, program: Program, arguments: list, state: Any) -> Any:
-        """The outputs, by XLA or the interpreter."""
+        """Run the program by XLA or the interpreter."""
         if self.last is not None:
             outputs = self.last(program, arguments, state)
             if outputs is not None:
@@ -213,7 +215,7 @@ class Tier:
         return outputs
 
     def run(self, program: Program, arguments: list, state: Any) -> list:
-        """The outputs, by the executor that is due."""
+        """Run the program by the executor of its tier."""
         shapes = tuple([kind_of(x) for x in arguments])
         if None in shapes:
             return self._run_opaque(program, arguments, state)
@@ -249,7 +251,7 @@ class Tier:
             self.spent[key] = (calls + 1, seconds + time.perf_counter() - start)
 
     def _run_opaque(self, program: Program, arguments: list, state: Any) -> list:
-        """The outputs, of arguments that have no shape: what does not take them is compiled."""
+        """Run the program on opaque arguments: segments without them are compiled."""
         if not any(map(is_opaque, arguments)):
             return interpret.run(program, arguments, state)
         key = tuple([place for place, x in enumerate(arguments) if kind_of(x) is None])
@@ -261,11 +263,11 @@ class Tier:
         return run_segments(cut, program, arguments, state)
 
     def _compile_after(self) -> float:
-        """Seconds of the interpreter after which shapes are compiled."""
+        """Return the seconds of interpretation after which shapes are compiled."""
         return self.compile_after * (SOON if self.aside else 1) * (1 + self.made / VERSIONS)
 
     def _is_aside(self, key: tuple, program: Program, arguments: list, state: Any) -> bool:
-        """Whether the program is being compiled aside for these shapes, from now on at the latest.
+        """Whether these shapes compile in the background, from now on at the latest.
 
         It is not where somebody looks at what is compiled, or where that failed in a call before.
         """
@@ -292,14 +294,14 @@ class Tier:
         return background.submit(program.name, compile_aside)
 
     def forget_aside(self) -> None:
-        """In a forked child: nobody compiles this."""
+        """Reset background compilation in a forked child."""
         self.compiling = threading.Lock()
         self.queued.clear()
 
     def _compile(
         self, key: tuple, program: Program, arguments: list, state: dict, anew: bool = True
     ) -> Any:
-        """The compiled program, or REFUSED; None where it is not on disk, nor to be made `anew`."""
+        """Return the compiled program or REFUSED; None where it is not cached, unless `anew`."""
         if not self.compiling.acquire(blocking=False):
             return REFUSED if anew else None  # another thread is at it: this call is interpreted
         try:
@@ -321,7 +323,7 @@ class Tier:
             self.compiling.release()
 
     def _version(self, program: Program, arguments: list, state: dict, anew: bool) -> Any:
-        """The compiled program, or REFUSED: what cannot be compiled, and faults of the compiler."""
+        """Return the compiled program, or REFUSED for unsupported programs and faults."""
         try:
             if self.xla is self:
                 return compile_by_xla(program, arguments, state)
@@ -338,12 +340,12 @@ class Tier:
 
 
 def run_segments(cut: segments.Segments, program: Program, arguments: list, state: Any) -> list:
-    """The outputs of a program in segments; variables change when all have run, or one failed."""
+    """Run a segmented program; variables change when all have run, or one failed."""
     if program.needs:
         interpret.check_needs(program, state)
-    own: Any = state
+    segment_state: Any = state
     if cut.updates > 1:
-        own = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
+        segment_state = OwnedValues(state, {key: state.get(key, MISSING) for key in program.starts})
     values = dict(zip(program.inputs, arguments))
     values.update([(slot, state.get(variable, MISSING)) for variable, slot in cut.fetched])
     arguments.clear()
@@ -353,19 +355,19 @@ def run_segments(cut: segments.Segments, program: Program, arguments: list, stat
             for slot in last:
                 values.pop(slot, None)
             ran = interpret.run if part.opaque else run
-            values.update(zip(part.program.outputs, ran(part.program, given, own)))
+            values.update(zip(part.program.outputs, ran(part.program, given, segment_state)))
     except ResourceExhaustedError:
         raise  # and nothing has changed
     except Exception:
-        _take_over(program, own, state)
+        _take_over(program, segment_state, state)
         raise
-    _take_over(program, own, state)
+    _take_over(program, segment_state, state)
     values.update(cut.constants)
     return [values[slot] for slot in program.outputs]
 
 
 def _take_over(program: Program, own: dict, state: Any) -> None:
-    """Let `state` have the variables as they are in the state of segments."""
+    """Copy the variables from the state of segments to `state`."""
     if own is state:
         return
     for variable in program.writes:
@@ -375,24 +377,24 @@ def _take_over(program: Program, own: dict, state: Any) -> None:
 
 
 def is_observed() -> bool:
-    """Whether somebody looks at what programs become, or measures it."""
+    """Whether compilation or execution is being observed or measured."""
     return bool(settings.dump.get() or settings.profile.get() or settings.check.get())
 
 
 def kinds_of(program: Program, arguments: list, state: Any) -> tuple[list, dict]:
-    """Arguments and variables that say what these are without their elements, the same ones twice.
+    """Describe arguments and variables without their elements, aliases as one object.
 
     They take no memory, and nobody's values are held while the program is compiled.
     """
-    made: dict[int, Any] = {}
+    kind_by_id: dict[int, Any] = {}
 
     def kind(value: Any) -> Any:
         if type(value) is not np.ndarray:
             return value
-        stand_in = made.get(id(value))
+        stand_in = kind_by_id.get(id(value))
         if stand_in is None:
             empty = np.zeros((), value.dtype)
-            stand_in = made[id(value)] = np.broadcast_to(empty, value.shape)
+            stand_in = kind_by_id[id(value)] = np.broadcast_to(empty, value.shape)
         return stand_in
 
     variables = {variable: kind(state.get(variable, MISSING)) for variable in program.starts}
@@ -411,7 +413,7 @@ forks.in_child(_reset_after_fork)
 
 
 def run_by(version: Any, program: Program, arguments: list, state: dict) -> list:
-    """The outputs, by a compiled program, or by the interpreter where it is for others.
+    """Run by a compiled program, or by the interpreter for other shapes.
 
     It is if a variable has no value, which the interpreter says, or if another thread has changed
     one since its value became an argument.
@@ -421,7 +423,7 @@ def run_by(version: Any, program: Program, arguments: list, state: dict) -> list
 
 
 def compile_program(program: Program, arguments: list, state: dict, anew: bool = True) -> Any:
-    """The program compiled for these arguments, or REFUSED; None if it is not there, and not made.
+    """Compile the program for these arguments: it, REFUSED, or None if it is not cached.
 
     anew: whether it is made if it is not found on disk.
     """
@@ -441,7 +443,7 @@ def compile_program(program: Program, arguments: list, state: dict, anew: bool =
 
 
 def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
-    """The program compiled by XLA, or REFUSED; FailedPreconditionError if there is no JAX."""
+    """Compile the program by XLA, or REFUSED; FailedPreconditionError without JAX."""
     if not program.steps:
         return REFUSED
     honest = (SpecializationError, FailedPreconditionError)
@@ -453,14 +455,14 @@ def compile_by_xla(program: Program, arguments: list, state: dict) -> Any:
 
 
 def _refuse(program: Program, why: Exception) -> Any:
-    """Note why the interpreter runs a program."""
+    """Report why the interpreter runs a program."""
     program.notes.append(f"interpreted: {why}")
     stage_dump.dump_refusal(program.name, why)
     return REFUSED
 
 
 def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
-    """The texts of all stages in which a program is compiled for these arguments; nothing is run.
+    """Return the texts of all compilation stages for these arguments, without a run.
 
     InvalidArgumentError if it cannot be compiled.
     """
@@ -477,7 +479,7 @@ def stages_of(program: Program, arguments: list, state: Any) -> dict[str, str]:
 
 
 def serialize_hlo(program: Program, arguments: list, state: Any) -> bytes:
-    """The HLO module of XLA for these arguments, serialized; nothing is run.
+    """Return the serialized HLO module for these arguments, without a run.
 
     InvalidArgumentError if there is none; FailedPreconditionError without JAX.
     """
@@ -488,7 +490,7 @@ def serialize_hlo(program: Program, arguments: list, state: Any) -> bytes:
 
 
 def _aliases(program: Program, arguments: list, state: Any) -> list:
-    """The arguments that are the values of variables."""
+    """Return the arguments that are the values of variables."""
     if not program.starts:
         return []
     own = {id(state.get(variable)) for variable in program.starts}

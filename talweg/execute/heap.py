@@ -1,4 +1,4 @@
-"""Memory that was freed, back to the system.
+"""Release of freed memory to the operating system.
 
 The C library keeps what temporaries of interpreted calls took, which a compiled program never uses:
 its own are in an arena.
@@ -13,6 +13,6 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linu
 
 
 def give_back() -> None:
-    """Give back what is free, where the C library has a way: 0.1 to 3 ms."""
+    """Release free memory, where the C library supports it: 0.1 to 3 ms."""
     if _trim is not None:
         _trim(0)

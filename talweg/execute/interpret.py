@@ -34,7 +34,7 @@ from talweg.kernels.random import streams
 from talweg.kernels.random.philox import state_of_stream
 from talweg.kernels.variable_updates import IN_PLACE, UPDATES
 from talweg.kernels.variants import History
-from talweg.passes.functionalize import Program, Step, demanded_slots, program_of
+from talweg.passes.functionalize import Program, Step, find_demanded_slots, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ _END = 1 << 63  # where int64 ends: what is computed of integers wraps, as in co
 
 
 class Missing:
-    """The mark that a variable holds before it has a value."""
+    """The marker of a variable without a value."""
 
     def __repr__(self) -> str:
         return "<no value>"
@@ -53,7 +53,7 @@ MISSING: Any = Missing()
 
 
 class Onlooker:
-    """The watch of every program in this process, bodies included; for the doctor.
+    """An observer of every program in this process, bodies included; for the doctor.
 
     `watch` (program -> a watch, or None) gives each run its own.  With `step_by_step` nothing runs
     as machine code meanwhile.
@@ -67,7 +67,7 @@ onlooker = Onlooker()
 
 
 def run(program: Program, arguments: list, state: dict, watch: object = None) -> list:
-    """The outputs of a program; `state` (variable -> array or MISSING) is changed by its writes.
+    """Run a program; `state` (variable -> array or MISSING) is changed by its writes.
 
     `arguments` belongs to the run, which empties it.  A failure leaves in `state` what was written
     before it.  `watch` is told when a step begins, and when the last one is over.
@@ -129,28 +129,28 @@ def _run(program: Program, arguments: list, state: dict, watch: Any = None) -> l
 
 
 class _DeviceReader:
-    """What variables have, on a device where only calls use it."""
+    """A reader of variables, on a device where only calls use them."""
 
     def __init__(self, state: Any, carried: frozenset, starts: dict):
         self._state, self._carried, self._starts = state, carried, starts
 
     def get(self, variable: Any, default: Any) -> Any:
-        """The array of a device, or the variable's."""
+        """Return the device's array, or the variable's."""
         if type(variable) is not Node and self._starts[variable] in self._carried:
             return self._state.on_device([variable])[0]
         return self._state.get(variable, default)
 
 
 def _of_device(program: Program, state: Any) -> _DeviceReader | None:
-    """What reads variables where calls go to a device; None elsewhere."""
+    """Return the reader of variables where calls go to a device; None elsewhere."""
     if settings.executor.value != "xla" or not hasattr(state, "on_device"):
         return None
-    carried = carried_slots(program)
+    carried = find_carried_slots(program)
     return _DeviceReader(state, carried, program.starts) if carried else None
 
 
-def carried_slots(program: Program) -> frozenset:
-    """The slots of arguments and variables that only calls of functions use.
+def find_carried_slots(program: Program) -> frozenset:
+    """Return the slots of arguments and variables that only calls of functions use.
 
     What is there may be an array of a device.
     """
@@ -173,7 +173,7 @@ def carried_slots(program: Program) -> frozenset:
 
 
 def _write(program: Program, values: list, state: dict) -> None:
-    """Let `state` have what the program has written."""
+    """Commit the program's writes to `state`."""
     for variable, slot in program.writes.items():
         if type(variable) is not Node or getattr(state, "reserve", None) is None:
             state[variable] = values[slot]
@@ -207,7 +207,7 @@ def _run_steps(program: Program, values: list, state: object, watch: Any) -> Non
 def _run_step(
     step: Step, program: Program, values: list, state: object, may_overwrite: bool = False
 ) -> None:
-    """A step that needs more than its inputs: sizes, checks, a variable, bodies.
+    """Run a step that needs more than its inputs: sizes, checks, a variable, bodies.
 
     may_overwrite: whether a value that nobody needs afterwards may be changed.
     """
@@ -244,7 +244,7 @@ def _run_step(
 
 
 def _update_rows(step: Step, program: Program, values: list, arrays: list, state: Any) -> Any:
-    """A variable with some rows changed: in place, if nobody else can see what it was."""
+    """Update rows of a variable: in place, if its array is unshared."""
     slot, variable = step.inputs[0], step.params["variable"]
     update = UPDATES[step.params["rule"]]
     if arrays[0] is None or slot not in step.free:
@@ -260,7 +260,7 @@ def _update_rows(step: Step, program: Program, values: list, arrays: list, state
 
 
 def _keep_writes(program: Program, values: list, state: dict) -> None:
-    """After a failure: let `state` have what variables were given before it.
+    """Commit the writes before a failure to `state`.
 
     A later value of a variable takes the slot of the one before from `values`, so what is still
     there, in order, ends with the last one.
@@ -272,7 +272,7 @@ def _keep_writes(program: Program, values: list, state: dict) -> None:
 
 
 def _present(step: Step, values: list) -> list:
-    """The operands of a read or write, the variable's present value first."""
+    """Return the operands of a read or write, the variable's present value first."""
     first, *rest = step.inputs
     if step.prim.role is Role.INITIALIZED:
         return [values[first] is not MISSING]
@@ -281,7 +281,7 @@ def _present(step: Step, values: list) -> list:
 
 
 def _reserve(step: Step, values: list, params: dict, state: object) -> None:
-    """The next blocks of an operation's own random stream, which begins at its seeds.
+    """Return the next blocks of an operation's own random stream, initially its seeds.
 
     Threads share streams, so a state that knows of them hands out the blocks.
     """
@@ -298,14 +298,14 @@ def _reserve(step: Step, values: list, params: dict, state: object) -> None:
 
 
 def check_needs(program: Program, state: Any) -> None:
-    """Whether all variables have a value that a program needs, else the error of that."""
+    """Check that all variables have a value that a program needs."""
     absent = [v for v in program.needs if state.get(v, MISSING) is MISSING]
     if absent:
-        raise uninitialized_error(absent, any(program.needs[variable] for variable in absent))
+        raise make_uninitialized_error(absent, any(program.needs[variable] for variable in absent))
 
 
-def uninitialized_error(variables: list, read: bool) -> OpError:
-    """The error of reading variables that have no value, or of changing them (NotFoundError)."""
+def make_uninitialized_error(variables: list, read: bool) -> OpError:
+    """Make the error for uninitialized variables (NotFoundError)."""
     names = ", ".join(repr(variable.name.split(":")[0]) for variable in variables)
     names = names or "a variable that a branch reads"
     text = compose(
@@ -317,7 +317,7 @@ def uninitialized_error(variables: list, read: bool) -> OpError:
 
 
 def fill_in(params: dict, program: Program, values: list) -> dict:
-    """Parameters with every symbolic size replaced by its number."""
+    """Substitute numbers for symbolic sizes in parameters."""
 
     def value_of(atom: Atom) -> int:
         slot, kind, place = program.places[atom]
@@ -330,7 +330,7 @@ def fill_in(params: dict, program: Program, values: list) -> dict:
 
 
 def _lacks_a_size(params: dict, program: Program, values: list) -> bool:
-    """Whether a size that parameters take is that of a value which nobody computed."""
+    """Whether parameters need a size of a value that was not computed."""
     return any(
         [values[program.places[atom][0]] is None for atom in atoms_of(tuple(params.values()))]
     )
@@ -346,7 +346,7 @@ def _fill_outputs(value: Any, value_of: Callable) -> Any:
 
 
 def _fail(step: Step, arrays: list, params: dict, error: Exception) -> Any:
-    """Say which operation failed, and where it was made; or the result after all."""
+    """Raise an error that names the operation and its origin; or return the result after all."""
     try:
         if getattr(error, "talweg_located", False):
             raise error
@@ -362,8 +362,7 @@ def _fail(step: Step, arrays: list, params: dict, error: Exception) -> Any:
 
 
 def _absent(step: Step) -> Any:
-    """The result of a step whose operand was not computed, since its branch was not taken:
-    likewise absent.
+    """Return the absent result of a step whose operand is absent, in a branch not taken.
 
     Derivatives carry such values along; where they are used, they have been computed.
     """
@@ -371,7 +370,7 @@ def _absent(step: Step) -> Any:
 
 
 def locate_error(error: Exception, node: Node) -> Exception:
-    """`error`, saying which operation failed and where it was made, if it is an operation's."""
+    """Add the failed operation and its origin to `error`, if it is an operation's."""
     if isinstance(error, OpError) and not getattr(error, "talweg_located", False):
         error.talweg_located = True  # type: ignore[attr-defined]
         error.talweg_node = node  # type: ignore[attr-defined]
@@ -382,7 +381,7 @@ def locate_error(error: Exception, node: Node) -> Exception:
 
 
 class Bodies:
-    """The runner of bodies: by this interpreter, or by what `execute/executor.py` puts here."""
+    """The runner of bodies: by this interpreter, or as `execute/executor.py` sets it."""
 
     def __init__(self) -> None:
         self.run: Any = _run
@@ -392,7 +391,7 @@ bodies = Bodies()
 
 
 class BodyRunner:
-    """The runner that a kernel is given for its bodies: it passes variables in and out.
+    """The runner of a kernel's bodies: it passes variables in and out.
 
     Such a kernel is given its operands as a list, which is its own, and so are those it passes on:
     then a body can change in place what nobody else needs.
@@ -403,23 +402,23 @@ class BodyRunner:
         self.remembers, self.everything = step.remembers, step.everything
 
     def inner(self, body: Body) -> tuple:
-        """The inner nodes of `body` whose values are asked for."""
+        """Return the inner nodes of `body` that are requested as residuals."""
         if self.everything:
             return body.everything()
-        return body.requested() if self.remembers else ()
+        return body.find_requested() if self.remembers else ()
 
     def __call__(self, body: Body, arrays: list) -> list:
-        """The outputs of `body`."""
+        """Run `body` and return its outputs."""
         return bodies.run(program_of(body), arrays, self.state)
 
     def call(self, body: Body, arrays: list) -> tuple:
-        """The outputs of `body`, and the history of what was asked for."""
+        """Run `body`; its outputs, and the requested residuals."""
         inner = self.inner(body)
         outputs, values = self.with_inner(body, arrays, inner)
         return (*outputs, History(1, dict(zip(inner, values))))
 
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
-        """The outputs of `body`, and the values of the inner nodes."""
+        """Run `body`; its outputs, and the values of the inner nodes."""
         values = bodies.run(program_of(body, inner, self.everything), arrays, self.state)
         count = len(body.outputs)
         return values[:count], values[count:]
@@ -436,16 +435,16 @@ class LenientRunner(BodyRunner):
         self.operands = step.node.operands[1:]
 
     def with_inner(self, body: Body, arrays: list, inner: tuple) -> tuple[list, list]:
-        """The outputs of `body`, and the values of the inner nodes."""
+        """Run `body`; its outputs, and the values of the inner nodes."""
         program = program_of(body, inner, self.everything)
-        used = demanded_slots(program)
+        used = find_demanded_slots(program)
         absent = [
             operand.params.get("variable")
             for operand, array, slot in zip(self.operands, arrays, program.inputs)
             if array is MISSING and slot in used
         ]
         if absent:
-            raise uninitialized_error(
+            raise make_uninitialized_error(
                 [variable for variable in absent if variable is not None], True
             )
         values = _run(program, arrays, self.state)
@@ -472,7 +471,7 @@ def _run_body(step: Step, values: list, params: dict, outer: object) -> None:
 
 
 def _leave(step: Step, values: list, state: dict) -> None:
-    """Take over the variables that the bodies of a step changed."""
+    """Adopt the variables that the bodies of a step changed."""
     for variable, before, after in step.states:
         if after != before:
             values[after] = state[variable]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KernelTime(NamedTuple):
-    """One block: its name, operations, cost, seconds, the best that is possible, and the line."""
+    """The profile of one block: name, operations, cost, seconds, roofline, and origin."""
 
     name: str
     operations: str
@@ -41,7 +41,7 @@ class KernelTime(NamedTuple):
 
 
 class Roof(NamedTuple):
-    """The roofline of one thread of this machine: the most it does in a second."""
+    """The roofline of one thread of this machine: its peak rates."""
 
     flops: float
     bytes_moved: float
@@ -49,7 +49,7 @@ class Roof(NamedTuple):
 
 @functools.cache
 def roof() -> Roof:
-    """Measured: a product of matrices in cache, and the copy of an array that is not.
+    """Measure the roofline: a product of matrices in cache, and the copy of a large array.
 
     The product is our own, for NumPy's would have help from other threads.
     """
@@ -74,7 +74,7 @@ def _best(function: Callable) -> float:
 def profile(
     compiled: Compiled, arguments: list, state: dict, repeats: int = 20
 ) -> list[KernelTime]:
-    """The time of each block of a compiled program on one thread; the least of some runs.
+    """Measure the time of each block of a compiled program on one thread; the least of some runs.
 
     Variables are left as they are.
     """
@@ -107,7 +107,7 @@ def profile(
 
 
 def time_blocks(program: LoopProgram) -> tuple[LoopProgram, Any]:
-    """The program with the clock read before the first block and after each; and where to."""
+    """Insert clock reads before the first block and after each; the program and their buffer."""
     found = LoopProgram(program.name)
     found.buffers = list(program.buffers)
     clock = found.buffer("clock", int64, (len(program.blocks) + 1,), "output")
@@ -134,23 +134,23 @@ def _time_of(block: Host | If | Kernel, seconds: float) -> KernelTime:
 
 
 def report() -> str:
-    """The profiles of all compiled programs that were called while the setting `profile` was on."""
+    """Return the profiles of all programs called while the setting `profile` was on."""
     return text_of(profiles())
 
 
 def profiles() -> list[tuple[str, list[KernelTime]]]:
-    """These programs, each a name and the times of its kernels."""
+    """Return the programs with the times of their kernels."""
     return [(each.name, profile(each, *each.last)) for each in CALLED if each.last is not None]
 
 
 def text_of(programs: list[tuple[str, list[KernelTime]]]) -> str:
-    """Profiles as text."""
+    """Print profiles as text."""
     found = [f"{name}\n{table(times)}" for name, times in programs]
     return "\n\n".join(found) or "nothing was compiled"
 
 
 def table(times: list[KernelTime]) -> str:
-    """The profile as text, the longest first."""
+    """Print the profile, the longest kernel first."""
     total = sum([each.seconds for each in times]) or 1.0
     lines = [f"{'ms':>9} {'part':>5} {'of best':>7} {'Mflop':>9} {'MB':>8}  kernel"]
     for each in sorted(times, key=lambda item: -item.seconds):

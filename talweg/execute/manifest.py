@@ -1,4 +1,4 @@
-"""Manifests of compiled programs on disk: buffers, places, variables.
+"""Manifests of compiled programs on disk: buffers, positions, variables.
 
 A process that finds the manifest of a program under the program's text (`passes/fingerprint.py`)
 has its code without lowering it again, or loading what does.  The key tells all that passes and
@@ -57,7 +57,7 @@ class Manifest(NamedTuple):
 
 
 def key_of(program: Program, avals: list, state: Any, same: dict) -> bytes | None:
-    """The cache key of a program, for arguments of these kinds; None if it is not to be kept."""
+    """Return the cache key of a program, for arguments of these kinds; None if uncacheable."""
     if cache.current() is None or not all([type(aval) is Aval for aval in avals]):
         return None
     try:
@@ -77,13 +77,13 @@ def _kind(array: Missing | np.generic | np.ndarray) -> tuple | None:
 
 
 def _fingerprint() -> str:
-    """All that decides what a program becomes, besides itself."""
+    """Return the fingerprint of all compilation inputs besides the program."""
     return f"{code.fingerprint()} {_versions()}"
 
 
 @functools.cache
 def _versions() -> str:
-    """The versions of the modules and libraries that compile programs."""
+    """Return the versions of the modules and libraries that compile programs."""
     root = os.path.dirname(os.path.dirname(__file__))
     own = [stamps(os.path.join(root, package)) for package in _PACKAGES]
     return f"{sys.version} {np.__version__} {own}"
@@ -93,7 +93,7 @@ def _versions() -> str:
 
 
 def keep(key: bytes | None, program: Program, made: Manifest) -> None:
-    """Keep what a program was made into, if that is to be kept."""
+    """Store the manifest of a program, if it is cacheable."""
     hosts = made.hosts is not None or made.exports is not None
     if key is None or hosts or execution_context.hosts(made.lowered.program.blocks):
         return
@@ -113,7 +113,7 @@ def keep(key: bytes | None, program: Program, made: Manifest) -> None:
 
 
 def _about(program: Program, made: Manifest) -> dict:
-    """All but the constants."""
+    """Serialize all but the constants."""
     lowered, executable = made.lowered, made.executable
     buffers = lowered.program.buffers
     number: dict[Any, int] = {buffer: position for position, buffer in enumerate(buffers)}
@@ -166,8 +166,7 @@ DAMAGED = (
 
 
 def load(key: bytes | None, program: Program, avals: list, same: dict) -> Manifest | None:
-    """Load the manifest that an earlier compilation made; None if that is not known, or its code
-    is gone.
+    """Load the manifest of an earlier compilation; None if there is none, or no code.
 
     So it is if what was kept makes no sense: then it is made again.
     """
@@ -182,7 +181,7 @@ def load(key: bytes | None, program: Program, avals: list, same: dict) -> Manife
 
 
 def _read(content: bytes, program: Program, taken: list) -> Manifest:
-    """A manifest; a MissingError if there is no code for it, one of `DAMAGED` if it is none."""
+    """Parse a manifest; MissingError without its code, one of `DAMAGED` if it is damaged."""
     (size,) = struct.unpack_from("<Q", content)
     if size > len(content) - 8:
         raise ValueError("a manifest that is cut short")
@@ -206,7 +205,7 @@ def _read(content: bytes, program: Program, taken: list) -> Manifest:
 
 
 def _check(lowered: Lowered, known: ProgramRecord, taken: list) -> None:
-    """Look whether buffers can be what is said of them; a ValueError if not.
+    """Check the buffers' declared sizes; ValueError if impossible.
 
     taken: the kinds of the arguments that are passed.
     """
@@ -229,7 +228,7 @@ def _check(lowered: Lowered, known: ProgramRecord, taken: list) -> None:
 
 
 def executable_of(lowered: Lowered, key: str, known: ProgramRecord | None = None) -> Executable:
-    """The machine code; variables that are only read are inputs to it."""
+    """Return the machine code; variables that are only read are inputs to it."""
     read = [buffer for _, buffer, written in lowered.states if not written]
     return Executable(
         lowered.program,
@@ -242,7 +241,7 @@ def executable_of(lowered: Lowered, key: str, known: ProgramRecord | None = None
 
 
 def _buffers(rows: list, content: bytes, at: int) -> list[Buffer]:
-    """The buffers; the elements of constants stand in `content` from `at` on."""
+    """Return the buffers; the elements of constants stand in `content` from `at` on."""
     buffers = []
     for name, dtype, shape, kind, offset, part in rows:
         buffer = Buffer(name, BY_NAME[dtype], tuple(shape), kind)
@@ -258,5 +257,5 @@ def _buffers(rows: list, content: bytes, at: int) -> list[Buffer]:
 
 
 def _tuples(value: int | list) -> Any:
-    """Lists as the tuples they were."""
+    """Convert lists back to tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Looking at how a program becomes machine code: what is printed, and what is written to a folder.
+"""Dumps of compilation stages: printed, and written to a folder.
 
 `TALWEG_DEBUG=n` prints to stderr: 1 what is compiled or not, and why; 2 how long it took; 3 what is
 computed together, and why no more; 4 the loop program; 5 LLVM's; 6 the assembly.
@@ -25,7 +25,7 @@ _numbers = itertools.count()
 
 
 class Stages:
-    """The stages of one program, as they are reached; nothing is kept if nobody looks.
+    """The compilation stages of one program; nothing is stored without an observer.
 
     `wanted`: somebody looks; `kept`: at every stage, to write it or because he asks for `texts`.
     """
@@ -39,7 +39,7 @@ class Stages:
         self.texts: dict[str, str] = {}
 
     def add(self, stage: str, text: Callable[[], str], level: int) -> None:
-        """A stage has been reached; `level` is that of TALWEG_DEBUG from which it is printed."""
+        """Record a stage; `level` is that of TALWEG_DEBUG from which it is printed."""
         if self.kept or self.level >= level:
             self.texts[stage] = made = text()
             if self.level >= level:
@@ -47,7 +47,7 @@ class Stages:
 
     @contextmanager
     def to_be_sent(self) -> Iterator[None]:
-        """Where the compiler fails, write what was reached, and how it failed."""
+        """Dump the stages reached and the error, where the compiler fails."""
         try:
             yield
         except CompilerFaultError:
@@ -61,8 +61,8 @@ class Stages:
         if self.level >= 1:
             print(f"talweg: {text}", file=sys.stderr)
 
-    def done(self, seconds: dict[str, float], blocks: int) -> None:
-        """The program is compiled; `seconds` by part."""
+    def finish(self, seconds: dict[str, float], blocks: int) -> None:
+        """Record the end of compilation; `seconds` by part."""
         if self.level >= 1:
             parts = "".join(f", {key} {value * 1e3:.0f} ms" for key, value in seconds.items())
             timing = parts if self.level >= 2 else ""
@@ -72,13 +72,13 @@ class Stages:
 
 
 def dump_refusal(name: str, reason: CompilerFaultError | SpecializationError | Exception) -> None:
-    """A program is left to the interpreter."""
+    """Dump the reason why a program is left to the interpreter."""
     if settings.debug.get() >= 1:
         print(f"talweg: {name} is interpreted: {reason}", file=sys.stderr)
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
-    """Each text as a file."""
+    """Write each text to a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for stage, text in texts.items():
         (folder / stage).write_text(text)

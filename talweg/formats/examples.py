@@ -11,72 +11,49 @@ from typing import Any
 import numpy as np
 
 from talweg.core.errors import InvalidArgumentError, compose
+from talweg.formats.wire import (
+    FOUR_BYTES,
+    LENGTH,
+    VARINT,
+    read_raw_fields,
+    read_varint,
+    to_signed,
+)
 
-VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of features, by the number of their field
 
 
-def not_an_example() -> InvalidArgumentError:
-    """The error of bytes that are no such message."""
+def not_an_example(reason: str = "") -> InvalidArgumentError:
+    """Make the error of bytes that are no such message, whatever the reason."""
     text = "Could not parse example input: a message is damaged"
     return InvalidArgumentError(None, None, compose("TW207", text))
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        try:
-            byte = data[place]
-        except IndexError:
-            raise not_an_example() from None
-        place += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, place
-        shift += 7
-        if shift > 63:
-            raise not_an_example()
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Number, kind and content of each field."""
-    at, size = 0, len(data)
-    while at < size:
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == VARINT:
-            value, at = _varint(data, at)
-            yield key >> 3, kind, value
-            continue
-        if kind == LENGTH:
-            length, at = _varint(data, at)
-        elif kind in (FOUR_BYTES, EIGHT_BYTES):
-            length = 4 if kind == FOUR_BYTES else 8
-        else:
-            raise not_an_example()
-        if length > size - at:
-            raise not_an_example()
-        yield key >> 3, kind, data[at : at + length]
-        at += length
-
-
 def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
     """What the fields with number 1 hold; those of other kinds are unknown fields, left out."""
-    return (content for number, kind, content in _fields(data) if number == 1 and kind in kinds)
+    return (
+        content
+        for number, kind, content in read_raw_fields(data, not_an_example)
+        if number == 1 and kind in kinds
+    )
 
 
 def _packed_integers(data: bytes) -> list[int]:
     found, place, size = [], 0, len(data)
     while place < size:
-        number, place = _varint(data, place)
-        found.append(number - (1 << 64) if number >> 63 else number)
+        if data[place] < 0x80:  # one byte
+            found.append(data[place])
+            place += 1
+            continue
+        number, place = read_varint(data, place, not_an_example)
+        found.append(to_signed(number))
     return found
 
 
 def feature(data: bytes) -> tuple[int, Any]:
     """The kind of a feature, 0 for none, and its values."""
     kind, values = 0, b""
-    for number, wire, content in _fields(data):
+    for number, wire, content in read_raw_fields(data, not_an_example):
         if number in (BYTES, FLOATS, INTEGERS) and wire == LENGTH:
             kind, values = number, content
     if kind == BYTES:
@@ -88,14 +65,10 @@ def feature(data: bytes) -> tuple[int, Any]:
         return kind, np.frombuffer(floats, "<f4")
     if kind == INTEGERS:
         numbers: list[int] = []
-        for number, wire, content in _fields(values):
+        for number, wire, content in read_raw_fields(values, not_an_example):
             if number != 1 or wire not in (LENGTH, VARINT):
                 continue
-            packed = (
-                _packed_integers(content)
-                if wire == LENGTH
-                else [content - (1 << 64) if content >> 63 else content]
-            )
+            packed = _packed_integers(content) if wire == LENGTH else [to_signed(content)]
             numbers += packed
         return kind, np.array(numbers, np.int64)
     return 0, []
@@ -103,11 +76,11 @@ def feature(data: bytes) -> tuple[int, Any]:
 
 def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
     """The names and values of a dictionary."""
-    for number, wire, content in _fields(data):
+    for number, wire, content in read_raw_fields(data, not_an_example):
         if number != 1 or wire != LENGTH:
             continue
         name, value = b"", b""
-        for part, kind, inner in _fields(content):
+        for part, kind, inner in read_raw_fields(content, not_an_example):
             if kind != LENGTH:
                 continue
             if part == 1:
@@ -123,7 +96,9 @@ def _entries(data: bytes) -> Iterator[tuple[str, bytes]]:
 def _part(data: bytes, wanted: int) -> bytes:
     """The inner message of a field; several are one after the other."""
     return b"".join(
-        content for number, wire, content in _fields(data) if number == wanted and wire == LENGTH
+        content
+        for number, wire, content in read_raw_fields(data, not_an_example)
+        if number == wanted and wire == LENGTH
     )
 
 

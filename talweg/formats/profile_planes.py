@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from talweg.formats.bundle.wire import field
+from talweg.formats.wire import field
 
 
 def space(programs: list[tuple[str, list[Any]]], began: int) -> bytes:

@@ -1,1 +1,4 @@
-"""What a program is: nodes, structures.  Knows no executor."""
+"""The graph layer defines what a program is: nodes (primitives applied to nodes), bodies, nests.
+
+Knows no executor.
+"""

@@ -1,4 +1,4 @@
-"""Attempts: what fails inside leaves a graph of TensorFlow 1 as it was.
+"""Attempts roll a graph of TensorFlow 1 back to its earlier state when code that builds it raises.
 
 Nodes that nobody holds leave a graph by themselves, so only what holds them has to be undone:
 names, collections, and what upper layers keep with the graph.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def attempt_on(graph: Graph) -> Iterator[None]:
-    """Undo what the block did to the graph if it raises.
+    """Roll the graph back to its state before the block if the block raises.
 
     Names given, collections, devices, and entries of the tables in `graph.extras` are those of
     before; names that the block only asked for stay.
@@ -30,7 +30,7 @@ def attempt_on(graph: Graph) -> Iterator[None]:
 
 
 class _Before:
-    """What a graph held when an attempt began."""
+    """A snapshot of a graph's tables, taken when an attempt begins."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -41,7 +41,7 @@ class _Before:
         self.extras = {key: (value, _copy_table(value)) for key, value in graph.extras.items()}
 
     def restore(self) -> None:
-        """Give the graph back what it held, and take away what it got."""
+        """Restore the graph's tables from the snapshot and remove what was added since."""
         graph = self.graph
         for name, items in list(graph.collections.items()):
             if name in self.collections:
@@ -65,5 +65,5 @@ class _Before:
 
 
 def _copy_table(value: Any) -> dict | None:
-    """What a table holds; None for other things."""
+    """Return a copy of a table (list, set or dictionary), None for objects of other types."""
     return dict(value) if isinstance(value, dict) else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CollectionItem:
-    """A tensor, an operation, a sparse tensor, or a nest of these, as nodes."""
+    """An entry of a collection, stored as nodes: a tensor, an operation, or a nest of these."""
 
     __slots__ = ("nodes", "value")
 
@@ -46,7 +46,7 @@ class CollectionItem:
         return node
 
     def give(self, graph: FunctionGraph) -> Any:
-        """The value again."""
+        """Rebuild the value that was added to the collection."""
         return structure.map_leaves(lambda leaf: _convert_given(leaf, graph), self.value)
 
     def __del__(self) -> None:
@@ -55,7 +55,7 @@ class CollectionItem:
 
 
 class CollectionPosition:
-    """What stands for a tensor, an operation or a sparse tensor: its class, and its parts."""
+    """A placeholder for one tensor or operation of a stored nest: its class and its nodes."""
 
     __slots__ = ("kind", "parts")
 
@@ -74,7 +74,7 @@ def _convert_given(leaf: TypeSpec, graph: Graph) -> Any:
 
 
 def detach_graph(value: object) -> Any:
-    """`value` in a form that does not keep its graph."""
+    """Return a form of `value` that holds no reference to its graph."""
     leaves = structure.flatten(value, composites=True)
     return (
         CollectionItem(value)
@@ -84,18 +84,18 @@ def detach_graph(value: object) -> Any:
 
 
 class CollectionRef(MutableSequence):
-    """A collection itself (`tf.get_collection_ref`): changes to it are changes of the graph."""
+    """A live view of a collection (`tf.get_collection_ref`): changes to it change the graph."""
 
     def __init__(self, graph: Any, items: list):
         self._graph, self._items = graph, items
 
-    def _given(self, item: object) -> Any:
+    def _give(self, item: object) -> Any:
         return item.give(self._graph) if type(item) is CollectionItem else item
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._given(item) for item in self._items[index]]
-        return self._given(self._items[index])
+            return [self._give(item) for item in self._items[index]]
+        return self._give(self._items[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
@@ -110,7 +110,7 @@ class CollectionRef(MutableSequence):
         return len(self._items)
 
     def insert(self, index: int, value: object) -> None:
-        """Put `value` before what stands at `index`."""
+        """Insert `value` before the item at `index`."""
         self._items.insert(index, detach_graph(value))
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +123,7 @@ class CollectionRef(MutableSequence):
 
 
 class Collections:
-    """The part of a graph that keeps collections."""
+    """The part of `Graph` that stores collections."""
 
     collections: dict[Any, list]
 
@@ -138,11 +138,11 @@ class Collections:
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: str) -> CollectionRef:
-        """The collection `name` itself, made if need be."""
+        """Return a live view of the collection `name`, created if it is absent."""
         return CollectionRef(self, self.collections.setdefault(name, []))
 
     def get_collection(self, name: str, scope: str | None = None) -> list:
-        """A list of what is in the collection `name`.
+        """Return a copy of the collection `name` as a list.
 
         scope: a regular expression; only items are given whose name begins with it.
         """
@@ -153,7 +153,7 @@ class Collections:
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_all_collection_keys(self) -> list:
-        """The names of all collections, those with text as names."""
+        """Return the names of all collections, those with text as names."""
         return [name for name in self.collections if isinstance(name, str)]
 
     @property
@@ -167,7 +167,7 @@ class Collections:
         self.collections.pop(name, None)
 
     def add_variable(self, variable: Any, collections: Any) -> None:
-        """Note a new variable in the collections asked for."""
+        """Add a new variable to the collections that its creator named."""
         if isinstance(collections, str):
             raise value_error(
                 "TW401", f"collections={collections!r}", "a list of names of collections"

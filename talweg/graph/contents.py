@@ -1,4 +1,4 @@
-"""What is known of the elements of small integer tensors: numbers, sizes, or symbols for them.
+"""Element-wise value analysis of small integer tensors: numbers, sizes, or symbols for them.
 
 `tf.reshape(x, [tf.shape(x)[0], -1])` uses elements of a tensor as sizes.  The elements are followed
 through the few operations that such code is made of; where that ends, an element becomes a size of
@@ -19,6 +19,7 @@ import numpy as np
 from talweg.core.dim_walks import atoms_of
 from talweg.core.dims import HEAVY, Atom, Dim, bounds, largest, of_atom, smallest, weight
 from talweg.core.errors import NeedsStaticError
+from talweg.core.primitive import Primitive
 from talweg.core.roles import Role, Trait
 from talweg.graph.node import Node
 
@@ -29,7 +30,7 @@ VALUES = 8  # that an element may be made of
 
 
 def elements(node: Node) -> np.ndarray:
-    """The elements of an integer tensor of known shape, an object array of ints and sizes.
+    """Return the elements of an integer tensor of known shape, an object array of ints and sizes.
 
     NeedsStaticError if the shape is not known.
     """
@@ -51,12 +52,12 @@ def elements(node: Node) -> np.ndarray:
 
 
 def element(node: Node, place: int) -> Any:
-    """One element, counted in row-major order."""
+    """Return one element, counted in row-major order."""
     return elements(node).reshape(-1)[place]
 
 
 def _length(node: Node) -> float:
-    """The number of elements; infinite if it is not known."""
+    """Return the number of elements, infinity if it is unknown."""
     aval = node.aval
     if type(aval) is tuple or aval.dims is None or any([type(size) is Dim for size in aval.dims]):
         return math.inf
@@ -64,9 +65,8 @@ def _length(node: Node) -> float:
 
 
 def _sources(node: Node) -> tuple:
-    """The nodes whose elements those of `node` follow from; none if it is not followed."""
-    name = node.prim.name
-    if name not in _RULES or name in _ENDS or _length(node) > LIMIT:
+    """Return the nodes whose elements determine those of `node`; none if it is not analysed."""
+    if _rule_of(node.prim) is None or node.prim.sizes in _ENDS or _length(node) > LIMIT:
         return ()
     sources = node.operands
     if node.prim.role is Role.PROJECTION:
@@ -77,7 +77,7 @@ def _sources(node: Node) -> tuple:
 
 
 def _find_elements(node: Node) -> np.ndarray:
-    """The elements, where what they follow from is known."""
+    """Compute the elements of `node` from those of its sources, with symbols for unknown ones."""
     length, dims = _length(node), node.aval.dims
     if length > MOST:
         raise NeedsStaticError(
@@ -129,8 +129,8 @@ def _values(sizes: list[Dim] | np.ndarray) -> set:
 
 
 def _follow(node: Node) -> Any:
-    """The elements, if the operation is one of those that are followed; else None."""
-    rule = _RULES.get(node.prim.name)
+    """Compute the elements by the primitive's rule; None if there is none or it fails."""
+    rule = _rule_of(node.prim)
     if rule is None:
         return None
     try:
@@ -141,7 +141,7 @@ def _follow(node: Node) -> Any:
 
 
 def _elements_of(node: Node) -> np.ndarray:
-    """The elements of an operand; NeedsStaticError if they are not followed."""
+    """Return the elements of an operand; NeedsStaticError if they are not analysed."""
     found = node.table.contents.get(node)
     if found is None:
         raise NeedsStaticError(f"the elements of {node!r} are not followed")
@@ -205,7 +205,7 @@ def _combine(apply: Any) -> Any:
 
 
 def _remainder(a: Dim, b: int) -> Any:
-    """a % b; NeedsStaticError for a product, which may have wrapped round, with another result."""
+    """Compute a % b; NeedsStaticError for a product, which may have wrapped round before."""
     found = a % b
     if type(found) is Dim and type(a) is Dim and any([len(atoms) > 1 for atoms, _ in a.terms]):
         raise NeedsStaticError("a product may be too large for its dtype")
@@ -217,7 +217,7 @@ def _negative(node: Node, params: dict) -> Any:
 
 
 def _fold(apply: Any, start: Any) -> Any:
-    """A reduction along the axes of a vector or matrix; `start` None: of the extremes.
+    """Make the rule of a reduction along axes; `start` None: of the largest or smallest element.
 
     The largest of values, or a sum of many, is better known as one value.
     """
@@ -281,37 +281,49 @@ def _broadcast(node: Node, params: dict) -> Any:
     return np.broadcast_to(_operand(node), params["shape"])
 
 
-_RULES: dict[str, Any] = {
+_ENDS = frozenset(("constant", "shape", "size"))  # ways that look at no operand's elements
+_WAYS: dict[str, Any] = {  # by the field `sizes` of declarations
     "constant": _constant,
-    "shape_of": _shape_of,
-    "size_value": _size_value,
-    "cast": _same,
-    "identity": _same,
+    "shape": _shape_of,
+    "size": _size_value,
+    "same": _same,
     "reshape": _reshape,
     "strided_slice": _slice,
     "concat": _concat,
-    "add": _combine(lambda a, b: a + b),
-    "sub": _combine(lambda a, b: a - b),
-    "mul": _combine(lambda a, b: a * b),
     "floor_div": _combine(lambda a, b: a // b),
     "mod": _combine(_remainder),
-    "maximum": _combine(largest),
-    "minimum": _combine(smallest),
-    "neg": _negative,
-    "reduce_prod": _fold(lambda a, b: a * b, 1),
-    "reduce_sum": _fold(lambda a, b: a + b, 0),
-    "reduce_max": _fold(largest, None),
-    "reduce_min": _fold(smallest, None),
     "stack": _stack,
     "item": _item,
     "slice_by": _slice_by,
     "gather": _gather,
-    "gather_rows": _gather,
     "reverse": _reverse,
     "transpose": _transpose,
-    "broadcast_to": _broadcast,
-    "after": _same,
-    "ensure_dims": _same,
-    "stop_gradient": _same,
+    "broadcast": _broadcast,
 }
-_ENDS = frozenset(("constant", "shape_of", "size_value"))  # their operands' elements do not matter
+_SCALARS: dict[
+    str, Any
+] = {  # by the scalar function that declarations name (`lower/ir/scalars.py`)
+    "add": _combine(lambda a, b: a + b),
+    "sub": _combine(lambda a, b: a - b),
+    "mul": _combine(lambda a, b: a * b),
+    "maximum": _combine(largest),
+    "minimum": _combine(smallest),
+    "neg": _negative,
+}
+_FOLDS: dict[str, Any] = {  # by the operation of `fold` rules
+    "mul": _fold(lambda a, b: a * b, 1),
+    "add": _fold(lambda a, b: a + b, 0),
+    "maximum": _fold(largest, None),
+    "minimum": _fold(smallest, None),
+}
+
+
+def _rule_of(prim: Primitive) -> Any:
+    """Return the rule of a primitive's elements, None if its declaration names none."""
+    if prim.sizes:
+        return _WAYS[prim.sizes]
+    if prim.elementwise:
+        scalar = prim.lowering["scalar"]
+        return _SCALARS.get(scalar) if type(scalar) is str else None
+    fold = prim.lowering.get("fold")
+    return None if fold is None else _FOLDS.get(fold[0])

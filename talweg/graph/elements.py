@@ -1,4 +1,4 @@
-"""Finding the tensors and operations of a graph, and what is noted about them: devices, feeding."""
+"""Look-up of a graph's tensors and operations by name, and what is noted about them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from talweg.graph.symbol import Symbol
 
 
 class GraphElements:
-    """The part of a graph that gives its elements by name."""
+    """The part of `Graph` that looks up tensors and operations and stores their devices."""
 
     table: Any
 
     def start_elements(self) -> None:
-        """Begin without devices and refusals."""
+        """Initialize the tables of devices and of tensors that refuse feeding or fetching."""
         self.device_scopes: tuple = ()  # the device scopes entered, outer first
         self._placed: Any = weakref.WeakKeyDictionary()  # node -> device asked for
         self._unfeedable: Any = weakref.WeakSet()
@@ -33,7 +33,7 @@ class GraphElements:
     def as_graph_element(
         self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """The tensor or operation that `obj` is or names.
+        """Return the tensor or operation that `obj` is, or that it names.
 
         KeyError for unknown names, ValueError for malformed ones and for elements of another graph,
         TypeError for other things and for what is not allowed.
@@ -41,9 +41,9 @@ class GraphElements:
         if not allow_tensor and not allow_operation:
             raise value_error("TW104", "allow_tensor and allow_operation can't both be False.")
         if not isinstance(obj, (str, bytes, Symbol, Operation)):
-            obj = self._converted(obj)
+            obj = self._convert(obj)
         if isinstance(obj, (str, bytes)):
-            return self._named_element(_text(obj), allow_tensor, allow_operation)
+            return self._find_named_element(_text(obj), allow_tensor, allow_operation)
         if isinstance(obj, Symbol if allow_tensor else Operation if allow_operation else ()):
             return self.own(obj)
         if isinstance(obj, Operation) and allow_operation:
@@ -51,11 +51,11 @@ class GraphElements:
         raise type_error(
             "TW104",
             f"Can not convert a {type(obj).__name__} into a "
-            f"{_allowed_kinds(allow_tensor, allow_operation)}.",
+            f"{_describe_allowed_kinds(allow_tensor, allow_operation)}.",
         )
 
-    def _converted(self, obj: object) -> Any:
-        """What stands for `obj` in the graph: the value of a variable."""
+    def _convert(self, obj: object) -> Any:
+        """Return the graph's tensor for `obj`: for a variable the tensor of its value."""
         if hasattr(obj, "handle_read"):
             if obj.table is not self.table:
                 raise value_error("TW501", f"{obj!r} is not an element of this graph.")
@@ -64,16 +64,16 @@ class GraphElements:
         return obj if convert is None else convert()
 
     def reading(self, variable: Any) -> Symbol:
-        """The value of a variable as of the start of a run, also in a finalized graph."""
+        """Return a variable's value at the start of a run, as a tensor, in finalized graphs too."""
         key = (hooks.read_variable_p, (("variable", variable.handle),))
         node = self.table.nodes.get(key)
         if node is not None:
             return self.symbol(node)  # type: ignore[attr-defined]
-        with self.unlocked(), self.control_dependencies(None):  # type: ignore[attr-defined]
+        with self.unlock(), self.control_dependencies(None):  # type: ignore[attr-defined]
             return self.read_variable(variable.handle)  # type: ignore[attr-defined]
 
     def own(self, element: object) -> Any:
-        """`element`; ValueError if it belongs to another graph."""
+        """Check that `element` belongs to this graph and return it; ValueError if it does not."""
         if element.node.table is not self.table:
             what = "Tensor" if isinstance(element, Symbol) else "Operation"
             raise value_error(
@@ -84,7 +84,7 @@ class GraphElements:
             )
         return element
 
-    def _named_element(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _find_named_element(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         if ":" in name and allow_tensor:
             return self._tensor_named(name)
         if ":" not in name and allow_operation:
@@ -120,13 +120,13 @@ class GraphElements:
         return outputs[int(index)]
 
     def get_tensor_by_name(self, name: str) -> Symbol:
-        """The tensor called `name` (``operation:0``); see `as_graph_element` for errors."""
+        """Return the tensor called `name` (``operation:0``); see `as_graph_element` for errors."""
         if not isinstance(name, str):
             raise type_error("TW104", f"Tensor names are strings, not {type(name).__name__}.")
         return self.as_graph_element(name, allow_operation=False)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`; see `as_graph_element` for errors."""
+        """Return the operation called `name`; see `as_graph_element` for errors."""
         if not isinstance(name, str):
             raise type_error("TW104", f"Operation names are strings, not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False)
@@ -157,7 +157,7 @@ class GraphElements:
 
     @contextmanager
     def device(self, device_name_or_function: str | Callable[..., Any] | None) -> Iterator[None]:
-        """Note a device for what is made inside; None forgets those of enclosing blocks.
+        """Assign operations made in the block to a device; None forgets those of enclosing blocks.
 
         A function is given the operation and gives its device.
         """
@@ -169,7 +169,7 @@ class GraphElements:
             self.device_scopes = before
 
     def note_device(self, node: Node) -> None:
-        """Remember the device in force for a new node."""
+        """Assign the device in force to a new node."""
         if node not in self._placed:
             node.holders += 1  # nobody else may hold it yet, and the handle below goes at once
             operation = self.operation_of(node)  # type: ignore[attr-defined]
@@ -180,21 +180,21 @@ class GraphElements:
                 self._placed[node] = found
 
     def place(self, node: Node, device: str) -> None:
-        """Note a device for a node."""
+        """Assign a device to a node."""
         self._placed[node] = device
 
     def device_of(self, node: Node) -> str:
-        """The device asked for; '' if none was."""
+        """Return the device that was requested for a node, '' if none was."""
         return self._placed.get(node, "")
 
     @contextmanager
     def colocate_with(self, op: str, ignore_existing: bool = False) -> Iterator[None]:
-        """Accepted; everything is on one device."""
+        """Accept the request without effect: everything is on one device."""
         yield
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Accepted; a session keeps the values of all its variables itself."""
+        """Accept the request without effect: a session stores the values of all its variables."""
         yield container_name
 
 
@@ -202,5 +202,5 @@ def _text(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _allowed_kinds(allow_tensor: bool, allow_operation: bool) -> str:
+def _describe_allowed_kinds(allow_tensor: bool, allow_operation: bool) -> str:
     return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class FunctionGraph(Graph):
-    """The body of a function, branch or loop: `inputs`, then what it captured, then results."""
+    """The body of a function, branch or loop under construction: inputs, captures, results."""
 
     building_function = True
     may_make_variables = False
@@ -65,11 +65,11 @@ class FunctionGraph(Graph):
 
     @property
     def outer_graph(self) -> Any:
-        """The graph in force where this one was begun."""
+        """The graph that was in force where the trace of this one began."""
         return hooks.default_graph() if self.outer is None else self.outer
 
     def note_variable(self, name: str) -> None:
-        """A variable is made in here; ValueError except on a function's first trace."""
+        """Record that a variable is created here; ValueError except on a function's first trace."""
         graph: Any = self
         while isinstance(graph, FunctionGraph):
             if graph.may_make_variables:
@@ -84,13 +84,13 @@ class FunctionGraph(Graph):
         )
 
     def add_input(self, aval: Aval) -> Symbol:
-        """One more input."""
+        """Add an input of this abstract value and return it."""
         symbol = self._input(aval)
         self.inputs.append(symbol.node)
         return symbol
 
     def _input(self, aval: Aval) -> Symbol:
-        """A placeholder for a value from outside; equal sizes outside are equal inside."""
+        """Make a placeholder for a value from outside; sizes equal outside are equal here."""
         dims = aval.dims
         if dims is None or not is_symbolic(dims):
             return self.placeholder(dims, aval.dtype)
@@ -103,7 +103,7 @@ class FunctionGraph(Graph):
         return symbol
 
     def bring_in(self, value: object) -> Symbol:
-        """What `value` (a tensor from outside) is inside; captured on first use."""
+        """Return the tensor here of `value`, from outside, which is captured on first use."""
         captured = self.captured.get(id(value))
         if captured is not None:
             return self.symbol(captured[1])
@@ -130,10 +130,10 @@ class FunctionGraph(Graph):
         return symbol
 
     def check_in_force(self, operands: tuple) -> None:
-        """Nothing: derivatives of a body go on being made while code around it runs."""
+        """Accept the operands: a body's derivatives are also built while outer code runs."""
 
     def control_node(self, control: object) -> Node | None:
-        """The node to wait for; what is outside is captured even if no result depends on it."""
+        """Return the node to wait for; one from outside is captured even if no result needs it."""
         node = super().control_node(control)
         if node is not None:
             self.waited.add(node)
@@ -159,12 +159,12 @@ class FunctionGraph(Graph):
         )
 
     def leak(self) -> Exception:
-        """The error of using a tensor of this graph after it was traced."""
+        """Make the error for a tensor of this graph that is used after its trace has ended."""
         text = f"a tensor of {self.function_name!r} was used after that had been traced"
         return self.leaks_are(compose("TW502", text, hint="return it from the function"))
 
     def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
-        """The node(s) of `prim`; those of a body derived from this one are made there."""
+        """Build the node(s) of `prim`, in a derived body's graph if operands belong to one."""
         base = dispatch.context.base
         if self.closed and base is not None and base is not self:
             return base.bind(prim, operands, params)
@@ -185,18 +185,18 @@ class FunctionGraph(Graph):
         return results
 
     def truth_of(self, symbol: Symbol) -> bool:
-        """The answer on the path that is traced; an error where paths are not."""
+        """Return the truth value on the path being traced; an error where paths are not traced."""
         if self.paths is None or not self.building_function:
             return super().truth_of(symbol)
         return self.paths.ask(symbol)
 
     def start_run(self) -> None:
-        """The function is run again from its start: its effects are met, not made again."""
+        """Restart the trace of the function: effects made before are reused, not repeated."""
         self.met, self.writes, self.pending_writes = 0, {}, {}
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """What fails inside the block leaves no effects behind."""
+        """Remove effects that the block made if it raises."""
         before = len(self.effects), self.met, dict(self.writes), dict(self.pending_writes)
         try:
             yield
@@ -208,7 +208,7 @@ class FunctionGraph(Graph):
             raise
 
     def _meet(self, prim: Primitive, params: tuple, nodes: tuple) -> Any:
-        """The result(s) of the effect that an earlier run made at this place; else None."""
+        """Return the result(s) of the effect that an earlier run made at this position, or None."""
         if self.met >= len(self.effects):
             return None
         node = self.effects[self.met]
@@ -225,7 +225,7 @@ class FunctionGraph(Graph):
         return self.symbol(node)
 
     def _note_effect(self, node: Node) -> None:
-        """Keep the order of effects, and which variables they write."""
+        """Record an effect in program order, and the variables that it writes."""
         if node.serial is None or node.prim.effect in (READ, INPUT):
             return
         if self.met < len(self.effects) and self.effects[self.met] is node:
@@ -242,7 +242,7 @@ class FunctionGraph(Graph):
 
     @contextmanager
     def outer_context(self) -> Iterator[None]:
-        """Build in the graph around, inside the block."""
+        """Build operations in the outer graph, inside the block."""
         before = dispatch.context.base
         dispatch.context.base = self.outer
         try:
@@ -250,12 +250,12 @@ class FunctionGraph(Graph):
         finally:
             dispatch.context.base = before
 
-    def forced(self) -> tuple:
-        """The operations that run whether or not a result needs them."""
+    def find_forced(self) -> tuple:
+        """Return the operations that run whether or not a result needs them."""
         return tuple(self.effects)
 
     def read_variable(self, handle: Handle) -> Symbol:
-        """A variable's value: read outside and captured, unless it is written in here."""
+        """Return a variable's value, captured from outside unless it was written in here."""
         key = handle
         if key in self.elsewhere:
             return self.elsewhere[key](key)
@@ -270,13 +270,13 @@ class FunctionGraph(Graph):
         return self.symbol(node)
 
     def _start_of(self, handle: Handle) -> Symbol:
-        """What stands for the variable here: the value it has at the start."""
+        """Return the tensor of the variable's value at the start of the body."""
         if self.outer is None:
             return self.capture_variable(handle)
         return self.bring_in(self.outer.read_variable(handle))
 
     def capture_variable(self, handle: Handle) -> Symbol:
-        """The value a variable has when the function is called, as an input."""
+        """Return the variable's value at the time of the call, as an input."""
         found = self.captured.get(id(handle))
         if found is not None:
             return self.symbol(found[1])
@@ -286,7 +286,7 @@ class FunctionGraph(Graph):
         return symbol
 
     def size_inside(self, value: object) -> Any:
-        """A parameter in which every size that belongs outside is replaced by one inside."""
+        """Return a parameter with each size of the outer graph replaced by one of this graph."""
         if type(value) is tuple:
             return tuple([self.size_inside(item) for item in value])
         if type(value) is not Dim:
@@ -325,7 +325,7 @@ class FunctionGraph(Graph):
 
 
 def _alike(new: tuple, old: tuple) -> bool:
-    """Whether parameters are equal, bodies compared by name and size."""
+    """Whether two parameters are equal, where bodies compare by name and size."""
     if len(new) != len(old):
         return False
     for (key, a), (other, b) in zip(new, old):

@@ -1,4 +1,4 @@
-"""Graph: what users hold of a graph under construction; it interprets primitives as new nodes.
+"""Graph, the user's handle of a graph under construction: an interpreter that builds nodes.
 
 Two kinds: the graph of TensorFlow 1 (`tf.Graph`), and `FunctionGraph`, the body of a function, a
 branch or a loop, which captures what it uses from outside as inputs of its own.
@@ -37,7 +37,7 @@ OVERRIDDEN: dict[str, str] = {}  # types of operations with other derivatives in
 
 
 def freeze(value: object) -> Any:
-    """A parameter in a form that can be hashed."""
+    """Return a hashable form of a parameter."""
     if type(value) is list:
         return tuple(map(freeze, value))
     return value
@@ -63,7 +63,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     shares_collections = False  # whether its collections are those of the graph around
 
     def _get_control_flow_context(self) -> None:
-        """The loop or branch of TensorFlow 1 that is built: those here have graphs of their own."""
+        """Return None: control flow of TensorFlow 1 has graphs of its own here."""
 
     @property
     def _variable_creator_stack(self) -> list:
@@ -72,7 +72,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     @property
     def _graph_key(self) -> str:
-        """What optimizers group variables by."""
+        """The key by which optimizers group variables."""
         return f"graph-{id(self)}"
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     # -- building
 
     def bind(self, prim: Primitive, operands: tuple, params: dict) -> Any:
-        """The node(s) of `prim` on `operands`, as tensors."""
+        """Return the node(s) of `prim` on `operands`, as tensors."""
         if dispatch.context.base is None:
             self.check_in_force(operands)
         nodes = self.nodes_of(operands)
@@ -113,7 +113,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.apply(prim, items, nodes)
 
     def check_in_force(self, operands: tuple) -> None:
-        """TypeError: one of `operands` is a tensor of this graph, used where none is in force."""
+        """Raise TypeError: an operand is a tensor of this graph, used where it is not in force."""
         symbol = next(operand for operand in operands if type(operand) is Symbol)
         raise type_error(
             "TW502",
@@ -124,7 +124,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         )
 
     def apply(self, prim: Any, params: tuple, nodes: tuple, aval: Aval | None = None) -> Any:
-        """Like `bind`, with nodes of this graph and frozen parameters."""
+        """Build nodes like `bind`, from nodes of this graph and frozen parameters."""
         table = self.table
         node = table.intern(prim, params, nodes, aval)
         if self.controls:
@@ -142,7 +142,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return Symbol(node, self) if symbol is None else symbol
 
     def results_of(self, node: Node) -> list[Symbol]:
-        """The results of a primitive with several, waiting for the present controls if pure."""
+        """Return the results of a primitive with several; pure ones wait for controls."""
         intern, item = self.table.intern, hooks.item_p
         frozen, self.frozen = self.frozen, False
         try:
@@ -158,7 +158,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return [self.symbol(part) for part in parts]
 
     def _after_controls(self, node: Node) -> Node:
-        """`node`, to be computed after the operations of the enclosing `control_dependencies`."""
+        """Make `node` wait for the operations of the enclosing `control_dependencies`."""
         prim = node.prim
         if prim.role in _FREE or prim.multiple or prim.effect is not None:
             self._tie(node)
@@ -174,12 +174,12 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return after
 
     def _tie(self, node: Node) -> None:
-        """Note that a node with an effect runs after the present controls."""
+        """Add the present controls as control inputs of a node with an effect."""
         if node.prim.effect is not None:
             self.tie(node, self.controls)
 
     def tie(self, node: Node, controls: tuple) -> None:
-        """Make `node` run after `controls`."""
+        """Add `controls` as control inputs of `node`: it runs after them."""
         present = self.table.controls.get(node, ())
         fresh = tuple([control for control in controls if control not in present])
         if fresh:
@@ -188,13 +188,13 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             self.table.controls[node] = present + fresh
 
     def symbol(self, node: Node) -> Symbol:
-        """The handle of a node."""
+        """Return the symbol of a node."""
         handle = node.handle
         found = handle() if handle is not None else None
         return Symbol(node, self) if found is None else found
 
     def nodes_of(self, operands: tuple) -> tuple:
-        """The operands as nodes of this graph."""
+        """Return the operands as nodes of this graph."""
         table = self.table
         nodes = []
         for operand in operands:
@@ -213,7 +213,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return tuple(nodes)
 
     def scalar(self, value: float, dtype: DType) -> Node:
-        """A constant node of a Python number."""
+        """Return a constant node of a Python number."""
         key = (value, type(value), dtype.name)
         node = self.numbers.get(key)
         if node is None or node.holders <= 0 or not value:  # 0 and -0.0 are equal keys
@@ -224,7 +224,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return node
 
     def constant_node(self, array: Any, given: bool = False) -> Node:
-        """The node of a constant array; `given` says that the user made it by `tf.constant`."""
+        """Return the node of a constant array; `given`: the user made it by `tf.constant`."""
         if array.ndim == 0 and array.dtype != object and not given:
             key = (array.dtype, array.tobytes())
             node = self._scalars.get(key)
@@ -247,7 +247,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.table.intern(hooks.constant_p, params, (), aval_of_array(array))
 
     def set_apart(self, symbol: Symbol) -> Symbol:
-        """A tensor like `symbol` that equals no other, where tensors can be fed.
+        """Return a copy of `symbol` that equals no other tensor, where tensors can be fed.
 
         The zeros that a recurrent network begins with are the place where programs feed its last
         state; equal zeros made elsewhere must not see that.
@@ -258,14 +258,14 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.symbol(self.table.set_apart(symbol.node))
 
     def constant(self, array: Any, given: bool = False) -> Symbol:
-        """A constant as a tensor of this graph; outside of bodies it waits as others do."""
+        """Return a constant as a tensor of this graph; outside of bodies it waits as others do."""
         node = self.constant_node(array, given)
         if self.controls and not self.building_function and not hasattr(self, "outer"):
             node = self._behind_controls(node)
         return self.symbol(node)
 
     def bring_in(self, value: Any) -> Symbol:
-        """A tensor from outside as one of this graph; ValueError for one of another graph."""
+        """Return a tensor from outside as one of this graph; ValueError if it has another graph."""
         if type(value) is dispatch.state.plain:
             return self.symbol(self.constant_node(value._array))
         if type(value) is Symbol:
@@ -280,7 +280,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         raise type_error("TW104", f"{value!r} is not a tensor")
 
     def placeholder(self, dims: tuple | None, dtype: DType, **params: Any) -> Symbol:
-        """An input; unknown dimensions (None) get symbols of their own."""
+        """Make an input; each unknown dimension (None) gets a symbol of its own."""
         items = tuple(params.items())
         node = self.table.intern(hooks.placeholder_p, items, (), Aval(dims, dtype))
         if self.controls:
@@ -290,17 +290,17 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return self.symbol(node)
 
     def check_mutable(self) -> None:
-        """RuntimeError if the graph is finalized."""
+        """Raise RuntimeError if the graph is finalized."""
         if self.frozen:
             raise RuntimeError(compose("TW501", "Graph is finalized and cannot be modified."))
 
     def finalize(self) -> None:
-        """Let nothing be added any more; equal nodes can still be asked for."""
+        """Forbid new nodes; nodes that exist can still be looked up."""
         self.frozen = True
 
     @contextmanager
-    def unlocked(self) -> Iterator[None]:
-        """Let what only gives access to nodes be made in a finalized graph too."""
+    def unlock(self) -> Iterator[None]:
+        """Allow nodes in a finalized graph, inside the block, that only give access to others."""
         before, self.frozen = self.frozen, False
         try:
             yield
@@ -315,7 +315,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     # -- state
 
     def read_variable(self, handle: Handle) -> Symbol:
-        """The value of a variable, as of the present control dependencies."""
+        """Return the value of a variable, as of the present control dependencies."""
         params = (("variable", handle),)
         nodes = tuple(dict.fromkeys(self.controls))
         aval = Aval(variable_dims(handle), handle.dtype)
@@ -326,7 +326,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     @contextmanager
     def as_default(self) -> Iterator[Any]:
-        """Make operations without a graph of their own go here, inside the block.
+        """Build operations that name no graph in this one, inside the block.
 
         AssertionError if blocks are left in another order than they were entered.
         """
@@ -345,7 +345,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     @contextmanager
     def control_dependencies(self, controls: list[Operation] | None) -> Iterator[None]:
-        """Run what is made in the block after `controls` (operations, tensors, variables).
+        """Run operations made in the block after `controls` (operations, tensors, variables).
 
         None clears the dependencies of enclosing blocks.
         """
@@ -361,7 +361,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
             self.controls = before
 
     def control_node(self, control: Any) -> Node | None:
-        """The node to wait for."""
+        """Return the node to wait for."""
         if isinstance(control, Node):
             return control
         if type(control) is Symbol:
@@ -381,7 +381,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         )
 
     def truth_of(self, symbol: Symbol) -> bool:
-        """OperatorNotAllowedInGraphError: a tensor of a graph is no Python bool."""
+        """Raise OperatorNotAllowedInGraphError: a symbolic tensor is no Python bool."""
         raise symbol._refuse(
             "Using a symbolic tensor as a Python bool is not allowed",
             "tf.cond(x, ...), tf.where(x, a, b), or a tf.function, where `if` and `while` work",
@@ -389,11 +389,11 @@ class Graph(Names, OperationTable, GraphElements, Collections):
 
     @property
     def version(self) -> int:
-        """How many nodes were ever made; it grows with every new one."""
+        """The number of nodes that were ever made; it grows with every new one."""
         return self.table.built
 
     def switch_to_thread_local(self) -> None:
-        """Accepted: what is in force in a graph is not kept by thread."""
+        """Accept the request without effect: a graph's scopes are not kept by thread."""
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict) -> Iterator[None]:
@@ -420,7 +420,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
     def as_graph_def(
         self, from_version: int | None = None, add_shapes: bool = False, **options: object
     ) -> Any:
-        """The graph as a GraphDef message; it needs the package `tensorboard` (talweg[graphdef]).
+        """Return the graph as a GraphDef message; it needs `tensorboard` (talweg[graphdef]).
 
         Arrays above 1024 bytes are not in it unless `include_captured=True` is given: a Placeholder
         stands for each, whose attribute `_talweg_captured_bytes` says how large it is.  With
@@ -429,7 +429,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return hooks.graph_def(self, from_version, add_shapes, **options)
 
     def report(self, session: object = None, loss: object = None) -> Any:
-        """What the doctor finds in this graph: a `talweg.doctor.Report`, which prints itself.
+        """Return the doctor's findings in this graph as a `talweg.doctor.Report`.
 
         session: to see which variables have no value in it.  loss: a tensor, to see which trainable
         variables it does not depend on.
@@ -444,7 +444,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         return hooks.graph_report(self, session, loss)
 
     def shared_work(self) -> list[str]:
-        """The operations that were asked for more than once and are there once, most asked first.
+        """List the operations that hash-consing shares, those requested most often first.
 
         >>> import talweg.compat.v1 as tf
         >>> with tf.Graph().as_default() as graph:
@@ -462,7 +462,7 @@ class Graph(Names, OperationTable, GraphElements, Collections):
         ]
 
     def stats(self) -> dict:
-        """How many nodes there are, were, were shared and were let go, and bytes of constants.
+        """Count the nodes that exist, existed, were shared and were released; bytes of constants.
 
         >>> import talweg.compat.v1 as tf
         >>> with tf.Graph().as_default() as graph:
@@ -492,6 +492,6 @@ _FREE = frozenset((Role.CONSTANT, Role.PLACEHOLDER, Role.PROJECTION, Role.READ, 
 
 
 def variable_dims(variable: Handle) -> tuple | None:
-    """The dimensions every value of a variable has, None where they may change."""
+    """Return the dimensions every value of a variable has, None where they may change."""
     shape = variable.shape
     return None if shape.rank is None else shape.as_tuple()

@@ -1,4 +1,4 @@
-"""Handle: what graphs know of a variable; nodes that read or write it have it as a parameter."""
+"""Handle: a variable as graphs know it, a parameter of the nodes that read or write it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from talweg.core.shapes import TensorShape
 
 
 class Handle:
-    """Name, shape and dtype of a variable, compared by identity.  It does not keep the variable."""
+    """The name, shape and dtype of a variable, compared by identity.
+
+    It does not keep the variable.
+    """
 
     __slots__ = ("__weakref__", "dtype", "name", "owner", "shape", "updated")
 
@@ -31,7 +34,7 @@ class Handle:
 
     @property
     def handle(self) -> Handle:
-        """Itself."""
+        """The handle itself, as TensorFlow's variables have it."""
         return self
 
     def __repr__(self) -> str:

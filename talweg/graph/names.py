@@ -1,4 +1,4 @@
-"""Names of operations: labels on nodes, given when asked for.
+"""Names of operations: labels on nodes, generated on demand.
 
 An explicit name keeps its node in the graph.  A node without one gets its default name when
 somebody looks: it, and the nodes made before it, are then numbered in the order in which they were
@@ -29,7 +29,7 @@ HIDDEN = frozenset((Role.PROJECTION, Role.SIZE))  # parts of other operations
 
 
 class Derivatives:
-    """The scope of the derivatives made by one call: a name, numbered when somebody looks."""
+    """The name scope of the derivatives made by one call, numbered on first look."""
 
     __slots__ = ("_found", "_last", "_name", "end", "start")
 
@@ -40,11 +40,11 @@ class Derivatives:
         self.close()
 
     def close(self) -> None:
-        """Hold nothing of what was derived last."""
+        """Release the node whose derivative was taken last."""
         self._last: tuple = (None, None, None)
 
     def scope(self, present: str) -> ScopeOfDerivative:
-        """Where the derivative of what is derived now is, while `present` is the scope."""
+        """Return the scope of the present operation's derivative, given the enclosing one."""
         record = dispatch.context.deriving
         last, last_present, found = self._last
         if found is None or last is not record or last_present != present:
@@ -54,7 +54,7 @@ class Derivatives:
         return found
 
     def text(self, names: Names | None) -> str:
-        """The scope, with a slash behind it; without a graph to be unique in, as it was given."""
+        """Return the scope's name with a slash; without a graph, as it was given."""
         if names is None or self._name.endswith("/"):
             return self._name if self._name.endswith("/") else f"{self.start}{self._name}/"
         if not self._found:
@@ -63,8 +63,7 @@ class Derivatives:
 
 
 class ScopeOfDerivative:
-    """Where the derivative of one operation is: a scope that is named after that operation, which
-    has a name only when somebody looks."""
+    """The name scope of one operation's derivative, named on demand after that operation."""
 
     __slots__ = ("_derivatives", "_inner", "_of")
 
@@ -73,7 +72,7 @@ class ScopeOfDerivative:
         self._of = None if of is None else weakref.ref(of)
 
     def text(self, names: Names | None) -> str:
-        """The scope, with a slash behind it."""
+        """Return the scope's name with a slash behind it."""
         prefix = self._derivatives.text(names)
         node = None if self._of is None else self._of()
         if node is None or not is_operation(node):
@@ -84,25 +83,25 @@ class ScopeOfDerivative:
 
 
 def scope_of(node: Node, names: Names | None = None) -> str:
-    """The scope in which a node was made, with a slash behind it; "" outside of all."""
+    """Return the scope in which a node was made, with a slash behind it; "" outside of all."""
     found = node.scope
     return found.text(names) if type(found) is ScopeOfDerivative else found or ""
 
 
 def _node_of(results: Symbol | tuple[Symbol, ...]) -> Node | None:
-    """The node of a result or of several; None for what is no tensor of a graph."""
+    """Return the node of a result or of several; None for objects that are no graph tensors."""
     first = results[0] if type(results) is tuple else results
     node = getattr(first, "node", None)
     return node.inputs[0] if node is not None and node.prim.role is Role.PROJECTION else node
 
 
 class Names:
-    """The part of a graph that knows names."""
+    """The part of `Graph` that generates and looks up names of operations."""
 
     table: NodeTable
 
     def start_names(self) -> None:
-        """Begin without names."""
+        """Initialize empty tables of names."""
         self._named: dict[str, Node] = {}  # explicit names; they hold their nodes
         self._seen: Any = weakref.WeakValueDictionary()  # names given because somebody looked
         self._numbered: Any = weakref.WeakSet()  # nodes with a default name
@@ -111,17 +110,17 @@ class Names:
         self.derivatives: Derivatives | None = None  # the scope of those that are being made
 
     def forget_names(self) -> None:
-        """Let go of the named nodes."""
+        """Release the named nodes."""
         self._named.clear()
 
     # -- names and scopes as such
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` inside the present scope, with a number behind it if it is taken."""
+        """Return `name` in the present scope, with a number behind it if it is taken."""
         return self._unique(f"{self.scope}{name}", mark_as_used)
 
     def unique_in(self, scope: str, name: str) -> str:
-        """`name` inside a scope, with a number behind it if it is taken."""
+        """Return `name` in a scope, with a number behind it if it is taken."""
         return self._unique(scope + name)
 
     def _unique(self, name: str, mark_as_used: bool = True) -> str:
@@ -139,7 +138,7 @@ class Names:
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Put `name` and a slash before the names of what is made inside; gives the whole prefix.
+        """Prefix names of operations made in the block with `name` and a slash.
 
         A name in use gets a number; one that ends in a slash is entered again as it is; None or ""
         leaves all scopes.  TypeError for what is no string, ValueError for names with other
@@ -153,7 +152,7 @@ class Names:
             self.scope = before
 
     def inner_scope(self, name: str | None) -> str:
-        """The prefix that entering the scope `name` gives, now marked as used."""
+        """Return the prefix that entering the scope `name` gives, and mark it as used."""
         if name is not None and not isinstance(name, str):
             raise type_error("TW104", f"name scope {name!r} is of type {type(name)}", "a string")
         if not name:
@@ -166,14 +165,14 @@ class Names:
             raise value_error("TW501", f"'{name}' is not a valid scope name")
 
     def get_name_scope(self) -> str:
-        """The present scope, without the slash at its end."""
+        """Return the present scope, without the slash at its end."""
         return self.scope[:-1]
 
     @contextmanager
     def derivatives_in(self, name: str, end: str = "_grad/") -> Iterator[None]:
-        """Put what is made inside into the scope `name`, each derivative of an operation into a
-        scope there that is named after this operation; a name that ends in a slash is taken as it
-        is."""
+        """Put derivatives made in the block into the scope `name`, each in a subscope that is named
+        after the operation it derives; a name that ends in a slash is taken as it is.
+        """
         self._check_scope_name(name)
         before = self.derivatives
         made = self.derivatives = Derivatives(self.scope, name, end)
@@ -184,7 +183,7 @@ class Names:
             made.close()
 
     def _present_scope(self) -> Any:
-        """The scope of what is made now, a text or a ScopeOfDerivative."""
+        """Return the scope in force, a text or a ScopeOfDerivative."""
         derivatives = self.derivatives
         return self.scope if derivatives is None else derivatives.scope(self.scope)
 
@@ -227,7 +226,7 @@ class Names:
         return full in self._named or full in self._seen
 
     def add_name(self, node: Node, full: str) -> None:
-        """Give `node` exactly this name, which `has_name` does not know; it goes behind others."""
+        """Give `node` exactly this name, which must be free."""
         names = self.table.labels.setdefault(node, [])
         if node in self._numbered:
             self._numbered.discard(node)
@@ -239,7 +238,7 @@ class Names:
         node.holders += 1
 
     def take_name(self, full: str) -> None:
-        """Take away an explicit name; a node that only it held goes."""
+        """Remove an explicit name; a node that only the name held is released."""
         node = self._named.pop(full)
         names = self.table.labels[node]
         names.remove(full)
@@ -250,12 +249,12 @@ class Names:
         node.table.release(node)
 
     def operation_name(self, node: Node) -> str:
-        """The (first) name of a node, made up now if it has none."""
+        """Return the (first) name of a node, generated now if it has none."""
         if node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         names = self.table.labels.get(node)
         if not names:
-            for earlier in self._unnamed_before(node):
+            for earlier in self._collect_unnamed(node):
                 self._give_default(earlier)
             names = self.table.labels.get(node) or self._give_default(node)
         return names[0]
@@ -268,8 +267,8 @@ class Names:
         self._numbered.add(node)
         return names
 
-    def _unnamed_before(self, node: Node) -> list[Node]:
-        """Nodes without a name that were made before `node`, and it; the oldest first."""
+    def _collect_unnamed(self, node: Node) -> list[Node]:
+        """Return the nodes without a name up to `node` in order of creation."""
         unnamed: list[Node] = []
         inner: set[Node] = set()  # what only waits: the waiting node is the operation
         begun = False
@@ -286,7 +285,7 @@ class Names:
         return unnamed[::-1] if len(unnamed) <= NAMED_AT_ONCE else []
 
     def name_all(self) -> None:
-        """Give every operation a name, in the order in which they were made, however many."""
+        """Name every unnamed operation, in order of creation."""
         nodes = list(self.table.nodes.values())
         inner = {node.inputs[0] for node in nodes if node.prim.role is Role.ORDER}
         for node in nodes:
@@ -294,17 +293,17 @@ class Names:
                 self._give_default(node)
 
     def tensor_name(self, node: Node) -> str:
-        """``name:index`` of a result."""
+        """Return ``name:index`` of a result."""
         index = node.params["index"] if node.prim.role is Role.PROJECTION else 0
         return f"{self.operation_name(node)}:{index}"
 
     def names_of(self, node: Node) -> list[str]:
-        """All names of a node."""
+        """Return all names of a node."""
         self.operation_name(node)
         return list(self.table.labels[node])
 
     def node_named(self, name: str) -> Node:
-        """The node of an operation's name; KeyError if there is none."""
+        """Return the node of an operation's name; KeyError if there is none."""
         node = self._named.get(name) or self._seen.get(name)
         if node is None:
             for other in reversed(self.table.nodes.values()):
@@ -326,7 +325,7 @@ def is_operation(node: Node) -> bool:
 
 
 def type_of(node: Node) -> str:
-    """TensorFlow's type of operation for a node (`AddV2`)."""
+    """Return TensorFlow's type of operation for a node (`AddV2`)."""
     if node.prim.role is Role.PROJECTION:
         node = node.inputs[0]
     if node.prim.role is Role.ORDER:
@@ -335,7 +334,7 @@ def type_of(node: Node) -> str:
 
 
 def default_name(node: Node) -> str:
-    """The name of an operation that was given none, before it is numbered."""
+    """Return the name of an operation without an explicit one, before it is numbered."""
     if node.prim.role is Role.ORDER:
         return default_name(node.inputs[0])
     return node.prim.tf_name or type_of(node)

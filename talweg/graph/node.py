@@ -1,4 +1,4 @@
-"""Nodes, and the table in which equal ones are the same (hash-consing).
+"""Nodes, and the intern table in which equal ones are the same object (hash-consing).
 
 A `Node` is a primitive applied to nodes, with parameters.  Building an equal pure node gives the
 node that is there; a node with an effect has a serial number, so it equals no other.  Nodes never
@@ -97,7 +97,7 @@ class Node:
 
 
 class Content:
-    """An array as a parameter: equal where shape, dtype and every bit are equal.
+    """A constant array as a parameter: equal where shape, dtype and every bit are equal.
 
     Arrays up to `EMBEDDED` bytes are literals of the graph; larger ones are captured: shared, and
     written into a serialised graph only on request.
@@ -120,7 +120,7 @@ class Content:
 
     @property
     def captured(self) -> bool:
-        """Whether it is too large to be a literal."""
+        """Whether the array is too large to be a literal."""
         return self.array.nbytes > self.EMBEDDED
 
     def __eq__(self, other: object) -> bool:
@@ -150,13 +150,13 @@ class Content:
 
 
 class _UniqueKey:
-    """The key in a table of a node that equals none."""
+    """A key of the intern table that equals no other."""
 
     __slots__ = ()
 
 
 class NodeTable:
-    """The interned nodes of one graph."""
+    """The intern table of one graph."""
 
     def __init__(self, owner: Any):
         self.nodes: dict[Any, Node] = {}
@@ -177,7 +177,7 @@ class NodeTable:
         self.symbolic = False  # whether any size is unknown
 
     def canonical(self, aval: Aval) -> Aval:
-        """The one object for abstract values equal to `aval`, if all its sizes are numbers."""
+        """Return the shared object of an abstract value if all its sizes are numbers."""
         if not is_static(aval):
             return aval
         if len(self.avals) >= REMEMBERED:
@@ -185,7 +185,7 @@ class NodeTable:
         return self.avals.setdefault((aval.dims, aval.dtype), aval)
 
     def infer(self, prim: Primitive, params: tuple, operands: tuple) -> Any:
-        """What is known of the result(s); where all sizes are numbers, it is remembered.
+        """Infer the abstract value of the result(s), cached where all sizes are numbers.
 
         What is remembered holds the operands' abstract values, whose addresses are its key.
         """
@@ -205,7 +205,7 @@ class NodeTable:
         return aval
 
     def _infer(self, prim: Primitive, params: tuple, avals: list) -> Any:
-        """What the primitive's rule says, with the errors of building a graph."""
+        """Apply the primitive's `infer` rule, with the errors that building a graph raises."""
         try:
             return prim.infer(*avals, **dict(params))
         except InvalidArgumentError as error:
@@ -217,7 +217,7 @@ class NodeTable:
             raise NeedsStaticError(compose("TW203", text)) from None
 
     def intern(self, prim: Primitive, params: tuple, operands: tuple, aval: Any = None) -> Node:
-        """The node of `prim` on `operands`: the one that is there, or a new one."""
+        """Return the node of `prim` on `operands`: the existing one, or a new one."""
         key = (prim, params, *operands)
         sizes: tuple = ()
         if params and self.symbolic:
@@ -248,7 +248,7 @@ class NodeTable:
                 self.extra[node] = len(sizes)
             # Unknown sizes of several results are named after the items, each of them one result.
             if type(aval) is not tuple and aval.dims is not None:
-                node.aval = self._named(aval, node)
+                node.aval = self._name_unknown(aval, node)
             origin = user_origin(3)
             deriving = dispatch.context.deriving
             if deriving is not None and origin is not None:
@@ -268,29 +268,29 @@ class NodeTable:
             return node
 
     def set_apart(self, node: Node) -> Node:
-        """A node that does what `node` does and equals none, so that it can be fed by itself.
+        """Return a copy of `node` that equals no other, so that it can be fed by itself.
 
         `node` itself where sizes that are not known are named after it.
         """
         if not is_static(node.aval) or self.extra.get(node):
             return node
-        made = Node(node.key, node.aval, self)
-        made.origin, made.scope = node.origin, node.scope
+        copy = Node(node.key, node.aval, self)
+        copy.origin, copy.scope = node.origin, node.scope
         with self.lock:
             for source in node.inputs:
                 source.holders += 1
-            key = self.apart[made] = _UniqueKey()
-            self.nodes[key] = made
+            key = self.apart[copy] = _UniqueKey()
+            self.nodes[key] = copy
             self.built += 1
-        return made
+        return copy
 
     def _sources(self, params: tuple, operands: tuple) -> tuple:
-        """The nodes that sizes in the parameters come from, operands aside."""
+        """Return the nodes that sizes in the parameters come from, operands aside."""
         found = dict.fromkeys(atom.source for _, value in params for atom in atoms_of(value))
         return tuple([node for node in found if node is not None and node not in operands])
 
-    def _named(self, aval: Aval, node: Node) -> Aval:
-        """`aval` with every dimension that is unknown, or a long expression, named after `node`."""
+    def _name_unknown(self, aval: Aval, node: Node) -> Aval:
+        """Return `aval` with a symbol of `node` for each dimension that is unknown or too long."""
         dims = aval.dims
         if dims is None:
             return aval
@@ -304,13 +304,13 @@ class NodeTable:
         return Aval(dims, aval.dtype)
 
     def release(self, node: Node) -> None:
-        """One holder of `node` is gone; what nobody holds leaves the table."""
+        """Decrement the holders of `node`; without holders it leaves the table."""
         node.holders -= 1
         if node.holders <= 0:
             self.drop(node)
 
     def drop(self, node: Node) -> None:
-        """Let a node go that nobody holds, and whatever only it held."""
+        """Remove a node without holders, and the nodes that only it held."""
         self.peak = max(self.peak, len(self.nodes))
         pending = [node]
         nodes = self.nodes
@@ -328,11 +328,11 @@ class NodeTable:
                     pending.append(source)
 
     def refine(self, node: Node, aval: Aval) -> None:
-        """Add to what is known of a node's result."""
-        node.aval = self._named(self.canonical(aval), node)
+        """Refine the abstract value of a node's result by a further fact."""
+        node.aval = self._name_unknown(self.canonical(aval), node)
 
     def clear(self) -> None:
-        """Let go of everything; the graph is gone."""
+        """Release all nodes when the graph is gone."""
         self.nodes.clear()
         self.asked.clear()
         self.shared.clear()
@@ -340,8 +340,9 @@ class NodeTable:
 
 
 def graph_error(error: OpError) -> Exception:
-    """What building a graph raises where running would raise `error`: as in TensorFlow, TypeError
-    where dtypes are wrong and ValueError for the rest.  What a value was tested for stays."""
+    """Map an eager error to the one that building a graph raises: as in TensorFlow, TypeError where
+    dtypes are wrong and ValueError for the rest. What a value was tested for stays.
+    """
     if getattr(error, "talweg_by_value", False):
         return error
     text = str(error)
@@ -355,7 +356,7 @@ def is_static(aval: Any) -> bool:
 
 
 def effect_of_bodies(params: tuple) -> str | None:
-    """WRITE if a body among the parameters has an effect."""
+    """Return the effect WRITE if a body among the parameters has an effect."""
     for _, value in params:
         for body in value if type(value) is tuple else (value,):
             if getattr(body, "has_effects", False):
@@ -364,5 +365,5 @@ def effect_of_bodies(params: tuple) -> str | None:
 
 
 def aval_of_array(array: np.generic | np.ndarray) -> Aval:
-    """The abstract value of an array."""
+    """Return the abstract value of an array."""
     return Aval(array.shape, of_numpy(array.dtype))

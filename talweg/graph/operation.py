@@ -33,17 +33,17 @@ class Operation:
 
     @property
     def _inner(self) -> Node:
-        """The node itself, without what only makes it wait."""
+        """The node itself, without the node that makes it wait."""
         return self.node.inputs[0] if self.node.prim.role is Role.ORDER else self.node
 
     @property
     def control_node(self) -> Node:
-        """What to wait for."""
+        """The node that dependents wait for."""
         return self.node
 
     @property
     def name(self) -> str:
-        """The name, given now if it had none."""
+        """The name, generated on demand."""
         return self.graph.operation_name(self.node)
 
     @property
@@ -53,12 +53,12 @@ class Operation:
 
     @property
     def op_def(self) -> OpDef:
-        """The kind of operation; it has a name."""
+        """The definition of the operation's type, of which only the name is known."""
         return OpDef(self.type)
 
     @property
     def inputs(self) -> tuple:
-        """The tensors it takes."""
+        """The operand tensors."""
         inner = self._inner
         if inner.prim.role in _WAITING:
             return ()
@@ -77,7 +77,7 @@ class Operation:
 
     @property
     def outputs(self) -> list:
-        """Its results."""
+        """The result tensors."""
         node, graph = self.node, self.graph
         if node.prim.role in _WITHOUT_RESULT:
             return []
@@ -86,12 +86,12 @@ class Operation:
         return [graph.symbol(node)]
 
     def values(self) -> tuple:
-        """Its results."""
+        """Return the result tensors."""
         return tuple(self.outputs)
 
     @property
     def device(self) -> str:
-        """The device asked for; '' if none was."""
+        """The device that was requested, '' if none was."""
         return self.graph.device_of(self.node)
 
     @property
@@ -101,20 +101,20 @@ class Operation:
 
     @property
     def traceback(self) -> list:
-        """Where the operation was made: the user's own line, as (file, line, function)."""
+        """The user's line that made the operation, as (file, line, function)."""
         origin = self.node.origin
         return [] if origin is None else [place_of(origin)]
 
     def get_attr(self, name: str) -> Any:
-        """An attribute, as TensorFlow calls it; ValueError if there is none of the name."""
+        """Return an attribute by TensorFlow's name; ValueError if there is none."""
         return hooks.operation_attribute(self._inner, name)
 
     def colocation_groups(self) -> list:
-        """The groups of operations that must be on one device: it alone."""
+        """Return the groups of operations that must share a device: this one alone."""
         return [f"loc:@{self.name}".encode()]
 
     def run(self, feed_dict: object = None, session: object = None) -> None:
-        """Run it in `session` or the default session."""
+        """Run the operation in `session` or the default session."""
         hooks.evaluate_in_session(self, feed_dict, session)
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Operation:
 
 
 class OpDef:
-    """A kind of operation."""
+    """The definition of a type of operation, as TensorFlow's `OpDef`."""
 
     __slots__ = ("name",)
 
@@ -143,16 +143,16 @@ class OpDef:
 
 
 class OperationTable:
-    """The part of a graph that knows operations."""
+    """The part of `Graph` that lists operations."""
 
     table: Any
 
     def start_operations(self) -> None:
-        """Begin without operations."""
+        """Initialize an empty table of operations."""
         self._operations: Any = weakref.WeakValueDictionary()  # node -> its handle
 
     def operation_of(self, node: Node) -> Operation:
-        """The operation that makes a node's result."""
+        """Return the operation that makes a node's result."""
         if node.prim.role is Role.PROJECTION:
             node = node.inputs[0]
         found = self._operations.get(node)
@@ -161,25 +161,25 @@ class OperationTable:
         return found
 
     def consumers_of(self, node: Node) -> list[Operation]:
-        """The live operations that take a node's result."""
+        """Return the live operations that take a node's result."""
         found = []
-        for other in self._shown():
+        for other in self._list_shown():
             inner = other.inputs[0] if other.prim.role is Role.ORDER else other
             if node in inner.operands and inner.prim.role not in _WAITING:
                 found.append(self.operation_of(other))
         return found
 
     def get_operations(self) -> list[Operation]:
-        """The live operations, in the order in which they were made."""
-        return [self.operation_of(node) for node in self._shown()]
+        """Return the live operations, in the order in which they were made."""
+        return [self.operation_of(node) for node in self._list_shown()]
 
-    def _shown(self) -> list[Node]:
-        """The nodes that are operations; what only waits stands for what it waits with."""
+    def _list_shown(self) -> list[Node]:
+        """Return the nodes that users see as operations, without those that only wait."""
         nodes = list(self.table.nodes.values())
         hidden = {node.inputs[0] for node in nodes if node.prim.role is Role.ORDER}
         return [node for node in nodes if node not in hidden and node.prim.role not in HIDDEN]
 
 
 def place_of(origin: Any) -> tuple:
-    """(file, line, function) of an origin."""
+    """Return (file, line, function) of a provenance record."""
     return origin[0].co_filename, line_of(origin), origin[0].co_name

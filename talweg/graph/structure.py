@@ -1,4 +1,4 @@
-"""Nests: what `tf.nest` calls a structure, and the functions over it that all layers use.
+"""Nests (TensorFlow's structures, JAX's pytrees), and the functions over them.
 
 Containers are sequences (lists, tuples, namedtuples, deques; not strings), mappings (by sorted
 key), views of mappings, attrs classes, and classes with `__tf_flatten__` and `__tf_unflatten__`.
@@ -20,7 +20,7 @@ _KINDS: dict[type, int] = {list: SEQUENCE, tuple: SEQUENCE, dict: MAPPING}
 
 
 def kind_of(value: object) -> int:
-    """Which kind of container `value` is, or LEAF or COMPOSITE."""
+    """Classify `value`: the kind of container that it is, or LEAF or COMPOSITE."""
     cls = type(value)
     kind = _KINDS.get(cls)
     if kind is None:
@@ -58,10 +58,10 @@ def is_namedtuple(value: object) -> bool:
 
 
 def children(value: Any) -> list:
-    """What a container holds, in the order of flattening."""
+    """Return the items of a container in the order of flattening."""
     kind = kind_of(value)
     if kind == MAPPING:
-        return [value[key] for key in sorted_keys(value)]
+        return [value[key] for key in sort_keys(value)]
     if kind == ATTRS:
         return [getattr(value, field.name) for field in value.__attrs_attrs__]
     if kind == CUSTOM:
@@ -71,8 +71,8 @@ def children(value: Any) -> list:
     return list(value)
 
 
-def sorted_keys(mapping: Mapping) -> list:
-    """The keys in order; TypeError where they cannot be compared."""
+def sort_keys(mapping: Mapping) -> list:
+    """Return the keys in order; TypeError where they cannot be compared."""
     try:
         return sorted(mapping)
     except TypeError:
@@ -82,7 +82,7 @@ def sorted_keys(mapping: Mapping) -> list:
 
 
 def flatten(structure: object, composites: bool = False) -> list:
-    """All leaves, in order."""
+    """Return all leaves, in order."""
     kind = kind_of(structure)
     if kind == LEAF or (kind == COMPOSITE and not composites):
         return [structure]
@@ -93,7 +93,7 @@ def flatten(structure: object, composites: bool = False) -> list:
 
 
 def rebuild(container: Any, items: list) -> Any:
-    """A container like `container` that holds `items`."""
+    """Make a container like `container` that holds `items`."""
     kind = kind_of(container)
     if kind == MAPPING:
         return _rebuild_mapping(container, items)
@@ -109,12 +109,12 @@ def rebuild(container: Any, items: list) -> Any:
 
 
 def _rebuild_mapping(container: Any, items: list) -> Any:
-    pairs = dict(zip(sorted_keys(container), items))
+    pairs = dict(zip(sort_keys(container), items))
     return mapping_like(container, [(key, pairs[key]) for key in container])
 
 
 def mapping_like(container: Any, pairs: list) -> Any:
-    """A mapping of the type of `container`, with its default, of (key, value) pairs in order."""
+    """Make a mapping of the type of `container`, with its default, of (key, value) pairs."""
     kind = type(container)
     if kind is dict:
         return dict(pairs)
@@ -132,7 +132,7 @@ def mapping_like(container: Any, pairs: list) -> Any:
 
 
 def pack(structure: object, leaves: list, composites: bool = False) -> Any:
-    """The nest `structure` with its leaves replaced; ValueError if their number differs."""
+    """Return the nest `structure` with its leaves replaced; ValueError if their number differs."""
     wanted = len(flatten(structure, composites))
     if wanted != len(leaves):
         raise value_error(
@@ -152,7 +152,7 @@ def _pack(value: object, remaining: Iterator, composites: bool) -> Any:
 def packer(
     structure: object, nested: Callable[[Any], bool] = is_nested
 ) -> Callable[[Iterator], Any]:
-    """What puts leaves together like `structure`, which is looked at once for many times.
+    """Make a function that packs leaves like `structure`, which is analysed once.
 
     `nested` says what is a container.
     """
@@ -162,14 +162,14 @@ def packer(
     if type(structure) is tuple:
         return lambda leaves: tuple([part(leaves) for part in parts])
     if type(structure) is dict:
-        keys = sorted_keys(structure)
+        keys = sort_keys(structure)
         if keys == list(structure):
             return lambda leaves: dict(zip(keys, [part(leaves) for part in parts]))
     return lambda leaves: rebuild(structure, [part(leaves) for part in parts])
 
 
 def map_leaves(function: Callable[[Any], Any], structure: object, composites: bool = False) -> Any:
-    """`function` applied to each leaf."""
+    """Apply `function` to each leaf."""
     leaves = [function(leaf) for leaf in flatten(structure, composites)]
     return pack(structure, leaves, composites)
 
@@ -180,7 +180,7 @@ def map_leaves(function: Callable[[Any], Any], structure: object, composites: bo
 def assert_same(
     first: object, second: object, check_types: bool = True, composites: bool = False
 ) -> None:
-    """ValueError where two nests differ in shape, TypeError where containers differ in type."""
+    """Raise ValueError if two nests differ in shape, TypeError if containers differ in type."""
     difference = _difference(first, second, check_types, composites)
     if difference is None:
         return
@@ -202,7 +202,7 @@ def _short(value: object) -> str:
 def _difference(
     first: object, second: object, check_types: bool, composites: bool
 ) -> tuple[bool, str] | None:
-    """(whether it is one of types, in words) of the first difference, or None."""
+    """Describe the first difference: (whether it is one of types, in words), or None."""
     nested = is_nested(first, composites), is_nested(second, composites)
     if not any(nested):
         return None
@@ -227,7 +227,7 @@ def _type_difference(first: Any, second: Any) -> tuple[bool, str] | None:
     one, other = kind_of(first), kind_of(second)
     if one == other == MAPPING:
         if set(first) != set(second):
-            return False, f"the keys are {sorted_keys(first)} and {sorted_keys(second)}"
+            return False, f"the keys are {sort_keys(first)} and {sort_keys(second)}"
         return None
     if COMPOSITE in (one, other):
         if type(first) is not type(second):

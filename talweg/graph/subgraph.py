@@ -30,7 +30,7 @@ _NO_VALUE = frozenset((Role.CONSTANT, Role.GROUP, Role.READ))  # nothing to keep
 
 
 def items_of(node: Node) -> list[Node]:
-    """The nodes of all results of an operation with several."""
+    """Return the nodes of all results of an operation with several."""
     item = hooks.item_p
     return [
         node.table.intern(item, (("index", place),), (node,), aval)
@@ -39,7 +39,7 @@ def items_of(node: Node) -> list[Node]:
 
 
 class Tangents:
-    """Which node of derived bodies is the tangent of which node of the bodies they derive from.
+    """A map from nodes of bodies to their tangents in the bodies' derived bodies.
 
     A tangent is kept by the derived operation exactly if the node itself is kept by the other.
     """
@@ -53,26 +53,26 @@ class Tangents:
                 _tangents.setdefault(table, weakref.WeakSet()).add(self)
 
 
-def requested_nodes(table: NodeTable) -> dict[Node, None]:
-    """The nodes of a table that somebody outside asks for, directly or as tangents.
+def collect_requested_nodes(table: NodeTable) -> dict[Node, None]:
+    """Return a table's nodes that code outside requests, directly or as tangents.
 
     A linear body may be its own forward derivative, so this is a fixed point.
     """
     with asking:
-        return _requested_nodes(table)
+        return _collect_requested_nodes(table)
 
 
-def _requested_nodes(table: NodeTable) -> dict[Node, None]:
+def _collect_requested_nodes(table: NodeTable) -> dict[Node, None]:
     if table not in _tangents:
         return dict.fromkeys(table.requested.values())
     asked: dict[Any, dict] = {}
     links: list[Tangents] = []
     pending = [table]
     while pending:
-        own = pending.pop()
-        if own not in asked:
-            asked[own] = dict.fromkeys(own.requested.values())
-            for tangents in tuple(_tangents.get(own, ())):
+        table_here = pending.pop()
+        if table_here not in asked:
+            asked[table_here] = dict.fromkeys(table_here.requested.values())
+            for tangents in tuple(_tangents.get(table_here, ())):
                 links.append(tangents)
                 pending.extend([body.table for body in tangents.bodies])
     grown = True
@@ -88,7 +88,7 @@ def _requested_nodes(table: NodeTable) -> dict[Node, None]:
 
 
 class Body:
-    """Nodes from `inputs` to `outputs`; `effects` are run even where no output needs them.
+    """A closed piece of graph from `inputs` to `outputs`; `effects` always run.
 
     `asked` are nodes that may be asked for from outside; a body in which no output needs them
     equals no other.
@@ -125,21 +125,21 @@ class Body:
                 self.items[node.inputs[0], node.params["index"]] = node
         self.programs: dict[Any, Any] = {}  # by what is kept of the inside
         self.table = self.nodes[0].table if self.nodes else None  # keeps the table alive
-        own = set(self.nodes)
+        scheduled = set(self.nodes)
         self.key = self._structure()
-        self.asked = tuple([node for node in asked if node not in own])
+        self.asked = tuple([node for node in asked if node not in scheduled])
         if self.asked:
             self.key = (*self.key, next(_serials))
         self.digest = hash(self.key)
 
     @property
     def has_effects(self) -> bool:
-        """Whether running it changes anything, or depends on the order of running."""
+        """Whether the body changes state, or depends on the order of execution."""
         own = set(self.inputs)
         return any(node.serial is not None and node not in own for node in self.nodes)
 
     def nodes_with(self, others: Sequence[Any]) -> list[Node]:
-        """The nodes in order, with other nodes over the same inputs and what they need."""
+        """Schedule the body's nodes together with `others` over the same inputs."""
         own = set(self.nodes)
         fresh = [node for node in others if node not in own]
         if not fresh:
@@ -147,23 +147,23 @@ class Body:
         return schedule((*self.effects, *self.inputs, *self.outputs, *fresh))
 
     def results_of(self, node: Node) -> list[Node]:
-        """The nodes of all results of an inner operation with several, the same at every call."""
+        """Return the result nodes of an inner operation with several, always the same ones."""
         for place, fresh in enumerate(items_of(node)):
             self.items.setdefault((node, place), fresh)
         return [self.items[node, place] for place in range(len(node.aval))]
 
-    def requested(self) -> tuple:
-        """The inner nodes that somebody outside asks for: in other programs, and as tangents."""
+    def find_requested(self) -> tuple:
+        """Return the inner nodes that other programs or tangents request."""
         if self.table is None:
             return ()
-        asked = requested_nodes(self.table)
+        asked = collect_requested_nodes(self.table)
         if not asked:
             return ()
         found = {node: None for node in self.nodes if node in asked}
         return tuple(found | asked)
 
     def everything(self) -> tuple:
-        """All inner nodes that have one value, histories of inner operations among them."""
+        """Return all inner nodes that have one value, residuals of inner operations among them."""
         found = self.programs.get("everything")
         if found is None:
             nodes: dict[Node, None] = {}
@@ -201,7 +201,7 @@ class Body:
 
 
 def _plain(aval: Aval, sizes: dict) -> tuple:
-    """Shape and dtype with sizes as they compare between bodies: which are equal to which."""
+    """Return shape and dtype in a form that compares between bodies: which sizes are equal."""
     dims = aval.dims
     if dims is not None:
         dims = tuple(
@@ -214,5 +214,5 @@ def _plain(aval: Aval, sizes: dict) -> tuple:
 
 
 def _params(node: Node) -> Any:
-    """Parameters as they compare between bodies; sizes belong to one body, they keep it apart."""
+    """Return parameters in a form that compares between bodies; sizes belong to one body."""
     return node.key[1]

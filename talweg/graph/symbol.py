@@ -1,4 +1,4 @@
-"""Symbol: the handle of one result in a graph, which is what users hold as a `tf.Tensor`.
+"""Symbol: the handle of one result in a graph, which users hold as a `tf.Tensor`.
 
 There is at most one handle for a node at a time, so handles can be compared by identity.  A handle
 keeps its node in the graph, and the graph alive; nothing inside a graph keeps a handle.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Symbol(Tensor):
-    """A tensor of a graph: it has a dtype and what is known of its shape, and no value."""
+    """A symbolic tensor: it has a dtype and a partly known shape, and no value."""
 
     __slots__ = ("graph", "node")
 
@@ -50,7 +50,7 @@ class Symbol(Tensor):
 
     @property
     def level(self) -> int:  # type: ignore[override]
-        """How many traces and batches it is inside."""
+        """The nesting depth of traces and batches around it."""
         return self.graph.level
 
     @property
@@ -62,7 +62,7 @@ class Symbol(Tensor):
 
     @property
     def aval(self) -> Aval:
-        """Dimensions, some symbolic, and dtype."""
+        """The abstract value: dimensions, some symbolic, and dtype."""
         return self.node.aval
 
     @property
@@ -83,7 +83,7 @@ class Symbol(Tensor):
         return static(self.node.aval.dims)
 
     def set_shape(self, shape: object) -> None:
-        """Add what is known of the shape; ValueError if it contradicts."""
+        """Refine the shape; ValueError if it contradicts what is known."""
         shape = as_shape(shape)
         merged = self.shape.merge_with(shape)
         if merged.rank is None:
@@ -111,7 +111,7 @@ class Symbol(Tensor):
 
     @property
     def name(self) -> str:
-        """``operation:0``, as in `graph.get_tensor_by_name`."""
+        """The name ``operation:0``, as in `graph.get_tensor_by_name`."""
         return self.graph.tensor_name(self.node)
 
     @property
@@ -121,20 +121,20 @@ class Symbol(Tensor):
 
     @property
     def value_index(self) -> int:
-        """Which of its operation's results it is."""
+        """The index among its operation's results."""
         return self.node.params["index"] if self.node.prim.role is Role.PROJECTION else 0
 
     @property
     def device(self) -> str:
-        """The device asked for, '' if none."""
+        """The device that was requested, '' if none was."""
         return self.op.device
 
     def consumers(self) -> list:
-        """The operations of the graph that use it."""
+        """Return the operations of the graph that use it."""
         return self.graph.consumers_of(self.node)
 
     def eval(self, feed_dict: object = None, session: object = None) -> Any:
-        """Its value, computed by `session` or the default session."""
+        """Compute the value in `session` or the default session."""
         return hooks.evaluate_in_session(self, feed_dict, session)
 
     # -- what a graph cannot do
@@ -164,7 +164,7 @@ class Symbol(Tensor):
 
     @property
     def numpy(self) -> Any:
-        """AttributeError: there is no value."""
+        """Raise AttributeError: a symbolic tensor has no value."""
         text = f"numpy() is only available when eager execution is enabled: {self!r}"
         cure = "tf.print(x) to see it, tf.py_function to compute with its value in Python"
         raise without_value(AttributeError(compose("TW104", text, hint=cure)))
@@ -231,7 +231,7 @@ class Symbol(Tensor):
         raise type_error("TW104", f"{self!r} belongs to a graph and cannot be pickled")
 
     def where_made(self) -> str:
-        """The user's line that made it."""
+        """Return the user's line that made the tensor."""
         return describe(self.node.origin)
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
@@ -244,7 +244,7 @@ def _compact(shape: TensorShape) -> str:
 
 
 def constant_of(node: Node) -> Any:
-    """The content of a constant node, one behind control dependencies, too; None for any other."""
+    """Return the content of a constant node, also of one behind controls; None for any other."""
     if node.prim.role is Role.ORDER:
         node = node.inputs[0]
     return node.params["value"] if node.prim.role is Role.CONSTANT else None

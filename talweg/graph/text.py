@@ -1,4 +1,4 @@
-"""Bodies as text, and back.
+"""Printer and parser of bodies as text.
 
 One line an operation, in an order of execution; `%4` is the fourth value, `%4.1` in a parameter the
 size of its axis 1, `%4[0]` element 0 of its value.  Bodies among parameters stand before the body
@@ -36,7 +36,7 @@ from talweg.graph.subgraph import Body
 
 
 def to_text(body: Body, name: str = "main", to_parse: bool = True) -> str:
-    """A body, and the bodies it uses, as text.
+    """Print a body, and the bodies it uses, as text.
 
     Python functions among parameters have no text that could be read back: ValueError, or, without
     `to_parse`, `python('their kind')`.
@@ -98,7 +98,7 @@ class _BodyPrinter:
             shape = value.shape.as_list() if value.shape.rank is not None else None
             return f"variable({value.name!r}, {value.dtype.name!r}, {shape!r})"
         if isinstance(value, Body):
-            return f"body({self.nested(value)!r})"
+            return f"body({self.name_nested(value)!r})"
         if isinstance(value, Node):
             return f"inner({value.prim.name!r})"
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
@@ -109,7 +109,7 @@ class _BodyPrinter:
             return f"python({getattr(value, 'tf_type', type(value).__name__)!r})"
         raise value_error("TW501", f"a parameter of type {type(value).__name__} has no text form")
 
-    def nested(self, body: Body) -> str:
+    def name_nested(self, body: Body) -> str:
         name = self.names.get(id(body))
         if name is None:
             name = plain = _SIGNS.sub("_", body.name)
@@ -133,7 +133,7 @@ def _number_it(body: Body) -> list[Node]:
 
 
 def type_text(aval: Any) -> str:
-    """``float32[?, 3]``; ``float32[*]`` where the rank is unknown."""
+    """Print an abstract value: ``float32[?, 3]``; ``float32[*]`` where the rank is unknown."""
     if type(aval) is tuple:
         return f"({', '.join(map(type_text, aval))})"
     if aval.dims is None:
@@ -143,7 +143,7 @@ def type_text(aval: Any) -> str:
 
 
 def array_text(array: np.ndarray) -> str:
-    """An array as a call that `parse` understands."""
+    """Print an array as a call that `parse` understands."""
     if array.dtype == object:
         return f"strings({list(array.shape)}, {array.reshape(-1).tolist()!r})"
     if array.size <= 8 and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
@@ -155,7 +155,7 @@ def array_text(array: np.ndarray) -> str:
 
 
 def size_text(size: Dim, number: dict) -> str:
-    """A symbolic size in terms of values' sizes."""
+    """Print a symbolic size in terms of values' sizes."""
     parts = []
     for atoms, factor in size.terms:
         parts.append("*".join([str(factor), *[_atom_text(atom, number) for atom in atoms]]))
@@ -183,7 +183,7 @@ _LINE = re.compile(
 
 
 def parse(text: str, variables: dict | None = None) -> Body:
-    """The last body in a text; `variables` gives those it uses, by name.
+    """Parse a text to its last body; `variables` gives those it uses, by name.
 
     ValueError, with the line, for what is not in the language.
     """
@@ -226,7 +226,7 @@ class _BodyParser:
             raise _bad(line_number, lines[-1], "no return, or no closing brace")
         results = re.findall(r"%(\d+)", lines[line_number])
         outputs = tuple([values[int(number)] for number in results])
-        body = Body(header[1], inputs, outputs, graph.forced())
+        body = Body(header[1], inputs, outputs, graph.find_forced())
         self.bodies[header[1]] = body
         return line_number + 2, body
 
@@ -307,7 +307,7 @@ def _aval(dtype: str, sizes: str) -> Aval:
 
 
 def _size(text: str, values: dict) -> Any:
-    """A size from its text; atoms are looked up among the values' own sizes."""
+    """Parse a size; atoms are looked up among the values' own sizes."""
     total: Any = 0
     for term in _split(text, "+"):
         product: Any = 1
@@ -333,7 +333,7 @@ def _factor(text: str, values: dict) -> Any:
 
 
 def _split(text: str, sign: str) -> list[str]:
-    """Parts between `sign`s that stand outside of parentheses."""
+    """Split a text at each `sign` that stands outside of parentheses."""
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

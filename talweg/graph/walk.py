@@ -1,4 +1,4 @@
-"""Orders of nodes, without recursion: ancestors, and schedules that keep the order of effects."""
+"""Traversals of nodes without recursion: ancestors, and schedules that order effects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from talweg.graph.node import Node
 
 
 def sources_of(node: Node) -> tuple:
-    """All nodes that must be computed before `node`, controls included."""
+    """Return the nodes that must be computed before `node`, controls included."""
     controls = node.table.controls
     if controls:
         own = controls.get(node)
@@ -20,7 +20,7 @@ def sources_of(node: Node) -> tuple:
 def postorder(
     roots: Iterable[Node], done: dict[Node, None], before: Callable[[Node], Iterable] = sources_of
 ) -> None:
-    """Add the roots and their ancestors to `done`, every node after what it needs."""
+    """Add the roots and their ancestors to `done` in postorder."""
     for root in roots:
         if root in done:
             continue
@@ -39,7 +39,7 @@ def postorder(
 
 
 def schedule(roots: Iterable[Node], before: Callable[[Node], Iterable] = sources_of) -> list[Node]:
-    """The roots and their ancestors in an order of execution: effects in order of creation."""
+    """Schedule the roots and their ancestors, with effects in order of creation."""
     roots = list(roots)
     needed: dict[Node, None] = {}
     postorder(roots, needed, before)

@@ -24,7 +24,7 @@ import numpy as np
 class ResidualArrays:
     """The residuals that one compiled program gives another: arrays, and what they stand for.
 
-    The form is equal for what a program can be given in the same way; `form.made(arrays)` is the
+    The form is equal for what a program can be given in the same way; `form.rebuild(arrays)` is the
     list or history, and `form.size(arrays)` how many elements it has, or trips it stands for.
     """
 
@@ -100,7 +100,9 @@ class List(Tree):
         chain, version = [], self
         while version._elements is None:
             if version._change is None:
-                version._elements = version.residuals.form.made(version.residuals.arrays).values()
+                version._elements = version.residuals.form.rebuild(
+                    version.residuals.arrays
+                ).values()
                 break
             chain.append(version)
             version = version._change[2]
@@ -192,7 +194,7 @@ class History(Tree):
         """What was kept, by inner node."""
         if self._values is None:
             assert self.residuals is not None
-            self._values = self.residuals.form.made(self.residuals.arrays).values
+            self._values = self.residuals.form.rebuild(self.residuals.arrays).values
         return self._values
 
     def map_parts(self, function: Callable[[Any], Any]) -> History:

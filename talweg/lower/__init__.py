@@ -1,1 +1,1 @@
-"""Program to loop program: what a kernel reads, computes and writes, as loops."""
+"""Lowering: from static programs to loop programs, which define what kernels compute."""

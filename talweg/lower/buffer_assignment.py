@@ -1,5 +1,4 @@
-"""Buffer assignment of temporaries: lifetimes over blocks, and places in one arena that are used
-again.
+"""Buffer assignment: lifetimes of temporaries, and their offsets in one arena.
 
 A temporary's life is an interval of positions; each kernel or host call has one, depth first.  Two
 whose intervals meet never share memory.  Control flow makes lives longer:
@@ -50,7 +49,7 @@ STREAMED_BYTES = 24 << 20  # of a result that does not stay in cache
 
 
 class BufferAssignment(NamedTuple):
-    """The buffers of a program: bytes of the arena, and the most that lives at any one time.
+    """The offsets of a program's buffers: bytes of the arena, and the peak of live bytes.
 
     `offsets` stay true when somebody plans the same buffers for another number of threads.
     """
@@ -62,7 +61,7 @@ class BufferAssignment(NamedTuple):
 
 
 class BufferUse(NamedTuple):
-    """The use of a buffer in a block or a list of blocks.
+    """The accesses to a buffer in a block or a list of blocks.
 
     `first` to `last` is its life if nothing outside uses it, `begin` to `end` otherwise.  `made`:
     it is written before it is read; `settled`: so it is wherever it is used at all, and a loop
@@ -78,12 +77,12 @@ class BufferUse(NamedTuple):
 
 
 def round_up(nbytes: int) -> int:
-    """The bytes that a buffer takes in the arena."""
+    """Round a buffer's size up to the arena's alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
-    """Give every temporary and scratch buffer its offset in the arena."""
+    """Assign every temporary and scratch buffer its offset in the arena."""
     lives = lifetimes(program)
     placed = [
         (round_up(buffer.nbytes) * (threads if buffer.kind == "scratch" else 1), buffer)
@@ -100,7 +99,7 @@ def plan(program: LoopProgram, threads: int = 1) -> BufferAssignment:
 
 
 def _place(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
-    """Set offsets, the largest first; the bytes of all."""
+    """Assign offsets, the largest buffer first; returns the bytes of the arena."""
     first = np.array([life[0] for life in lives], np.int64)
     last = np.array([life[1] for life in lives], np.int64)
     low, high = np.zeros_like(first), np.zeros_like(first)
@@ -115,7 +114,7 @@ def _place(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
 
 
 def _gap(size: int, low: np.ndarray, high: np.ndarray) -> int:
-    """The start of the smallest gap between what is taken that `size` bytes fit in."""
+    """Return the start of the smallest free gap that holds `size` bytes."""
     order = np.argsort(low)
     ends = np.concatenate([[0], np.maximum.accumulate(high[order])])
     rooms = low[order] - ends[:-1]
@@ -126,8 +125,7 @@ def _gap(size: int, low: np.ndarray, high: np.ndarray) -> int:
 
 
 def _place_in_time(sizes: list[int], lives: list[tuple[int, int]], live: list) -> int:
-    """Set offsets in the order in which lives begin, each in the smallest free gap; the bytes of
-    all."""
+    """Assign offsets in order of lifetimes' starts (best fit); returns the bytes of the arena."""
     free = FreeList()
     ends: list[tuple[int, int, int]] = []  # (last position, offset, size) of what lives
     for i in sorted(range(len(sizes)), key=lambda i: (lives[i][0], -sizes[i])):
@@ -142,7 +140,7 @@ def _place_in_time(sizes: list[int], lives: list[tuple[int, int]], live: list) -
 
 
 class FreeList:
-    """The gaps of an arena, which is as long as it has to be."""
+    """The free gaps of an arena, which grows as needed."""
 
     def __init__(self) -> None:
         self.top = 0
@@ -150,7 +148,7 @@ class FreeList:
         self.stops: list[int] = []
 
     def take(self, size: int) -> int:
-        """The start of `size` bytes: of the smallest gap they fit in, or at the end."""
+        """Allocate `size` bytes in the smallest gap that holds them, or at the end."""
         rooms = [stop - start for start, stop in zip(self.starts, self.stops)]
         fitting = [(room, gap) for gap, room in enumerate(rooms) if room >= size]
         if fitting:
@@ -168,7 +166,7 @@ class FreeList:
         return start
 
     def give(self, start: int, size: int) -> None:
-        """Make bytes free, joined with the gaps beside them."""
+        """Free bytes and merge them with adjacent gaps."""
         stop, after = start + size, bisect(self.starts, start)  # the gap behind
         if after < len(self.starts) and self.starts[after] == stop:
             stop = self.stops[after]
@@ -181,7 +179,7 @@ class FreeList:
 
 
 def _peak(sizes: list[int], lives: list[tuple[int, int]]) -> int:
-    """The most bytes that live at one position."""
+    """Return the most bytes that live at one position."""
     change: dict[int, int] = {}
     for size, (first, last) in zip(sizes, lives):
         change[first] = change.get(first, 0) + size
@@ -194,7 +192,7 @@ def _peak(sizes: list[int], lives: list[tuple[int, int]]) -> int:
 
 
 def lifetimes(program: LoopProgram) -> dict[Buffer, tuple[int, int]]:
-    """The first and last position at which each buffer (no part of another) must be there."""
+    """Return the first and last position at which each root buffer is live."""
     walker = _Walker()
     lives = {buffer: use[:2] for buffer, use in walker.list(program.blocks).items()}
     for buffer in walker.read_by_all:
@@ -203,7 +201,7 @@ def lifetimes(program: LoopProgram) -> dict[Buffer, tuple[int, int]]:
 
 
 class _Walker:
-    """Numbers the blocks, and finds the uses of buffers in them."""
+    """The analysis of uses: it numbers the blocks and collects their buffers."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -211,7 +209,7 @@ class _Walker:
         self.axes: list[Axis] = []  # of the repeats around
 
     def list(self, blocks: Iterable) -> dict[Buffer, BufferUse]:
-        """The uses in blocks that run one after the other."""
+        """Collect the uses in blocks that run one after the other."""
         found: dict[Buffer, BufferUse] = {}
         for block in blocks:
             for buffer, use in self.block(block).items():
@@ -224,7 +222,7 @@ class _Walker:
         return found
 
     def block(self, block: Any) -> dict[Buffer, BufferUse]:
-        """The uses in one block."""
+        """Collect the uses in one block."""
         if type(block) is Repeat:
             self.axes.append(block.axis)
             round = self.round(block.body, block.flag)
@@ -242,14 +240,14 @@ class _Walker:
         else:
             assert type(block) is Kernel
             reads, writes, makes = accesses(block, self.axes)
-        made = makes - reads
+        defined = makes - reads
         return {
-            buffer: BufferUse(here, here, here, here, buffer in made, buffer in made)
+            buffer: BufferUse(here, here, here, here, buffer in defined, buffer in defined)
             for buffer in reads | writes
         }
 
     def stack(self, block: Grow | Fill) -> dict[Buffer, BufferUse]:
-        """The uses of the numbers that say which row of a stack; every thread reads them."""
+        """Collect the uses of row numbers of a stack, which every thread reads."""
         self.position += 1
         here = self.position
         places = [block.row] if type(block) is Grow else [block.start, block.rows]
@@ -259,7 +257,7 @@ class _Walker:
         return {buffer: BufferUse(here, here, here, here, False, False) for buffer in buffers}
 
     def round(self, blocks: Iterable, flag: Buffer | None) -> dict[Buffer, BufferUse]:
-        """The uses in blocks that run again and again."""
+        """Collect the uses in blocks that run repeatedly."""
         begin = self.position + 1
         found = self.list(blocks)
         self.position += 1
@@ -293,7 +291,7 @@ class _Walker:
 def accesses(
     kernel: Kernel, axes: Iterable[Axis] = ()
 ) -> tuple[set[Buffer], set[Buffer], set[Buffer]]:
-    """The buffers that a kernel reads, writes, and writes under no condition; no parts.
+    """Return the root buffers that a kernel reads, writes, and writes unconditionally.
 
     What depends on the axis of a repeat around the kernel, or on data, is a part that is written.
     """
@@ -329,5 +327,5 @@ def accesses(
 
 
 def _is_part(index: Index, rounds: set[Axis]) -> bool:
-    """Whether an index says which part of a buffer it is that a round writes."""
+    """Whether an index selects the part of a buffer that a trip writes."""
     return bool(elements(index)) or not rounds.isdisjoint(index.axes())

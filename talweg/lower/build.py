@@ -45,7 +45,7 @@ def build(
     vector_bytes: int = 32,
     matrix_tiles: bool = False,
 ) -> Lowered:
-    """The loop program of a static program, for as many threads and vectors of so many bytes.
+    """Lower a static program, for this many threads and vectors of this many bytes.
 
     matrix_tiles: for a processor with registers that multiply matrices.
     """
@@ -56,7 +56,7 @@ def build(
 
 
 class LoweringBuilder:
-    """Builds the blocks of a program; `outer` is the builder of the one around it, if any."""
+    """The builder of a program's blocks; `outer` is the builder of the enclosing program."""
 
     current: Nest | Block  # the unit that is being built
 
@@ -89,11 +89,11 @@ class LoweringBuilder:
         self.grouping = FusionPlan(self.storage)
 
     def inside(self, static: StaticProgram, name: str) -> LoweringBuilder:
-        """The builder of a body within this program, to which its buffers must be told."""
+        """Make the builder of a body within this program, which registers its buffers here."""
         return LoweringBuilder(static, name, self)
 
     def new(self, name: str, dtype: DType, shape: tuple, kind: str) -> Buffer:
-        """A new buffer of the program."""
+        """Make a buffer of the program."""
         return self.program.buffer(name, dtype, shape, kind)
 
     def _interface(self) -> None:
@@ -115,13 +115,13 @@ class LoweringBuilder:
             self.result(value, buffer)
 
     def note_scattered(self) -> None:
-        """Find the variables of which only some elements are written, where they are."""
+        """Find the variables that are updated element-wise in place."""
         for variable, before, after in self.static.states:
             if is_scattered(self.static, before, after):
                 self.in_place[after] = self.state[variable]
 
     def _copy_before_scatters(self) -> None:
-        """Elements are written last: of what is overwritten by then the updates are copies."""
+        """Copy the updates that scatters would overwrite before they run."""
         states = [row for row in self.static.states if row[1] is not row[2]]
         lost = {before for _, before, _ in states}.union(*self.conflicts.values())
         for value in self.in_place:
@@ -131,7 +131,7 @@ class LoweringBuilder:
             equation.inputs = (before, *[copy_if_lost(self, x, lost) for x in operands])
 
     def result(self, value: Value, buffer: Buffer) -> None:
-        """See to it that a value is put into a buffer."""
+        """Ensure that a value is stored in a buffer."""
         base = base_of(value)
         if base in self.buffers or base.content is not None:
             self.copies.append((value, buffer))
@@ -139,13 +139,13 @@ class LoweringBuilder:
             self.buffers[base] = buffer
 
     def build(self) -> Lowered:
-        """Everything."""
+        """Build the loop program."""
         self.program.blocks = self.blocks()
         self.lowered.reasons = [(repr(value), text) for value, text in self.grouping.reasons]
         return self.lowered
 
     def blocks(self) -> list:
-        """The blocks of all units."""
+        """Build the blocks of all units."""
         if self.guard is not None and self.guard.content is not None:  # false, always
             failed = Store(self.lowered.outputs[-1], 0, const(False, bool_))
             return [Kernel("fails", [failed], ("guard",))]
@@ -164,13 +164,13 @@ class LoweringBuilder:
         blocks.reverse()
         last += self._host_copies() + scattered
         if last and self.guard is not None:
-            blocks += self._guarded(last)
+            blocks += self._guard(last)
         else:
             blocks += last
         return blocks
 
     def _host_copies(self) -> list:
-        """Copies that the host makes, of dtypes that loops have no numbers for."""
+        """Return copies made by the host, of dtypes that loops cannot compute with."""
         copies = [copy for copy in self.copies if not is_plain(copy[1].dtype)]
         for variable, before, after in self.static.states:
             if after is not before and not is_plain(after.dtype):
@@ -190,8 +190,8 @@ class LoweringBuilder:
             blocks.append(Host("copy", function, [source], [buffer]))
         return blocks
 
-    def _guarded(self, last: list) -> list:
-        """The last nests, run only if all went well."""
+    def _guard(self, last: list) -> list:
+        """Return the final nests, run only if all guards hold."""
         assert self.guard is not None  # `nests` asks only then
         buffer = self.buffers[base_of(self.guard)]
         choice = self.new("choice", int32, (), "temporary")
@@ -207,14 +207,14 @@ class LoweringBuilder:
         return [self._unit(unit)]
 
     def _unit(self, nest: Nest) -> Kernel | None:
-        """The kernel of a nest; None if nobody needs anything of it."""
+        """Build the kernel of a nest, None if it has no user."""
         self.current = nest
         if nest.space[0] == "general":
             (value,) = nest.members
             buffer = self.buffers.get(value)
             if buffer is None:
                 return None
-            loops = general_loops(value.maker, buffer, Inliner(self.stored_at))
+            loops = general_loops(value.maker, buffer, Inliner(self.load_stored))
             names = [maker.prim.name for maker in (value.maker,) if maker is not None]
             return Kernel(f"{self.name}k{nest.number}", loops, names)
         if not nest.final and not any(value in self.buffers for value in nest.members):
@@ -223,12 +223,12 @@ class LoweringBuilder:
             (value, target if isinstance(target, Buffer) else self.state[target])
             for value, target in nest.targets
         ]
-        made = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
-        made.also = self.also
-        return made.build(f"{self.name}k{nest.number}")
+        nest_builder = NestBuilder(nest, self.elsewhere, self.buffers.get, self.new)
+        nest_builder.also = self.also
+        return nest_builder.build(f"{self.name}k{nest.number}")
 
     def elsewhere(self, base: Value) -> Buffer | None:
-        """The buffer of a value made outside of the present unit; None if it is not stored."""
+        """Return the buffer of a value from another unit, None if it is not stored."""
         if base in self.buffers and base not in self.grouping.unit_of:
             return self.buffers[base]
         if base.content is not None:
@@ -239,7 +239,7 @@ class LoweringBuilder:
         return self.buffer_of(base)
 
     def buffer_of(self, value: Value) -> Buffer:
-        """The buffer of a stored value, made when first asked for."""
+        """Return the buffer of a stored value, made on first use."""
         base = base_of(value)
         if base.content is not None:
             return self.constant(base)
@@ -249,7 +249,7 @@ class LoweringBuilder:
         return buffer
 
     def constant(self, base: Value) -> Buffer:
-        """The buffer of a constant."""
+        """Return the buffer of a constant."""
         if self.outer is not None:
             return self.outer.constant(base)
         buffer = self.buffers.get(base)
@@ -260,8 +260,8 @@ class LoweringBuilder:
             self.buffers[base] = buffer
         return buffer
 
-    def stored_at(self, value: Value, index: tuple, guard: Expr | None) -> Any:
-        """The element of a value that is made outside of the present unit and stored, or None."""
+    def load_stored(self, value: Value, index: tuple, guard: Expr | None) -> Any:
+        """Return the element of a stored value of another unit, or None."""
         buffer = self.elsewhere(base_of(value))
         return None if buffer is None else guard_load(buffer, flat(index, value.dims), guard)
 
@@ -274,10 +274,10 @@ class LoweringBuilder:
             if found is not None:
                 return found
         host = self.host(equation)
-        return [host, *self.finished()]
+        return [host, *self.emit_epilogue()]
 
-    def finished(self) -> list:
-        """The statements that finish the result of a block, which is the current unit."""
+    def emit_epilogue(self) -> list:
+        """Return the epilogue: statements that finish the result of the current block."""
         unit = self.current
         assert type(unit) is Block
         if len(unit.members) == len(unit.equation.outputs):
@@ -291,32 +291,36 @@ class LoweringBuilder:
         return [Kernel(f"{self.name}k{unit.number}", plain_loops(axes, stores), names)]
 
     def results(self, value: Value, index: tuple, expr: Expr) -> list:
-        """The statements that take the element of a block's result at `index`, once it is final.
+        """Return the statements that consume the final element of a block's result at `index`.
 
         They store it, if somebody reads it, and what is computed from it (`Block.members`).
         """
         offset = flat(index, value.dims)
-        made: dict[Value, Expr] = {value: expr}
+        elements_of: dict[Value, Expr] = {value: expr}
 
         def resolve(other: Value, _: tuple, guard: Expr | None) -> Expr | None:
             base = base_of(other)
-            expression = made.get(base)
-            return self.stored_at(other, _, guard) if expression is None else expression
+            expression = elements_of.get(base)
+            return self.load_stored(other, _, guard) if expression is None else expression
 
         inliner = Inliner(resolve)
         stores: list[Any] = []
         for member in self.current.members:
             if member is not value:
                 assert member.maker is not None  # members are results of equations
-                made[member] = inliner.of_equation(member.maker, unflatten(offset, member.dims))
+                elements_of[member] = inliner.of_equation(
+                    member.maker, unflatten(offset, member.dims)
+                )
             buffer = self.buffers.get(member)
-            if buffer is not None and not is_load(made[member], buffer, offset):
-                stores.append(Store(buffer, offset, made[member]))
-            stores += [Store(other, offset, made[member]) for other in self.also.get(member, ())]
+            if buffer is not None and not is_load(elements_of[member], buffer, offset):
+                stores.append(Store(buffer, offset, elements_of[member]))
+            stores += [
+                Store(other, offset, elements_of[member]) for other in self.also.get(member, ())
+            ]
         return stores
 
     def memory_of(self, value: Value) -> Buffer:
-        """The buffer of a block's raw result: in that of what is made of it, if that is all."""
+        """Return the buffer of a block's raw result, shared with its only consumer."""
         buffer = self.buffers.get(value)
         if buffer is None:
             for member in self.current.members[1:]:
@@ -325,7 +329,7 @@ class LoweringBuilder:
         return self.buffer_of(value)
 
     def host(self, equation: Equation) -> Host:
-        """The NumPy kernel, called from inside the program."""
+        """Return the call of a NumPy kernel from inside the program."""
         kernel = equation.prim.numpy
         function = partial(kernel, **equation.params) if equation.params else kernel
         inputs = [self.buffer_of(x) for x in equation.inputs]
@@ -350,7 +354,7 @@ def _reshape_results(function: Callable, shapes: list, *arrays: object) -> Any:
 
 
 def is_scattered(static: StaticProgram, before: Value, after: Value) -> bool:
-    """Whether a variable's new value is the old one with rows combined, and is for nothing else."""
+    """Whether a variable's new value is its old one with rows combined, without other use."""
     maker = after.maker
     if maker is None or maker.prim.role is not Role.WRITE or not is_plain(after.dtype):
         return False
@@ -366,12 +370,12 @@ def is_scattered(static: StaticProgram, before: Value, after: Value) -> bool:
 
 
 def memory_of(buffer: Buffer) -> Buffer:
-    """The buffer that a window is in, or a buffer itself."""
+    """Return the buffer that a window is in, or a buffer itself."""
     return getattr(buffer, "whole", buffer)
 
 
 def is_load(expr: Expr, buffer: Buffer, place: Index) -> bool:
-    """Whether an expression is just the element of a buffer at a place."""
+    """Whether an expression is just the load of an element."""
     return expr.op == "load" and not expr.args and expr.data == (buffer, place)
 
 
@@ -381,7 +385,7 @@ def _reshape(function: Any, shapes: list, *arrays: object) -> Any:
 
 
 def combine_guards(static: StaticProgram) -> Value | None:
-    """The conjunction of all guards, None if there are none.
+    """Return the conjunction of all guards, None if there are none.
 
     A constant where the program always fails, which is known only after the passes.
     """

@@ -1,4 +1,4 @@
-"""The handler that `scalar` and `loops` rules of declarations are written with: `s`.
+"""The handler of `scalar` and `loops` rules of declarations: `s`.
 
 `s.exp(x)`, `s.maximum(x, 0)` and so on apply the functions of `lower/ir/scalars.py` to scalar
 expressions; a Python number beside an expression takes its dtype.  `loops` rules get operands that
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScatterRule(NamedTuple):
-    """The result of a `scatter` rule: updates combined into places that data names.
+    """The result of a `scatter` rule: updates combined at positions that data gives.
 
     For each index of an array of shape `over`, `at(index)` is (the place in the result, the
     update, the condition under which there is one, or None); indices in a place are axes of the
@@ -38,7 +38,7 @@ class ScatterRule(NamedTuple):
 
 
 class ScanRule(NamedTuple):
-    """The result of a `scan` rule: a number carried along an axis, `start` at first.
+    """The result of a `scan` rule: a number carried along an axis, initially `start`.
 
     `step(carried, number, *elements)` is what is carried on from an element (the axis's `number`th
     from where the scan begins).  Results are what is carried on, or, if `exclusive`, what came.
@@ -52,7 +52,7 @@ class ScanRule(NamedTuple):
 
 
 class RejectionRule(NamedTuple):
-    """The result of a `redraw` rule: random numbers of `dtype`, of which some are drawn again.
+    """The result of a `redraw` rule: random numbers of `dtype`, some of which are drawn again.
 
     Numbers come in groups of `group`, as many as a block of a stream gives.  A group has `blocks`
     blocks of its own, and takes the first numbers `draw(place)` in them for which `keep(number)`
@@ -67,7 +67,7 @@ class RejectionRule(NamedTuple):
 
 
 class ScalarHandler:
-    """Builds scalar expressions; one for all rules."""
+    """The builder of scalar expressions, one for all rules."""
 
     def __getattr__(self, name: str) -> Callable[..., Expr]:
         scalar = SCALARS.get(name)
@@ -93,7 +93,7 @@ class ScalarHandler:
         return build
 
     def select(self, condition: Expr, x: Any, y: Any) -> Expr:
-        """x where the condition holds, y elsewhere."""
+        """Return x where the condition holds, y elsewhere."""
         if not isinstance(x, Expr):
             x = const(x, y.dtype)
         elif not isinstance(y, Expr):
@@ -105,23 +105,23 @@ class ScalarHandler:
         return Expr("select", (condition, x, y), x.dtype)
 
     def number(self, value: Any, like: Any) -> Expr:
-        """A number of a dtype, or of that of an expression."""
+        """Return a number of a dtype, or of that of an expression."""
         return const(value, like if type(like) is DType else like.dtype)
 
     def index(self, index: Index, dtype: DType = int64) -> Expr:
-        """An index as a number."""
+        """Return an index as a number."""
         return number(index, dtype)
 
     def element(self, value: Expr) -> Index:
-        """An integer computed from data as an index."""
+        """Return an integer computed from data as an index."""
         if value.op == "index":
             return value.data
         if value.op == "const":
             return Index.of(int(value.data))
         return Index(0, ((Element(value), 1),))
 
-    def clamped(self, value: Expr, size: int) -> Index:
-        """An integer computed from data as an index, held within [0, size)."""
+    def clamp(self, value: Expr, size: int) -> Index:
+        """Return an integer computed from data as an index, clamped to [0, size)."""
         if value.op == "const":
             return Index.of(min(max(int(value.data), 0), size - 1))
         if size - 1 > value.dtype.max:
@@ -129,11 +129,11 @@ class ScalarHandler:
         return self.element(self.maximum(self.minimum(value, size - 1), 0))
 
     def square(self, x: Expr) -> Expr:
-        """x²."""
+        """Return x²."""
         return Expr("mul", (x, x), x.dtype)
 
     def zero(self, like: InlineOperand | Expr) -> Expr:
-        """0, or False, in the dtype of an operand."""
+        """Return 0, or False, in the dtype of an operand."""
         return const(False if like.dtype.is_bool else 0, like.dtype)
 
     def first(self, index: Index) -> Expr:
@@ -145,32 +145,32 @@ class ScalarHandler:
         return self.within(Index.of(index), value, value + 1)
 
     def cast(self, x: Expr, dtype: DType) -> Expr:
-        """An expression in another dtype."""
+        """Return an expression in another dtype."""
         return x if x.dtype is dtype else Expr("cast", (x,), dtype)
 
-    def converted(self, x: Expr, dtype: DType) -> Expr:
-        """As `tf.cast` converts: see `kernels/casting.py`."""
+    def convert(self, x: Expr, dtype: DType) -> Expr:
+        """Convert as `tf.cast` does: see `kernels/casting.py`."""
         if not x.dtype.is_floating or not dtype.is_integer or dtype.size < 4:
             return self.cast(x, dtype)
         if x.dtype.size == 2:  # of which the limits are infinite
             x = self.cast(x, float32)
         if dtype.name == "uint64":
-            return self._unsigned(x)
+            return self._to_uint64(x)
         wide = int64 if dtype.is_unsigned else dtype
         low = -(2.0 ** (8 * dtype.size - 1))
         high = -2 * low if dtype.is_unsigned else -low
         fits = self.logical_and(self.greater_equal(x, low), self.less(x, high))
         return self.cast(self.select(fits, self.cast(x, wide), const(int(low), wide)), dtype)
 
-    def _unsigned(self, x: Expr) -> Expr:
-        """A float as uint64: from 2⁶³ on, what is more than that is converted."""
+    def _to_uint64(self, x: Expr) -> Expr:
+        """Convert a float to uint64: from 2⁶³ on, only the excess is converted."""
         large = self.logical_and(self.greater_equal(x, 2.0**63), self.less(x, 2.0**64))
-        rest = self.converted(self.select(large, x - 2.0**63, x), int64)
+        rest = self.convert(self.select(large, x - 2.0**63, x), int64)
         top = self.select(large, const(1 << 63, uint64), const(0, uint64))
         return self.xor(self.cast(rest, uint64), top)
 
     def one_of(self, index: Index, choices: list[Expr]) -> Expr:
-        """The one of several that an index is the number of; it alone, if the index is known."""
+        """Select one of several expressions by an index; just it, if the index is known."""
         index = Index.of(index)
         if not index.terms:
             return choices[index.constant]
@@ -180,31 +180,31 @@ class ScalarHandler:
         return found
 
     def place(self, index: tuple, dims: tuple) -> Index:
-        """The row-major offset of the element at `index`."""
+        """Return the row-major offset of the element at `index`."""
         return flat(index, dims)
 
     def bits(self, x: Expr, dtype: DType) -> Expr:
-        """The same bits as another dtype of the same size."""
+        """Reinterpret bits as another dtype of the same size."""
         return Expr("bits", (x,), dtype)
 
     def within(self, index: Index, low: int, high: int) -> Expr | None:
-        """low <= index < high; None if that is certain."""
+        """Return low <= index < high; None if that is certain."""
         return within(index, low, high)
 
     def scatter(self, over: tuple, at: Callable[[tuple], tuple], **options: Any) -> ScatterRule:
-        """The answer of a `scatter` rule."""
+        """Make the result of a `scatter` rule."""
         return ScatterRule(over, at, **options)
 
     def scan(self, axis: int, step: Callable[..., Expr], **options: Any) -> ScanRule:
-        """The answer of a `scan` rule."""
+        """Make the result of a `scan` rule."""
         return ScanRule(axis, step, **options)
 
     def redraw(self, *parts: Any) -> RejectionRule:
-        """The answer of a `redraw` rule."""
+        """Make the result of a `redraw` rule."""
         return RejectionRule(*parts)
 
     def all(self, *conditions: Expr | None) -> Expr | None:
-        """Whether all conditions hold; None if all are certain."""
+        """Return the conjunction of all conditions, None if all are certain."""
         found = None
         for condition in conditions:
             if condition is not None:

@@ -1,4 +1,4 @@
-"""The result of lowering a static program: a loop program, and which of its buffers are what."""
+"""The result of lowering: a loop program, and the roles of its buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from talweg.lower.ir.loops import Buffer, LoopProgram
 
 
 class Lowered:
-    """A loop program, and which buffers are its inputs, outputs and variables, in order.
+    """A loop program with its input, output and variable buffers, in order.
 
     `guard`: whether the last output is a number that is 1 if all went well; if not, no variable has
     been changed, and the other outputs mean nothing.

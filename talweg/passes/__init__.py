@@ -1,1 +1,1 @@
-"""Graph to graph and graph to program: named steps that keep the meaning."""
+"""Compiler passes: named steps from graph to program and from program to program."""

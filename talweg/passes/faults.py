@@ -1,4 +1,4 @@
-"""Faults of the compiler: what goes wrong in a pass, in lowering, in code generation.
+"""Compiler faults: internal errors of a pass, of lowering, or of code generation.
 
 A fault is no refusal (`reasons.py`): it is an InternalError that names the part of the compiler it
 happened in.  With `TALWEG_EXECUTOR=llvm`, or the setting `strict`, it is raised; otherwise the
@@ -23,11 +23,11 @@ _reported: set[str] = set()
 
 
 class CompilerFaultError(InternalError):
-    """A part of the compiler broke one of its promises."""
+    """An internal error: a part of the compiler broke one of its invariants."""
 
 
 class part:  # noqa: N801 -- a context manager, without contextlib's frames in the traceback
-    """A part of the compiler: errors in it, but for the `honest` ones, are faults that say so.
+    """A part of the compiler: errors inside are faults, except the `honest` ones.
 
     No memory, and no LLVM for this platform, are nobody's fault.
     """
@@ -49,7 +49,7 @@ class part:  # noqa: N801 -- a context manager, without contextlib's frames in t
 
 
 class side_part(part):  # noqa: N801
-    """A part of the compiler that a program can do without: a fault is raised, or reported."""
+    """An optional part of the compiler: a fault inside is raised or reported."""
 
     __slots__ = ("program",)
 
@@ -68,24 +68,24 @@ class side_part(part):  # noqa: N801
 
 
 def is_missing_llvm(error: Exception) -> bool:
-    """Whether llvmlite is not there, or cannot be loaded."""
+    """Whether llvmlite is not installed, or cannot be loaded."""
     return isinstance(error, ImportError) and (error.name or "").split(".")[0] == "llvmlite"
 
 
 def fault(name: str, error: Exception) -> CompilerFaultError:
-    """The fault that an error in a part of the compiler is."""
+    """Wrap an error in a part of the compiler as a fault."""
     kind = type(error).__name__
     text = compose("TW404", f"the compiler failed in {name!r}: {kind}: {error}", hint=SENT_IN)
     return CompilerFaultError(None, None, text)
 
 
 def is_raised() -> bool:
-    """Whether a fault ends the call: nothing takes the compiler's place."""
+    """Whether a fault ends the call, instead of falling back to the interpreter."""
     return settings.executor.get() in ("llvm", "xla") or settings.strict.get()
 
 
 def report(program: str, error: Exception, instead: str = "interpreted") -> None:
-    """Tell of a fault that something else makes up for, once."""
+    """Report a fault, once, that a fallback makes up for."""
     text = str(error)
     if text in _reported:
         return

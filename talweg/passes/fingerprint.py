@@ -1,4 +1,4 @@
-"""A program as text that is the same in every process, and tells all that compiling it looks at.
+"""Fingerprint of a program: text that is the same in every process, the key of the cache.
 
 Under it what a program was made into is kept on disk.  Whatever has no such text (functions of the
 user, objects) raises `UnprintableError`: such programs are made anew in each process.  Variables,
@@ -30,18 +30,18 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class UnprintableError(ValueError):
-    """A program with something in it that has no text."""
+    """A program holds an object that has no text, so that it has no fingerprint."""
 
 
 def text_of(program: Program) -> str:
-    """The text; UntoldError if there is none."""
+    """Print the fingerprint of a program; UnprintableError if it has none."""
     teller = _FingerprintWriter(program)
     teller.program(program)
     return "\n".join(teller.lines)
 
 
 class _FingerprintWriter:
-    """Writes lines; knows the numbers of what was written."""
+    """The printer of a fingerprint; it numbers the objects it has printed."""
 
     def __init__(self, program: Program):
         self.lines: list[str] = []
@@ -52,7 +52,7 @@ class _FingerprintWriter:
         self.atoms: dict[Atom, int] = {}
 
     def program(self, program: Program) -> None:
-        """The steps, what they begin with and what they end with."""
+        """Print the steps of a program, with its inputs and outputs."""
         for variable, slot in program.starts.items():
             self.lines.append(f"{slot} = start {self.start(variable)}")
         for slot, content in program.constants:
@@ -63,7 +63,7 @@ class _FingerprintWriter:
         self.lines.append(f"{program.inputs} -> {program.outputs}, writes {writes}")
 
     def start(self, variable: Handle | Node) -> str:
-        """The slots that have a value before the program: a variable, or a stream."""
+        """Print the initial slots: variables and random streams."""
         if isinstance(variable, Handle):
             return f"{variable.dtype.name} {variable.shape}"
         if isinstance(variable, Node):
@@ -71,20 +71,20 @@ class _FingerprintWriter:
         raise UnprintableError(f"{variable!r}")
 
     def step(self, step: Step) -> str:
-        """Write the line of a step, after the lines of its bodies."""
+        """Print the line of a step, after the lines of its bodies."""
         params = self.params(step.prim, step.params.items())
         states = [(self.starts[variable], *slots) for variable, *slots in step.states]
         flags = (step.kind, step.dynamic, step.remembers, step.everything)
         return f"{step.out} = {step.prim.name}{step.inputs} {params} {states} {flags}"
 
     def params(self, prim: Primitive, items: Any) -> str:
-        """The parameters of an operation that everybody knows by its name."""
+        """Print the parameters of an operation."""
         if REGISTRY.get(prim.name) is not prim:
             raise UnprintableError(f"the operation {prim.name}")
         return ", ".join([f"{name}={self.value(value)}" for name, value in items])
 
     def value(self, value: Any) -> str:
-        """A parameter, or a part of one."""
+        """Print a parameter, or a part of one."""
         kind = type(value)
         if kind in _PLAIN:
             return f"{kind.__name__} {value!r}"
@@ -110,14 +110,14 @@ class _FingerprintWriter:
         raise UnprintableError(f"a parameter {value!r}")
 
     def array(self, array: np.ndarray) -> str:
-        """A constant, by its bits."""
+        """Print a constant by its bits."""
         if array.dtype.hasobject:
             raise UnprintableError("an array of objects")
         bits = hashlib.sha256(array.tobytes()).hexdigest()
         return f"array {array.dtype.str} {array.shape} {bits}"
 
     def atom(self, atom: Atom) -> str:
-        """The number of a size that is not known, which a line of its own tells at its first use.
+        """Return the number of an unknown size, after a line that defines it at its first use.
 
         It is known by its place in the program, or in the order of the text.
         """
@@ -141,12 +141,12 @@ class _FingerprintWriter:
         return f"atom {number}"
 
     def body(self, body: Body) -> str:
-        """The number of a body, whose lines are written before its first use."""
+        """Return the number of a body, whose lines precede its first use."""
         number = self.bodies.get(body)
         if number is not None and all(node in self.nodes for node in body.nodes):
             return f"body {number}"
         self.bodies[body] = number = len(self.bodies)
-        asked = body.requested()
+        asked = body.find_requested()
         ordered = body.nodes_with((*body.asked, *asked))
         for position, node in enumerate(ordered):
             self.nodes[node] = f"{number}.{position}"
@@ -158,7 +158,7 @@ class _FingerprintWriter:
         return f"body {number}"
 
     def node(self, node: Node, serials: list[int]) -> str:
-        """Write the line of an operation of a body."""
+        """Print the line of an operation of a body."""
         order = None if node.serial is None else serials.index(node.serial)
         avals = node.aval if isinstance(node.aval, tuple) else (node.aval,)
         kinds = [f"{aval.dtype.name} {self.value(aval.dims)}" for aval in avals]

@@ -66,7 +66,7 @@ class Step:
 
 
 class Program:
-    """What an executor runs; see this module's docstring."""
+    """A functionalized program, which executors run; see this module's docstring."""
 
     __slots__ = (
         "calls",
@@ -111,7 +111,7 @@ class Program:
 
 
 class UnfedError(Exception):
-    """A placeholder is needed that nothing is given for."""
+    """A required placeholder is fed no value."""
 
     def __init__(self, node: Node):
         super().__init__(node)
@@ -121,12 +121,12 @@ class UnfedError(Exception):
 def functionalize(
     outputs: Iterable[Node], inputs: Iterable[Node] = (), effects: Iterable[Node] = ()
 ) -> Program:
-    """The program that computes `outputs` and runs `effects`, given values of `inputs`."""
+    """Build the program that computes `outputs` and runs `effects` from values of `inputs`."""
     return _ProgramBuilder(tuple(inputs)).build(tuple(outputs), tuple(effects))
 
 
 def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Program:
-    """The program of a body, which also gives the values of the inner nodes `kept`; made once.
+    """Return the program of a body, cached, which also gives the inner nodes `kept`.
 
     With `everything`, operations with bodies inside keep everything, too.
     """
@@ -142,26 +142,26 @@ def program_of(body: Body, kept: tuple = (), everything: bool = False) -> Progra
     return found
 
 
-def called_program(step: Step) -> tuple[Program, tuple]:
-    """The program of the body that a step runs in its place (`IN_PLACE`).
+def find_called_program(step: Step) -> tuple[Program, tuple]:
+    """Return the program of the body that a step is inlined to (`IN_PLACE`).
 
     That of a call gives what is asked for of its inner values, too, which are the second result.
     """
     body, inner = step.params["body"], ()
     if step.prim.role is Role.CALL and (step.remembers or step.everything):
-        inner = body.everything() if step.everything else body.requested()
+        inner = body.everything() if step.everything else body.find_requested()
     return program_of(body, inner, step.everything), inner
 
 
-def inlined_steps(program: Program) -> int:
-    """How many steps a program is with its calls put in place.
+def count_inlined_steps(program: Program) -> int:
+    """Count the steps of a program with its calls inlined.
 
     A function that calls another twice, which calls another twice, ..., is exponentially many.
     """
     pending = [program]
     while pending:
         top = pending[-1]
-        called = [called_program(step)[0] for step in top.steps if step.prim.role in IN_PLACE]
+        called = [find_called_program(step)[0] for step in top.steps if step.prim.role in IN_PLACE]
         missing = [each for each in called if each.inlined is None]
         if missing and top.inlined is None:
             pending += missing
@@ -176,7 +176,6 @@ class _ProgramBuilder:
         self.program = Program()
         self.slots: dict[Node, int] = {}
         self.now: dict[Any, int] = {}  # variable -> slot of its value at this place
-        self.fed = inputs
         self.fed_sizes: set[Atom] = set()
         self.factored: dict[Node, Factored] = {}
         self.read: dict[Any, int] = {}  # variable -> slot of its value at the start
@@ -193,7 +192,7 @@ class _ProgramBuilder:
         return self.program.size - 1
 
     def _learn_sizes(self, node: Node, slot: int) -> None:
-        """Sizes that the value of a fed node tells."""
+        """Bind the symbolic sizes that the value of a fed node determines."""
         dims: Any = getattr(node.aval, "dims", None) or ()
         for axis, size in enumerate(dims):
             if type(size) is Dim and not size.constant and len(size.terms) == 1:
@@ -203,8 +202,7 @@ class _ProgramBuilder:
                     self.program.places.setdefault(atoms[0], (slot, "size", axis))
 
     def before(self, node: Node) -> tuple:
-        """The nodes that must come before `node`: nothing for what is fed; sizes only if not
-        fed."""
+        """Return the nodes that must precede `node`: none for a fed one."""
         if node in self.slots:
             return ()
         sources = sources_of(node)
@@ -253,7 +251,7 @@ class _ProgramBuilder:
         return program
 
     def start_of(self, variable: Handle | Node) -> int:
-        """The slot of a variable's value at the start."""
+        """Return the slot of a variable's initial value."""
         slot = self.program.starts.get(variable)
         if slot is None:
             slot = self.program.starts[variable] = self.new_slot()
@@ -261,10 +259,10 @@ class _ProgramBuilder:
         return slot
 
     def add(self, node: Node) -> None:
-        """The step(s) of one node."""
+        """Emit the step(s) of one node."""
         prim, effect = node.prim, node.prim.effect
         if node in self.factored:
-            self._factored(self.factored[node])
+            self._emit_factored(self.factored[node])
         elif effect == READ:
             self._read(node)
         elif effect == WRITE:
@@ -294,7 +292,7 @@ class _ProgramBuilder:
                 self.same[key] = self.slots[node]
 
     def _constant(self, node: Node) -> None:
-        """The slot of a constant; equal ones have one."""
+        """Return the slot of a constant, one for equal constants."""
         content = node.params["value"]
         for other, slot in self.same.setdefault(("constant", content.digest), []):
             if other.has_array(content):
@@ -304,8 +302,8 @@ class _ProgramBuilder:
         self.same["constant", content.digest].append((content, slot))
         self.program.constants.append((slot, content.array))
 
-    def _factored(self, match: Factored) -> None:
-        """A sum of two products, as one product of a sum."""
+    def _emit_factored(self, match: Factored) -> None:
+        """Emit a sum of two products as one product of a sum."""
         total = self._step(match.total, tuple([self.slots[part] for part in match.parts]), "plain")
         shared = self.slots[match.shared]
         inputs = (shared, total.out) if match.left else (total.out, shared)
@@ -327,7 +325,7 @@ class _ProgramBuilder:
         return step
 
     def _place(self, atom: Atom, node: Node) -> None:
-        """Note where the value of a size is found when the program runs."""
+        """Record the slot that holds a size's number when the program runs."""
         if atom in self.program.places:
             return
         source = atom.source
@@ -357,12 +355,12 @@ class _ProgramBuilder:
         self.slots[node] = slot
 
     def _note_needs(self, effects: set) -> None:
-        """A variable that is read must have a value, unless only branches take it.
+        """Require a value of a variable that is read, unless only branches read it.
 
         A branch reads what its body uses, once it is known which body runs.
         """
         program = self.program
-        used = demanded_slots(program) | effects
+        used = find_demanded_slots(program) | effects
         taken = {slot for step in program.steps for slot in step.inputs}
         for variable, start in self.read.items():
             if start in used or start not in taken:
@@ -387,7 +385,7 @@ class _ProgramBuilder:
             self.slots[node] = before
 
     def _stream(self, node: Node) -> None:
-        """A hidden random stream is state like a variable's, each operation's its own."""
+        """Thread a hidden random stream through the program as state of its operation."""
         self.start_of(node)
         before = self.now[node]
         step = self._step(node, (), "stream")
@@ -395,7 +393,7 @@ class _ProgramBuilder:
         step.states = ((node, before, self.now[node]),)
 
     def _bodies(self, node: Node) -> None:
-        """An operation with bodies: their variables go in, and come out changed."""
+        """Emit an operation with bodies: their variables go in, and come out changed."""
         used: dict[Any, bool] = {}
         for body in bodies_of(node):
             inner = program_of(body)
@@ -417,8 +415,8 @@ class _ProgramBuilder:
         step.remembers = node in self.remembered
 
 
-def demanded_slots(program: Program) -> set[int]:
-    """The slots whose values a program uses whatever the branches in it do."""
+def find_demanded_slots(program: Program) -> set[int]:
+    """Return the slots that a program uses whichever branches it takes."""
     used = {*program.outputs, *[slot for slot, _, _ in program.places.values()]}
     for step in program.steps:
         if step.kind == "state":  # the variable itself is asked for by `_write`
@@ -429,7 +427,7 @@ def demanded_slots(program: Program) -> set[int]:
 
 
 def let_go(program: Program) -> None:
-    """Let every slot go after the step that uses it last."""
+    """Mark each slot for release after its last use (liveness)."""
     last: dict[int, int] = {}
     sized = {slot for slot, _, _ in program.places.values()}
     keep = {*program.outputs, *program.writes.values(), *sized}
@@ -446,7 +444,7 @@ def let_go(program: Program) -> None:
 
 
 def _direct(step: Step) -> tuple[Any, tuple]:
-    """The function that computes a step from its inputs alone, where there is one; the inputs."""
+    """Return the function that computes a step from its inputs alone, if any, and the inputs."""
     if step.dynamic or step.kind not in ("plain", "state"):
         return None, step.inputs
     if step.kind == "plain":
@@ -470,7 +468,7 @@ _SIMPLE = {"assign": _take, "add": np.add, "sub": np.subtract}  # rules without 
 
 
 def bodies_of(node: Node) -> list[Body]:
-    """The bodies among a node's parameters."""
+    """Return the bodies among a node's parameters."""
     found = []
     for _, value in node.key[1]:
         for item in value if type(value) is tuple else (value,):

@@ -1,4 +1,4 @@
-"""Why a program has no compiled form: every reason in one place, each with a code.
+"""Reasons of refusal: why a program has no compiled form, each with a code.
 
 Only what specializes a program (`passes/specialize/specializer.py`) may raise a
 `SpecializationError`: a refusal.  The program is right then, and the interpreter runs it.  What
@@ -11,7 +11,10 @@ from enum import Enum
 
 
 class Reason(Enum):
-    """A reason; its code is the name in lower case, with hyphens.  `{}`: what it is about."""
+    """A reason of refusal; its code is the name in lower case, with hyphens.
+
+    `{}`: what it is about.
+    """
 
     # Sizes and values
     SIZE_OF_VALUE = "a size depends on a value"
@@ -80,12 +83,12 @@ class Reason(Enum):
 
     @property
     def code(self) -> str:
-        """The name under which a reason is shown."""
+        """The code that reports show for the reason."""
         return self.name.lower().replace("_", "-")
 
 
 class SpecializationError(Exception):
-    """A refusal: why a program has no compiled form, `reason` with its `details`."""
+    """A refusal: a program has no compiled form, for a `reason` with `details`."""
 
     def __init__(self, reason: Reason, *details: object):
         super().__init__(f"{reason.value.format(*details)} [{reason.code}]")

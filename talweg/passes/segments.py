@@ -1,4 +1,4 @@
-"""Segments of a program: what works on opaque values apart from the rest.
+"""Segmentation of a program: steps on opaque values are separated from the rest.
 
 An iterator is no array.  A step that takes one, as `IteratorGetNext` does, acts on the world, and
 how large its results are is known only when they are there.  So a program that is given an iterator
@@ -32,7 +32,7 @@ class Segment:
 
 
 class Segments:
-    """A program in segments, to be run one after the other.
+    """A segmented program, whose segments run one after the other.
 
     `fetched`: variables whose value at the start is an input of some segment, or a result, and the
     slot it has.  `last`: for each segment the slots that no later one needs.  `constants`: those
@@ -50,7 +50,7 @@ class Segments:
 
 
 def split_segments(program: Program, positions: Iterable[int]) -> Segments | None:
-    """The segments of a program whose inputs at `positions` are opaque.
+    """Segment a program whose inputs at `positions` are opaque.
 
     None where nothing is left beside what the interpreter has to run.
     """
@@ -61,7 +61,7 @@ def split_segments(program: Program, positions: Iterable[int]) -> Segments | Non
 
 
 def _stretches(program: Program, opaque: set[int]) -> list[tuple[bool, list[Step]]]:
-    """The steps, grouped by whether they take opaque values.
+    """Group the steps by whether they take opaque values.
 
     What only takes such a result apart follows it at once.
     """
@@ -89,7 +89,7 @@ def _stretches(program: Program, opaque: set[int]) -> list[tuple[bool, list[Step
 
 
 def _join_stretches(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool, list[Step]]]:
-    """The stretches, short ones left to the interpreter."""
+    """Merge short stretches into those that the interpreter runs."""
     found: list[tuple[bool, list[Step]]] = []
     for opaque, steps in stretches:
         short = len(steps) <= FEW and all(step.kind != "body" for step in steps)
@@ -101,20 +101,20 @@ def _join_stretches(stretches: list[tuple[bool, list[Step]]]) -> list[tuple[bool
 
 
 def _is_opaque(step: Step) -> bool:
-    """Whether the result of a step on opaque values may be one, or several of which one is."""
+    """Whether a step on opaque values may give an opaque result."""
     aval = step.node.aval
     return type(aval) is tuple or aval.dtype.name == "variant"
 
 
 def _makes_opaque(step: Step) -> bool:
-    """Whether a step makes such a value of plain ones: an `Optional`, an iterator."""
+    """Whether a step makes an opaque value of plain ones: an `Optional`, an iterator."""
     aval = step.node.aval
     avals = aval if type(aval) is tuple else (aval,)
     return step.prim.effect == "host" and any([each.dtype.name == "variant" for each in avals])
 
 
 def slots_used(program: Program, step: Step) -> set[int]:
-    """The slots from which a step takes operands, variables and sizes."""
+    """Return the slots from which a step takes operands, variables and sizes."""
     found = {slot for slot in step.inputs if slot >= 0}
     found.update(before for _, before, _ in step.states)
     if step.dynamic:
@@ -124,12 +124,12 @@ def slots_used(program: Program, step: Step) -> set[int]:
 
 
 def slots_made(step: Step) -> list[int]:
-    """The slots that a step fills: of its result, and of variables that it changes."""
+    """Return the slots that a step fills: of its result, and of variables that it changes."""
     return [step.out, *[after for _, before, after in step.states if after != before]]
 
 
 class _Cut:
-    """Makes programs of stretches."""
+    """The builder of the segments' programs."""
 
     def __init__(self, program: Program, stretches: list[tuple[bool, list[Step]]]):
         self.whole, self.stretches = program, stretches
@@ -144,8 +144,8 @@ class _Cut:
         self.wanted = {*program.outputs}  # slots that a segment has to give
 
     def segments(self) -> Segments:
-        """All segments."""
-        given = [self._given(number) for number in range(len(self.stretches))]
+        """Build all segments."""
+        given = [self._find_inputs(number) for number in range(len(self.stretches))]
         self.wanted.update(*[inputs for inputs, _ in given])
         parts = [self._part(number, *given[number]) for number in range(len(given))]
         starts = self.whole.starts.items()
@@ -153,8 +153,8 @@ class _Cut:
         results = [(s, self.constants[s]) for s in self.whole.outputs if s in self.constants]
         return Segments(parts, fetched, self._last(parts), results)
 
-    def _given(self, number: int) -> tuple[list[int], dict]:
-        """The inputs of a segment, and the variables that it takes from the state."""
+    def _find_inputs(self, number: int) -> tuple[list[int], dict]:
+        """Return the inputs of a segment, and the variables that it takes from the state."""
         _, steps = self.stretches[number]
         made = {slot for step in steps for slot in slots_made(step)}
         inputs, starts = [], {}
@@ -169,10 +169,10 @@ class _Cut:
         return inputs, starts
 
     def _part(self, number: int, inputs: list[int], starts: dict) -> Segment:
-        """One segment."""
-        whole, (opaque, steps) = self.whole, self.stretches[number]
+        """Build one segment."""
+        whole_program, (opaque, steps) = self.whole, self.stretches[number]
         program = Program()
-        program.name, program.size = whole.name, whole.size
+        program.name, program.size = whole_program.name, whole_program.size
         program.inputs, program.starts = inputs, starts
         program.steps = [copy(step) for step in steps]
         used = self.used[number]
@@ -183,16 +183,16 @@ class _Cut:
                     program.writes[variable] = after
             if step.dynamic:
                 sizes = atoms_of(tuple(step.params.values()))
-                program.places.update({atom: whole.places[atom] for atom in sizes})
+                program.places.update({atom: whole_program.places[atom] for atom in sizes})
         program.changes = tuple([key for key in program.writes if type(key) is not Node])
-        made = [slot for step in steps for slot in slots_made(step)]
-        program.outputs = [slot for slot in dict.fromkeys(made) if slot in self.wanted]
-        program.calls_python = opaque and whole.calls_python
+        made_slots = [slot for step in steps for slot in slots_made(step)]
+        program.outputs = [slot for slot in dict.fromkeys(made_slots) if slot in self.wanted]
+        program.calls_python = opaque and whole_program.calls_python
         let_go(program)
         return Segment(opaque, program)
 
     def _last(self, parts: list[Segment]) -> list[tuple]:
-        """The slots that are needed by each segment for the last time."""
+        """Return the slots that each segment uses last."""
         later = {*self.whole.outputs}
         found = []
         for part in reversed(parts):

@@ -87,7 +87,7 @@ def text_of(value: Any) -> str:
     inside = ", ".join(text_of(child) for child in structure.children(value))
     keys = ""
     if structure.kind_of(value) == structure.MAPPING:
-        keys = repr(structure.sorted_keys(value))
+        keys = repr(structure.sort_keys(value))
     return f"{type(value).__name__}{keys}({inside})"
 
 

@@ -284,6 +284,7 @@ def rsqrt(y, x):
     accepts=NUMERIC,
     scalar=lambda s, x: x,
     traits={Trait.CHEAP_TO_REPEAT, Trait.PASSES_ON, Trait.NO_ARITHMETIC},
+    sizes="same",
 )
 def identity(y, x):
     """y = x, a new tensor."""
@@ -295,6 +296,7 @@ class stop_gradient:
     """y = x, a constant as far as derivatives go."""
 
     operands = "x"
+    sizes = "same"
     traits = {Trait.CHEAP_TO_REPEAT, Trait.PASSES_ON}
     no_gradient = NoGradient("stop_gradient makes it a constant", "leave stop_gradient out")
 
@@ -424,6 +426,7 @@ class cast:
     """y = x as another dtype: what does not fit is told in `kernels/casting.py`."""
 
     operands = "x"
+    sizes = "same"
     tf_type = "Cast"
 
     def infer(x, *, dtype):
@@ -435,7 +438,7 @@ class cast:
         return cast(g, dtype=x.dtype)
 
     def scalar(s, x, *, dtype):
-        return s.converted(x, dtype)
+        return s.convert(x, dtype)
 
     batch = ELEMENTWISE
     memory = "map"

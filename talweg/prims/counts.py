@@ -45,7 +45,7 @@ class bincount:
     def scatter(s: Any, x, *, size):
         def at(index: tuple):
             n = x(*index)
-            return (s.clamped(n, size),), s.number(1, int64), s.less(n, size)
+            return (s.clamp(n, size),), s.number(1, int64), s.less(n, size)
 
         return s.scatter(x.dims, at)
 
@@ -123,7 +123,7 @@ class partition_sizes:
 
     def scatter(s: Any, x, *, count):
         def at(index: tuple):
-            return (s.clamped(x(*index), count),), s.number(1, int64), None
+            return (s.clamp(x(*index), count),), s.number(1, int64), None
 
         return s.scatter(x.dims, at)
 
@@ -207,7 +207,7 @@ class histogram_bins:
         kind = float64 if x.dtype.is_integer else x.dtype
         scaled = s.cast(x(*index) - low, kind) / s.cast(high - low, kind)
         place = s.minimum(s.maximum(s.floor(scaled * bins), 0), bins - 1)
-        return s.converted(place, int32)
+        return s.convert(place, int32)
 
     no_gradient = COUNTS
     batch = LOOP

@@ -129,6 +129,7 @@ class slice_by:
     """y = x[key]: for each axis (start, stop, step), None where left out, or a single index."""
 
     operands = "x"
+    sizes = "slice_by"
     tf_type = "StridedSlice"
     tf_name = "strided_slice"
 

@@ -40,11 +40,10 @@ def check_index(name: str, dtype):
 def check_range(name: str, indices: np.ndarray, size):
     """InvalidArgumentError that names the first index outside [0, size)."""
     if indices.size and (indices.min() < 0 or indices.max() >= size):
-        bad = np.argwhere((indices < 0) | (indices >= size))[0]
-        place = ",".join(map(str, bad))
+        bad = tuple(np.argwhere((indices < 0) | (indices >= size))[0])
         raise invalid(
             "TW206",
-            f"{name}: indices[{place}] = {indices[tuple(bad)]} is not in [0, {size})",
+            f"{name}: indices[{','.join(map(str, bad))}] = {indices[bad]} is not in [0, {size})",
             f"indices of at least 0 and below {size}",
         )
 
@@ -129,6 +128,7 @@ class gather:
     """z[b, o, k, r] = x[b, o, i[b, k], r]: `axis` follows o, b stands for the `batch_dims` axes."""
 
     operands = "x i"
+    sizes = "gather"
     tf_type = "GatherV2"
 
     def infer(x, i, *, axis, batch_dims):
@@ -147,7 +147,7 @@ class gather:
             return s.zero(x)
         stop = axis + len(i.dims) - batch_dims
         row = i(*index[:batch_dims], *index[axis:stop])
-        return x(*index[:axis], s.clamped(row, x.dims[axis]), *index[stop:])
+        return x(*index[:axis], s.clamp(row, x.dims[axis]), *index[stop:])
 
     no_gradient = {"i": POSITIONS}
     batch = _along(lambda: gather)
@@ -196,7 +196,7 @@ class scatter_rows:
         stop = axis + len(i.dims) - batch_dims
 
         def at(index):
-            row = s.clamped(i(*index[:batch_dims], *index[axis:stop]), rows)
+            row = s.clamp(i(*index[:batch_dims], *index[axis:stop]), rows)
             return (*index[:axis], row, *index[stop:]), g(*index), None
 
         return s.scatter(g.dims, at, op=sum_of(g), start=s.zero(g).data)
@@ -231,8 +231,7 @@ def in_float32(t, name: str, operands, place, params):
 def slices(g, i: np.ndarray, x: np.ndarray, dtype):
     """The cotangent `g` of rows i of x, as IndexedSlices."""
     try:
-        count = math.prod(i.dims)
-        rest = x.dims[1:]
+        count, rest = math.prod(i.dims), x.dims[1:]
     except NeedsStaticError:
         return _unranked_slices(g, i, x, as_dtype(dtype))
     if is_symbolic(x.dims):
@@ -256,6 +255,7 @@ class gather_rows:
     """z[k, r] = x[i[k], r], whose cotangent is sparse: IndexedSlices of x."""
 
     operands = "x i"
+    sizes = "gather"
     tf_type = "GatherV2"
 
     def infer(x, i):
@@ -389,7 +389,7 @@ class gather_nd:
         sizes = x.dims[:depth]
         if 0 in sizes:
             return s.zero(x)
-        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(sizes)]
+        places = [s.clamp(i(*index[:lead], k), size) for k, size in enumerate(sizes)]
         return x(*places, *index[lead:])
 
     no_gradient = {"i": POSITIONS}
@@ -446,7 +446,7 @@ def nd_updates(s, i, u, dims: Sequence[Any]):
     depth, lead = i.dims[-1], len(i.dims) - 1
 
     def at(index):
-        places = [s.clamped(i(*index[:lead], k), size) for k, size in enumerate(dims[:depth])]
+        places = [s.clamp(i(*index[:lead], k), size) for k, size in enumerate(dims[:depth])]
         return (*places, *index[lead:]), u(*index), None
 
     return at

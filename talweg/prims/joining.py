@@ -22,6 +22,7 @@ class stack:
     """z = the operands along a new axis `axis`."""
 
     operands = "*values"
+    sizes = "stack"
     tf_type = "Pack"
     tf_name = "stack"
 

@@ -29,6 +29,7 @@ class broadcast_to:
     """y = x repeated along new leading axes and along axes of size 1 to the given shape."""
 
     operands = "x"
+    sizes = "broadcast"
 
     def infer(x, *, shape):
         lead = len(shape) - x.ndim
@@ -84,6 +85,7 @@ class reshape:
     """y = the elements of x, in row-major order, in another shape of equal size."""
 
     operands = "x"
+    sizes = "reshape"
 
     def infer(x, *, shape):
         if x.dims is not None and differ(math.prod(x.dims), math.prod(shape)):
@@ -140,6 +142,7 @@ class transpose:
     """y = x with axis `perm[i]` at place i."""
 
     operands = "x"
+    sizes = "transpose"
     tf_name = "transpose"
 
     def infer(x, *, perm):
@@ -193,6 +196,7 @@ class reverse:
     """y = x with the order along `axes` reversed."""
 
     operands = "x"
+    sizes = "reverse"
     tf_type = "ReverseV2"
 
     def infer(x, *, axes):
@@ -234,6 +238,7 @@ class strided_slice:
     """
 
     operands = "x"
+    sizes = "strided_slice"
     tf_name = "strided_slice"
 
     def infer(x, *, begin, end, strides):
@@ -362,6 +367,7 @@ class concat:
     """z = the operands one after the other along `axis`."""
 
     operands = "*values"
+    sizes = "concat"
     tf_type = "ConcatV2"
     tf_name = "concat"
 

@@ -131,6 +131,7 @@ class floor_div:
     """z = floor(x / y)."""
 
     operands = "x y"
+    sizes = "floor_div"
     tf_name = "floordiv"
     no_gradient = ROUNDED
 
@@ -150,6 +151,7 @@ class mod:
     """z = x - floor(x / y) y, with the sign of y."""
 
     operands = "x y"
+    sizes = "mod"
     tf_type = "FloorMod"
     tf_name = "mod"
 

@@ -87,7 +87,7 @@ class one_hot:
         label = i(*index[:axis], *index[axis + 1 :])
         if depth > i.dtype.max:
             label = s.cast(label, int64)
-        return s.converted(s.equal(label, s.index(index[axis], label.dtype)), dtype)
+        return s.convert(s.equal(label, s.index(index[axis], label.dtype)), dtype)
 
     memory = "map"
     traits = {Trait.MOVES_ROWS}

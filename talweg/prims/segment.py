@@ -119,7 +119,7 @@ def _segment_rules(name: str, op: str, start: Callable, mark: float | None = Non
 
         def at(index):
             row = ids(*index[:rank])
-            slot = (s.clamped(row, count), *index[rank:])
+            slot = (s.clamp(row, count), *index[rank:])
             return slot, x(*index), s.greater_equal(row, 0)
 
         dtype = x.dtype
@@ -251,7 +251,7 @@ class segment_rows:
             return s.zero(x)
         rank = len(ids.dims)
         row = ids(*index[:rank])
-        found = x(s.clamped(row, x.dims[0]), *index[rank:])
+        found = x(s.clamp(row, x.dims[0]), *index[rank:])
         return s.select(s.less(row, 0), s.zero(x), found)
 
     def batch(size, batched, x, ids):

@@ -32,6 +32,7 @@ class constant:
     """y = an array that is part of the graph."""
 
     operands = ""
+    sizes = "constant"
     role = Role.CONSTANT
     tf_type = "Const"
     effect = GRAPH
@@ -92,6 +93,7 @@ class item:
     """y = result number `index` of an operation with several results."""
 
     operands = "x"
+    sizes = "item"
     role = Role.PROJECTION
     effect = GRAPH
     no_gradient = NoGradient("part of its operation")
@@ -111,6 +113,7 @@ class after:
     """y = x, computed after the other operands."""
 
     operands = "x *controls"
+    sizes = "same"
     role = Role.ORDER
     tf_type = "Identity"
     effect = GRAPH
@@ -162,6 +165,7 @@ class shape_of:
     """y = the sizes of x along its axes."""
 
     operands = "x"
+    sizes = "shape"
     tf_type = "Shape"
     no_gradient = NoGradient("a size is an integer")
     memory = "none"
@@ -181,6 +185,7 @@ class size_value:
     """y = a size (a polynomial of sizes) as a scalar."""
 
     operands = ""
+    sizes = "size"
     role = Role.SIZE
     effect = GRAPH
     no_gradient = NoGradient("a size is an integer")
@@ -204,6 +209,7 @@ class ensure_dims:
     """y = x; InvalidArgumentError unless its shape fits `shape` (None: any size)."""
 
     operands = "x"
+    sizes = "same"
     tf_type = "EnsureShape"
     memory = "view"
     traits = {Trait.SAME_MEMORY, Trait.REINDEXES}
@@ -392,7 +398,7 @@ class update_variable:
             return None
 
         def at(index: tuple):
-            row = s.clamped(i(*index[:lead]), present.dims[0])
+            row = s.clamp(i(*index[:lead]), present.dims[0])
             update = u(*index) if u.dims else u()
             if rule == "scatter_sub":  # unsigned numbers have no negation, but they wrap
                 update = 0 - update if update.dtype.is_unsigned else -update

@@ -1,1 +1,1 @@
-"""Python to graphs: bodies of branches, loops and functions."""
+"""Tracing: from Python functions to graphs, with bodies of branches, loops and functions."""

@@ -1,4 +1,4 @@
-"""Branches, loops and calls of functions for a batch of slices at once.
+"""Batch rules of branches, loops and calls of functions.
 
 A body is traced again with the batch axis in front of what differs from slice to slice; equal
 nodes, the history of what runs and derivatives follow, since it is a body like any other.  Where
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 
 class NoBatchedBodyError(Exception):
-    """A body cannot run for all slices at once."""
+    """A refusal: a body cannot run for all slices at once."""
 
 
 class BatchedNodes(Tangents):
-    """Which node of batched bodies has the values of which node of the bodies for one slice.
+    """A map from nodes of batched bodies to nodes of the bodies for one slice.
 
     rows: (node, its batched node, kind).
     """
@@ -106,7 +106,7 @@ class Batching:
         self.values[node] = symbol, kind
 
     def _trace(self) -> None:
-        """Make every node of the body."""
+        """Build every node of the body."""
         graph, body = self.graph, self.body
         with dispatch.only(()), graph.as_default():
             if type(self.size) is Dim:
@@ -133,33 +133,33 @@ class Batching:
         params = {key: self._inside(value) for key, value in node.params.items()}
         if not any(kinds):
             results = prim(*operands, **params)
-            own = (0,) * len(results) if prim.multiple else 0
+            unbatched = (0,) * len(results) if prim.multiple else 0
         else:
             if prim.role is Role.CUSTOM_RULE:  # the rule knows the tensors of one slice
                 raise NoBatchedBodyError
-            results, own = with_kinds(prim, self.size, kinds, operands, params)
-            own = own if prim.multiple else own[0]
-        self.values[node] = results, own  # type: ignore[assignment]
+            results, unbatched = with_kinds(prim, self.size, kinds, operands, params)
+            unbatched = unbatched if prim.multiple else unbatched[0]
+        self.values[node] = results, unbatched  # type: ignore[assignment]
         if not prim.multiple:
             self._claim(node)
 
     def _claim(self, node: Node) -> None:
-        """Let the value have the dimensions that are known of the node."""
+        """Refine the value's dimensions by those of the node."""
         value, kind = self.values[node]
         if node.aval.dims is None or value.dtype is variant:
             return
         dims: Any = tuple([self._size(d) for d in node.aval.dims])
         dims = more_dims(self.size, dims) if kind else dims
-        own = known_dims(value)
+        value_dims = known_dims(value)
         try:
-            if own is not None and same_dims(own, dims):
+            if value_dims is not None and same_dims(value_dims, dims):
                 return
         except NeedsStaticError:
             pass
-        if own is not None:  # what is known here may be more
-            pairs = zip(own, dims)
+        if value_dims is not None:  # what is known here may be more
+            pairs = zip(value_dims, dims)
             dims = tuple([a if b is None or type(a) is int else b for a, b in pairs])
-            if all([a is b for a, b in zip(own, dims)]):
+            if all([a is b for a, b in zip(value_dims, dims)]):
                 return
         shape = tuple([size if type(size) is int else None for size in dims])
         graph = self.graph
@@ -169,7 +169,7 @@ class Batching:
         self.values[node] = slice_aval, kind
 
     def _inside(self, value: object) -> Any:
-        """A parameter, its sizes being those of the batched body."""
+        """Return a parameter with sizes of the batched body."""
         if type(value) is tuple:
             return tuple([self._inside(part) for part in value])
         if type(value) is not Dim:
@@ -180,7 +180,7 @@ class Batching:
         return found
 
     def _size(self, size: Any) -> Any:
-        """A size of the body as one of the batched body; None if it is not known yet."""
+        """Return a size of the body as one of the batched body; None if it is not known yet."""
         return substitute(size, self._atom) if type(size) is Dim else size
 
     def _atom(self, atom: Atom) -> Any:
@@ -197,7 +197,7 @@ class Batching:
         return element(value.node, atom.place)
 
     def _note_rows(self) -> None:
-        """What the history has for each inner node."""
+        """Record the residuals' kind for each inner node."""
         body = self.body
         outside = set(body.inputs[self.carried :])
         for node in body.nodes_with(body.asked):
@@ -211,7 +211,7 @@ class Batching:
                 self.rows.append((node, value, kind))
 
     def finish(self, least: tuple) -> None:
-        """Let the results be of these kinds at least."""
+        """Generalize the results to at least these kinds."""
         graph = self.graph
         pairs = zip(self.outputs, least)
         with dispatch.only(()), graph.as_default():
@@ -226,7 +226,7 @@ class Batching:
         graph.asked = [graph.own(value).node for _, value, _ in self.rows]
 
     def close(self, captures: list) -> Body:
-        """The body; `rows` are of its nodes then."""
+        """Return the body; `rows` are of its nodes then."""
         graph = self.graph
         rows = [(node, graph.own(value).node, kind) for node, value, kind in self.rows]
         body = graph.body(captures)
@@ -240,7 +240,7 @@ class Batching:
 
 
 class Batched:
-    """Bodies that do for all slices what bodies do for one, and what they capture."""
+    """Bodies that are batched versions of bodies for one slice, and their captures."""
 
     def __init__(self, bodies: list, traces: list[Batching]):
         captures = captures_of([trace.graph for trace in traces])
@@ -252,7 +252,7 @@ class Batched:
         self.nodes = BatchedNodes(bodies, rows)
 
     def history(self, history: Any, size: Size) -> tuple[Any, int]:
-        """The history by the nodes of the bodies for one slice, and its kind."""
+        """Return the residuals by the nodes of the bodies for one slice, and their kind."""
         context = dispatch.context
         if context.base is None and not context.recorders and not context.keep_inside:
             return elements.variant_zero(), 0
@@ -260,12 +260,12 @@ class Batched:
 
 
 def _apart(size: Size) -> bool:
-    """Whether what is made for this size serves everywhere."""
+    """Whether results for this size are valid everywhere."""
     return type(size) is int
 
 
 def _trace_apart(size: Size, make: Callable[..., Any]) -> Any:
-    """`make()`, traced apart from the graph in force if the size is known."""
+    """Run `make()`, traced apart from the graph in force if the size is known."""
     context = dispatch.context
     before = context.base
     if _apart(size):
@@ -279,52 +279,54 @@ def _trace_apart(size: Size, make: Callable[..., Any]) -> Any:
 
 
 def call_batch(prim: Primitive, size: Size, kinds: tuple, operands: tuple, body: Body) -> Any:
-    """The batch rule of `call` and `again`."""
+    """Apply the batch rule of `call` and `again`."""
     key = ("batched", prim.name, size, kinds, bool(dispatch.context.mapped))
-    made = body.programs.get(key) if _apart(size) else None
-    if made is None:
+    batched = body.programs.get(key) if _apart(size) else None
+    if batched is None:
 
         def make() -> Batched:
             trace = Batching(body, kinds, size)
             trace.finish((0,) * len(body.outputs))
             return Batched([body], [trace])
 
-        made = _trace_apart(size, make)
-        if made is None:
+        batched = _trace_apart(size, make)
+        if batched is None:
             return NotImplemented
         if _apart(size):
-            body.programs[key] = made
-    *results, history = prim(*operands, *made.captures, body=made.bodies[0])
+            body.programs[key] = batched
+    *results, history = prim(*operands, *batched.captures, body=batched.bodies[0])
     if prim is control.again:
-        return Kinds((*results, history), (*made.kinds, 0))
-    history, kind = made.history(history, size)
-    return Kinds((*results, history), (*made.kinds, kind))
+        return Kinds((*results, history), (*batched.kinds, 0))
+    history, kind = batched.history(history, size)
+    return Kinds((*results, history), (*batched.kinds, kind))
 
 
 def branch_batch(size: Size, kinds: tuple, operands: tuple, bodies: tuple) -> Any:
-    """The batch rule of `branch`; where slices differ in their branch, there is none."""
+    """Apply the batch rule of `branch`; none where slices differ in their branch."""
     if kinds[0]:
         return NotImplemented
 
     def make() -> Batched:
         traces = [Batching(body, kinds[1:], size) for body in bodies]
-        least = tuple([max(own) for own in zip(*[trace.kinds for trace in traces])])
+        least = tuple(
+            [max(kinds_of_result) for kinds_of_result in zip(*[trace.kinds for trace in traces])]
+        )
         for trace in traces:
             trace.finish(least)
         return Batched(list(bodies), traces)
 
-    made = _trace_apart(size, make)
-    if made is None:
+    batched = _trace_apart(size, make)
+    if batched is None:
         return NotImplemented
-    *results, history = control.branch(*operands, *made.captures, bodies=made.bodies)
-    history, kind = made.history(history, size)
-    return Kinds((*results, history), (*made.kinds, kind))
+    *results, history = control.branch(*operands, *batched.captures, bodies=batched.bodies)
+    history, kind = batched.history(history, size)
+    return Kinds((*results, history), (*batched.kinds, kind))
 
 
 def loop_batch(
     size: Size, kinds: tuple, operands: tuple, cond: Body, body: Body, count: int, avals: tuple
 ) -> Any:
-    """The batch rule of `loop`; where slices differ in how often they run, there is none."""
+    """Apply the batch rule of `loop`; none where slices differ in their trip count."""
     own: list = []
 
     def make() -> Batched:
@@ -342,12 +344,12 @@ def loop_batch(
         traces[0].finish((0,))
         traces[1].finish(carried)
         traces[0].rows = []
-        made = Batched([body], traces)
-        made.kinds = carried
-        return made
+        batched = Batched([body], traces)
+        batched.kinds = carried
+        return batched
 
-    made = _trace_apart(size, make)
-    if made is None:
+    batched = _trace_apart(size, make)
+    if batched is None:
         return NotImplemented
     carried = own[0]
     first = [
@@ -362,13 +364,13 @@ def loop_batch(
     *results, history = control.loop(
         *first,
         *operands[count:],
-        *made.captures,
-        cond=made.bodies[0],
-        body=made.bodies[1],
+        *batched.captures,
+        cond=batched.bodies[0],
+        body=batched.bodies[1],
         count=count,
         avals=known,
     )
-    history, kind = made.history(history, size)
+    history, kind = batched.history(history, size)
     return Kinds((*results, history), (*carried, kind))
 
 
@@ -376,9 +378,9 @@ def loop_batch(
 
 
 def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> Any:
-    """`prim` of each slice, in a loop over the slices."""
+    """Apply `prim` to each slice, in a loop over the slices."""
     sources = [_slices(x, size, kind) if kind else x for x, kind in zip(operands, kinds)]
-    made: list = []
+    slice_results: list = []
 
     def step(variables: list) -> list:
         index, *own = variables
@@ -388,7 +390,7 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
         ]
         slices_of = prim(*slices, **params)
         slices_of = slices_of if prim.multiple else (slices_of,)
-        made[:] = [_outside(z.aval) for z in slices_of]
+        slice_results[:] = [_outside(z.aval) for z in slices_of]
         rows = [
             elements.list_set(row, index, z, limited=False)
             for row, z in zip(own or [None] * len(slices_of), slices_of)
@@ -401,11 +403,11 @@ def for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, pa
     start = [convert(0, int32), *[elements.list_new(number) for _ in range(results)]]
     avals = [Aval((), int32), *[Aval((), variant)] * results]
     *finals, _ = apply_loop(lambda own: less(own[0], number), step, start, avals)
-    return _join_slices(finals[1:], made, size, prim.multiple)
+    return _join_slices(finals[1:], slice_results, size, prim.multiple)
 
 
 def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dict) -> int:
-    """How many results `prim` has."""
+    """Count the results of `prim`."""
     if not prim.multiple:
         return 1
     avals = []
@@ -417,12 +419,12 @@ def _count_of_results(prim: Primitive, operands: list, kinds: tuple, params: dic
 
 
 def _slices(x: Any, size: object, kind: int) -> Any:
-    """The slices of an operand, as a list."""
+    """Return the slices of an operand, as a list."""
     return rows_list(x, size=size) if x.dtype is variant else elements.list_from(x)
 
 
 def _slice(x: Any, source: object, index: Symbol) -> Any:
-    """One of them, of which is known what is known of all of them."""
+    """Return one slice, with the dimensions known of all slices."""
     graph = dispatch.context.base
     if x.dtype is variant:
         return elements.list_get(source, index, dims=(), dtype=variant)
@@ -436,7 +438,7 @@ def _slice(x: Any, source: object, index: Symbol) -> Any:
 
 
 def _outside(aval: Aval) -> Aval:
-    """What is known of the result for a slice where the loop over the slices is: of every slice."""
+    """Return the abstract value that holds of every slice's result."""
     graph: Any = dispatch.context.base
     if aval.dims is None:
         return aval
@@ -446,7 +448,7 @@ def _outside(aval: Aval) -> Aval:
 
 
 def _join_slices(found: list, made: list, size: Size, multiple: bool) -> Any:
-    """The results of all slices together."""
+    """Join the results of all slices."""
     results = []
     for values, aval in zip(found, made):
         if aval.dtype is variant:
@@ -458,7 +460,7 @@ def _join_slices(found: list, made: list, size: Size, multiple: bool) -> Any:
 
 
 def _stack_slices(values: object, aval: Aval, size: Size) -> Any:
-    """The results of all slices together, of a tensor of which that is known of every slice."""
+    """Stack the results of all slices, tensors with an abstract value common to all."""
     context = dispatch.context
     params = {"dims": aval.dims, "dtype": aval.dtype, "size": size}
     if aval.dims is not None and None not in aval.dims:

@@ -1,4 +1,4 @@
-"""Tracing Python functions into bodies, and applying branches and loops made of them.
+"""Tracing of Python functions into bodies, and application of branches and loops to them.
 
 A body's inputs are what it captured: the bodies of one operation get the union of their captures,
 in the order of first use.  Reads of variables are captured too, so gradients by them flow; a loop
@@ -39,7 +39,7 @@ _bodies: Any = weakref.WeakValueDictionary()
 
 
 def canonical(body: Body) -> Body:
-    """The first body equal to `body` that is still there."""
+    """Return the first live body equal to `body`."""
     return _bodies.setdefault(body.key, body)
 
 
@@ -80,14 +80,14 @@ class BodyGraph(FunctionGraph):
         return self.view is not None and value.node.table is self.view.inner.body.table
 
     def sees_deep(self, value: Symbol) -> bool:
-        """Whether this graph, or one around it, knows what `value` stands for."""
+        """Whether this graph, or an outer one, has a value for `value`."""
         outer = self.outer
         return self.sees(value) or (isinstance(outer, BodyGraph) and outer.sees_deep(value))
 
     def outside(
         self, prim: Primitive, operand: object, params: dict, aval: Aval | None = None
     ) -> Symbol:
-        """`prim` applied in the graph around, and shown to its recorders; the result in here."""
+        """Apply `prim` in the outer graph, shown to its recorders; the result in here."""
         with self.outer_context(), dispatch.only(self.recorders):
             outer = dispatch.context.base
             if outer is None:
@@ -101,7 +101,7 @@ class BodyGraph(FunctionGraph):
         return self.own(value)
 
     def zeros(self, x: Symbol) -> Symbol:
-        """Zeros in the known shape of `x`."""
+        """Return zeros in the known shape of `x`."""
         if x.dtype is variant:
             return variant_zero()
         zero = self.constant(x.dtype.numpy_dtype.type(0))
@@ -112,7 +112,7 @@ class BodyGraph(FunctionGraph):
         return super()._atom_inside(atom) if found is None else found
 
     def _start_of(self, handle: Handle) -> Symbol:
-        """The value outside, whose reading is shown to the recorders there."""
+        """Return the variable's value outside; its read is shown to the recorders there."""
         if self.outer is None:
             return self.capture_variable(handle)
         with self.outer_context(), dispatch.only(self.recorders):
@@ -129,15 +129,15 @@ class BodyGraph(FunctionGraph):
             self.view = None
 
     def own(self, value: object) -> Symbol:
-        """`value` as a tensor of this graph."""
+        """Return `value` as a tensor of this graph."""
         if type(value) is not Symbol and not isinstance(value, Tensor):
             value = convert_to_tensor(value)
         if type(value) is Symbol and value.node.table is self.table:
             return value
         return self.bring_in(value)
 
-    def used(self) -> list:
-        """The values captured that results or effects depend on, or wait for."""
+    def find_used(self) -> list:
+        """Return the values captured that results or effects depend on, or wait for."""
         needed: dict[Node, None] = {}
         results = [x.node for x in self.results if x is not None]
         postorder([*self.effects, *results, *self.asked], needed)
@@ -145,7 +145,7 @@ class BodyGraph(FunctionGraph):
         return [value for value, node in self.captured.values() if node in needed]
 
     def body(self, captures: list) -> Body:
-        """The closed body, with one input for each of its own and each outer value captured.
+        """Return the closed body, with one input for each of its own and each outer value captured.
 
         If an equal body is there already, that one.
         """
@@ -155,14 +155,14 @@ class BodyGraph(FunctionGraph):
             inputs.append(self._input(aval_of(value)).node if captured is None else captured[1])
         outputs = [x.node for x in self.results if x is not None]
         self.closed = True
-        effects = self.forced()
+        effects = self.find_forced()
         self.made = Body(self.function_name, tuple(inputs), tuple(outputs), effects, self.asked)
         self.used_body = canonical(self.made)
         self.let_go()
         return self.used_body
 
     def let_go(self) -> None:
-        """Hold no tensors any more: those of the graph hold the graph, others keep values alive."""
+        """Release the graph's tensors, which would keep it and other values alive."""
         self.results, self.captured, self.waited = [], {}, set()
 
 
@@ -172,16 +172,16 @@ def aval_of(value: object) -> Aval:
 
 
 def captures_of(graphs: list) -> list:
-    """What the graphs captured and use, each once."""
+    """Return the captures that the graphs use, each once."""
     found: dict[int, Any] = {}
     for graph in graphs:
-        for value in graph.used():
+        for value in graph.find_used():
             found.setdefault(id(value), value)
     return list(found.values())
 
 
 def apply_branch(index: object, graphs: list) -> list:
-    """`branch` of traced graphs, whose results have equal dtypes; the results, history last."""
+    """Build `branch` of traced graphs, with results of equal dtypes; residuals last."""
     captures = captures_of(graphs)
     bodies = tuple([graph.body(captures) for graph in graphs])
     note_writes(graphs)
@@ -190,7 +190,7 @@ def apply_branch(index: object, graphs: list) -> list:
 
 
 def note_writes(graphs: list) -> None:
-    """Tell the graph around that operations with these bodies write variables."""
+    """Record in the outer graph that operations with these bodies write variables."""
     base = dispatch.context.base
     if base is None or not isinstance(base, FunctionGraph):
         return
@@ -205,7 +205,7 @@ def apply_loop(
     avals: list,
     check: Callable[[Any], None] | None = None,
 ) -> list:
-    """`loop`: the variables at the end, history last.
+    """Build `loop` and return the variables at the end, residuals last.
 
     `avals` is what is known of each variable in every iteration (None dimensions may change); it
     is loosened until the body keeps it.  `check` is shown the traced body.
@@ -248,7 +248,7 @@ def trace_loop(
     inside: frozenset = frozenset(),
     name: str = "body",
 ) -> BodyGraph:
-    """The graph of a function of loop variables."""
+    """Trace a function of loop variables into a graph."""
     graph = BodyGraph(name, inside)
     arguments = [graph.add_input(aval) for aval in avals]
 
@@ -261,7 +261,7 @@ def trace_loop(
 
 
 def common(aval: Aval, before: Aval, after: Aval) -> Aval:
-    """`aval` of a loop variable, without what an iteration does not keep."""
+    """Return the abstract value of a loop variable, without facts that an iteration changes."""
     if aval.dims is None:
         return aval
     if before.dims is None or after.dims is None or len(before.dims) != len(after.dims):

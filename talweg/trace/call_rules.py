@@ -1,4 +1,4 @@
-"""Derivatives of calls of traced functions.
+"""Derivative rules of calls of traced functions.
 
 The derived body, reverse or forward, is traced once for each pattern of given and wanted cotangents
 and kept with the body, so a training step costs two runs and no tracing.  `Derived.inner` are the
@@ -35,7 +35,7 @@ _turn = Turn()  # whoever derives a body from another has it
 
 
 class DerivedCall:
-    """A body derived from a body: which values it takes, and which results it gives.
+    """A body derived from a body: the values it takes, and the results it gives.
 
     `sources` says of each input what it is: ("g", output), ("t", input), ("operand", input),
     ("inner", node) or ("part", node), a cotangent of an inner value.
@@ -64,7 +64,7 @@ class DerivedCall:
         self.inner = tuple([what for kind, what in self.sources if kind == "inner"])
 
     def trace(self, graph: BodyGraph, inner: InnerValues) -> list:
-        """The results of the derived body, traced in `graph`."""
+        """Trace the derived body in `graph` and return its results."""
         raise NotImplementedError
 
     def _view(self, graph: BodyGraph, inner: InnerValues) -> View:
@@ -84,7 +84,7 @@ class DerivedCall:
         return symbol
 
     def _prune(self, graph: BodyGraph) -> None:
-        """Drop the inputs that nothing needs."""
+        """Remove unused inputs."""
         needed: dict[Node, None] = {}
         results = [x.node for x in graph.results if x is not None]
         postorder([*graph.effects, *results, *graph.asked], needed)
@@ -95,7 +95,7 @@ class DerivedCall:
         self.sources = [source for _, source in kept]
 
     def apply(self, given: dict, operands: tuple, history: Any, body: Body) -> list:
-        """The results, history last, for values of the sources; `given` has those that vary."""
+        """Apply it to values of the sources; residuals last; `given` has those that vary."""
         values: list = []
         for source in self.sources:
             kind, what = source
@@ -124,7 +124,7 @@ class Reverse(DerivedCall):
         starts = []
         pairs = [(inner.body.outputs[i], ("g", i)) for i in self.given]
         for node, source in [*pairs, *[(node, ("part", node)) for node in self.parts]]:
-            g = self._input(graph, source, view.expected(node))
+            g = self._input(graph, source, view.expect(node))
             starts.append((node, view.claim(node, g)))
         wanted = [i in self.wanted for i in range(len(inner.body.inputs))]
         found = inner.pull(view, starts, wanted)
@@ -145,7 +145,7 @@ class Forward(DerivedCall):
         tangents: list = [None] * len(inner.body.inputs)
         for place in self.given:
             node = inner.body.inputs[place]
-            t = self._input(graph, ("t", place), view.expected(node))
+            t = self._input(graph, ("t", place), view.expect(node))
             tangents[place] = view.claim(node, t)
         found = inner.push(view, tangents)
         own = set(inner.body.inputs)
@@ -155,7 +155,7 @@ class Forward(DerivedCall):
 
 
 def inner_of(history: object, node: Node, operands: tuple, body: Body) -> Any:
-    """The value of an inner node, from the history of a call."""
+    """Return the value of an inner node, from the residuals of a call."""
     base = dispatch.context.base
     if base is None or type(history) is not Symbol:
         return control.inner_value(history, inner=node, stacked=False)
@@ -169,7 +169,7 @@ def inner_of(history: object, node: Node, operands: tuple, body: Body) -> Any:
 
 
 def _derive_once(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
-    """What is derived from a body, made by the first thread that asks for it."""
+    """Return a derived body, built once, by the first thread that asks for it."""
     found = body.programs.get(key)
     if found is None:
         is_ours = _turn.take()
@@ -185,20 +185,20 @@ def _derive_once(body: Body, key: tuple, make: Callable[[], Any]) -> Any:
 
 
 def reverse_of(body: Body, given: tuple, wanted: tuple, parts: tuple = ()) -> Reverse:
-    """The reverse of a body for a pattern of cotangents; made once."""
+    """Return the reverse of a body for a pattern of cotangents, built once."""
     key = ("reverse", given, wanted, parts)
     return _derive_once(body, key, lambda: Reverse(body, given, wanted, parts))
 
 
 def usual_reverse(body: Body) -> Reverse | None:
-    """The reverse for cotangents of all results; None if there is nothing to differentiate."""
+    """Return the reverse for cotangents of all results; None without differentiable ones."""
     given = tuple([i for i, n in enumerate(body.outputs) if n.aval.dtype.is_differentiable])
     wanted = tuple([i for i, n in enumerate(body.inputs) if n.aval.dtype.is_differentiable])
     return reverse_of(body, given, wanted) if given and wanted else None
 
 
 def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
-    """The cotangents of inner values, by node."""
+    """Return the cotangents of inner values, by node."""
     if g_history is None:
         return {}
     known = nodes_in(g_history)
@@ -233,7 +233,7 @@ def _parts(body: Body, g_history: Any, history: Any, operands: tuple) -> dict:
 
 
 def _all_is_kept(history: object, body: Body) -> bool:
-    """Whether a call has kept everything inside, or will keep what is asked for when it runs."""
+    """Whether a call has kept all residuals, or will keep those that are requested."""
     while type(history) is BatchTensor:
         history = history.inner
     if type(history) is Symbol:
@@ -243,7 +243,7 @@ def _all_is_kept(history: object, body: Body) -> bool:
 
 
 def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
-    """Cotangents of a call's operands."""
+    """Compute the cotangents of a call's operands."""
     *seeds, g_history = g
     parts = _parts(body, g_history, z[-1], operands)
     given = tuple([i for i, part in enumerate(seeds) if part is not None])
@@ -264,7 +264,7 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
 
 
 def _after_call(cotangents: list, z: tuple, body: Body) -> list:
-    """Cotangents that a session has only after the call, if that prints, asserts or calls Python.
+    """Return cotangents that a session has only after the call, if that has effects.
 
     A run that fetches nothing but a gradient does that too, as TensorFlow's does.
     """
@@ -277,7 +277,7 @@ def _after_call(cotangents: list, z: tuple, body: Body) -> list:
 
 
 def call_jvp(t: object, z: tuple, operands: tuple, body: Body) -> tuple:
-    """Tangents of a call's results."""
+    """Compute the tangents of a call's results."""
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     key = ("forward", given)

@@ -1,4 +1,4 @@
-"""What the compiler makes of a trace, as text (`Function.experimental_get_compiler_ir`)."""
+"""Texts of a trace's compilation stages (`Function.experimental_get_compiler_ir`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ XLA_STAGES = {"hlo": "hlo.txt", "optimized_hlo": "optimized_hlo.txt"}
 
 
 def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
-    """What gives the text of a stage for tensors, or specs of known sizes; nothing is run."""
+    """Make a function that gives a stage's text for tensors or specs; nothing is run."""
     for value, spec in zip(given, concrete.specs):
         if not value.shape.is_fully_defined():
             raise value_error(
@@ -44,7 +44,7 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
     texts = executor.stages_of(program, [*arrays, *outside], STATE)
 
     def text_of(stage: str = "hlo", platform_name: str | None = None) -> str | bytes:
-        """What there is of one stage: bytes if it is serialized, else text."""
+        """Return the text of one stage, bytes if it is serialized."""
         if platform_name not in (None, "CPU"):
             raise value_error("TW207", f"get_compiler_ir: platform_name={platform_name!r}", "'CPU'")
         if stage == SERIALIZED:
@@ -58,9 +58,7 @@ def compiler_ir(concrete: ConcreteFunction, given: list) -> Callable[..., Any]:
 
 
 def _array_like(value: Any, through_xla: bool) -> Any:
-    """The tensor's array, that of a device where there is one; for a spec, one of that shape that
-    takes no memory.
-    """
+    """Return the tensor's array, a device's if there is one; for a spec a stub without memory."""
     near = through_xla and type(value) is EagerTensor
     array = nearest(value) if near else getattr(value, "_array", None)
     if array is None:

@@ -1,4 +1,4 @@
-"""ConcreteFunction: one trace of a Python function, and how it is called."""
+"""ConcreteFunction: one trace of a Python function."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from talweg.trace.library_attributes import ConcreteFunctionAttributes
 from talweg.trace.paths import Paths
 from talweg.trace.result_structure import of_spec, without_values
 from talweg.trace.signature import put_together
-from talweg.trace.structured_calls import structured_tensors
+from talweg.trace.structured_calls import match_tensors
 from talweg.trace.unchanged import Contents
 from talweg.trace.variable_reads import as_of_operation
 
@@ -99,7 +99,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
     def trace(
         self, function: Callable[..., Any], names: list[str], variables: Sequence[Any] = ()
     ) -> None:
-        """Trace `function` of the put-together arguments."""
+        """Trace `function` of the arguments in their structure."""
         graph = self.graph
         self.formals = tuple([variable.handle for variable in variables])
         symbols = self._enter(names)
@@ -131,7 +131,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         self._close(results, template)
 
     def _enter(self, names: list[str]) -> list:
-        """The inputs for the arguments."""
+        """Make the inputs for the arguments."""
         symbols = []
         for number, spec in enumerate(self.specs):
             symbol = self.graph.add_input(_aval_of_spec(spec))
@@ -142,7 +142,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return symbols
 
     def _flatten(self, answer: object, graph: FunctionGraph) -> list:
-        """The results of the function as tensors; None stays None."""
+        """Return the results of the function as tensors; None stays None."""
         return [self._leaf(leaf, graph) for leaf in structure.flatten(answer, composites=True)]
 
     def _leaf(self, leaf: Symbol | int | None, graph: FunctionGraph) -> Any:
@@ -179,7 +179,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         outputs = tuple([x.node for x in symbols])
         for node in outputs:
             node.holders += 1  # so that `graph` goes on listing what the function does
-        self.body = Body(self.name, inputs, outputs, graph.forced())
+        self.body = Body(self.name, inputs, outputs, graph.find_forced())
         self._has_lists = any(node.aval.dtype is variant for node in (*inputs, *outputs))
         graph.closed = True
         self.writes = tuple(graph.writes)
@@ -190,10 +190,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         try:
             plain = not kwargs and len(args) == len(self.specs) and not self.formals
             if plain and all([type(x) is EagerTensor for x in args]):
-                return self.call_flat(self._checked(list(args)))
-            bound = structured_tensors(self, args, kwargs)
+                return self.call_flat(self._check(list(args)))
+            bound = match_tensors(self, args, kwargs)
             if bound is not None:
-                tensors, variables = self._checked(bound[0]), bound[1]
+                tensors, variables = self._check(bound[0]), bound[1]
             else:  # tensors alone, in the order of the trace's
                 args, variables = exchange.without_variables(self, args)
                 tensors = self._tensors_of(args, kwargs)
@@ -209,7 +209,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return exchange.serves(self, variables)
 
     def _tensors_of(self, args: tuple, kwargs: dict) -> list:
-        """The tensor arguments of a direct call; TypeError for too many or few, or other dtypes."""
+        """Return the tensor arguments of a direct call; TypeError for others than the traced."""
         numbers = (np.ndarray, np.generic, int, float, complex)
         given = list(args)
         wrong = [x for x in given if not is_tensor_like(x) and not isinstance(x, numbers)]
@@ -237,10 +237,10 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             convert_to_tensor(x, dtype=None if is_tensor_like(x) else spec.dtype)
             for x, spec in zip(given, self.specs)
         ]
-        return self._checked(tensors)
+        return self._check(tensors)
 
-    def _checked(self, tensors: list) -> list:
-        """The tensors, if their dtypes and shapes are those of the trace."""
+    def _check(self, tensors: list) -> list:
+        """Return the tensors, if their dtypes and shapes are those of the trace."""
         for number, (tensor, spec) in enumerate(zip(tensors, self.specs)):
             if tensor.dtype is not spec.dtype:
                 name = self._argument_names[number]
@@ -259,7 +259,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return tensors
 
     def captures_now(self, state: Any = STATE) -> list:
-        """What is taken from outside; of variables, the values they have now."""
+        """Return the captured tensors; of variables, their present values."""
         if state is not STATE:
             return [
                 state.variable(value).value() if type(value) is Handle else value
@@ -280,7 +280,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         variables: Sequence[Any] = (),
         state: LongRun | Exchanged | Variables | None = None,
     ) -> Any:
-        """The result for tensors and variables; with a `state`, what is written is held already."""
+        """Compute the result for tensors and variables; with `state`, writes are held already."""
         if state is None:
             if self._holds:
                 return self._call_holding(tensors, variables)
@@ -302,13 +302,13 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return self._pack([wrap(value) for value in values])
 
     def _call_on_device(self, tensors: list, state: Any) -> Any:
-        """The result by a device, whose arrays operands and results may be."""
+        """Compute the result on a device, whose arrays operands and results may be."""
         if any([type(x) is not EagerTensor for x in tensors]):
             return self._pack(self._apply(tensors + self.captures_now(state)))
         arrays = [nearest(x) for x in tensors]
         taken = self._outside
-        own = state is STATE or type(state) is LongRun
-        if taken and own and all([type(value) is Handle for value in taken]):
+        is_outermost = state is STATE or type(state) is LongRun
+        if taken and is_outermost and all([type(value) is Handle for value in taken]):
             arrays += state.on_device(taken)
         elif taken:
             operands = self.captures_now(state)
@@ -323,12 +323,12 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return self._pack([wrap(value) for value in values])
 
     def _only_program(self) -> Any:
-        """The program for calls of which nothing is kept."""
+        """Return the program for calls that keep no residuals."""
         found = self._program = program_of(self.body)
         return found
 
     def _call_with_recorders(self, tensors: list, state: object) -> Any:
-        """The result, where more may be asked for than the values of arrays."""
+        """Compute the result under recorders (tapes), with residuals."""
         context, body = dispatch.context, self.body
         operands = tensors + self.captures_now(state)
         if context.base is not None or _is_symbolic(operands):
@@ -352,44 +352,44 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
             if context.device is not None:
                 dispatch.put_on_device(tuple(values_out))
             return self._pack(values_out)
-        kept, everything = self._kept(recorders)
+        residual_nodes, everything = self._find_residuals(recorders)
         context.recorders = ()
         try:
-            values = executor.run(program_of(body, kept, everything), arrays, state)
+            values = executor.run(program_of(body, residual_nodes, everything), arrays, state)
         finally:
             context.recorders = recorders
         count = len(body.outputs)
-        history = as_tensor(History(1, dict(zip(kept, values[count:]))))
+        history = as_tensor(History(1, dict(zip(residual_nodes, values[count:]))))
         results = tuple([wrapped(value) for value in values[:count]])
         for recorder in context.recorders:
             recorder.record(call, tuple(operands), (*results, history), {"body": body})
         return self._pack(results)
 
     def _call_on_mesh(self, operands: list, state: Any, recorders: tuple) -> Any:
-        """The result for tensors that devices share, shown to recorders.
+        """Compute the result for sharded tensors, shown to recorders.
 
         What derivatives will need is fetched.
         """
-        kept, everything = self._kept(recorders)
+        residual_nodes, everything = self._find_residuals(recorders)
         dispatch.context.recorders = ()
         try:
             arrays, program = (
                 [nearest(x) for x in operands],
-                program_of(self.body, kept, everything),
+                program_of(self.body, residual_nodes, everything),
             )
             ran = executor.run_on_device(program, arrays, state)
         finally:
             dispatch.context.recorders = recorders
         values, count = ran if type(ran) is list else ran.arrays, len(self.body.outputs)
-        later = dict(zip(kept, executor.fetch_arguments(list(values[count:]))))
+        later = dict(zip(residual_nodes, executor.fetch_arguments(list(values[count:]))))
         results = tuple(map(resident, values[:count]))
         for recorder in recorders:
             more = (*results, as_tensor(History(1, later)))
             recorder.record(call, tuple(operands), more, {"body": self.body})
         return self._pack(results)
 
-    def _kept(self, recorders: tuple) -> tuple[tuple, bool]:
-        """The inner values to keep: what one tape's reverse needs, or everything."""
+    def _find_residuals(self, recorders: tuple) -> tuple[tuple, bool]:
+        """Return the residuals to keep: those of one tape's reverse, or all inner values."""
         if len(recorders) == 1 and recorders[0].rank == 0:
             reverse = call_rules.usual_reverse(self.body)
             return (() if reverse is None else reverse.inner), False
@@ -408,7 +408,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return results
 
     def _tell_sizes(self, node: Node, result: Tensor, operands: list) -> None:
-        """Add sizes of a result that are values of arguments, where the caller knows these."""
+        """Bind sizes of a result that are values of arguments, where the caller knows these."""
         dims = node.aval.dims
         if type(result) is not Symbol or dims is None or not is_symbolic(dims):
             return
@@ -434,7 +434,7 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         return self._put_together(found)
 
     def _call_holding(self, tensors: list, variables: Sequence[Any]) -> Any:
-        """The result; while the call runs, no other thread writes what it writes."""
+        """Compute the result while no other thread writes the variables that it writes."""
         program = self._program
         if program is None:
             program = self._only_program()
@@ -442,15 +442,17 @@ class ConcreteFunction(DescribedFunction, ConcreteFunctionAttributes):
         changes = program.changes
         state: Any = STATE
         if variables and self.formals:
-            own = zip(self.formals, [variable.handle for variable in variables])
-            changed = {formal: handle for formal, handle in own if formal is not handle}
+            handle_pairs = zip(self.formals, [variable.handle for variable in variables])
+            changed = {formal: handle for formal, handle in handle_pairs if formal is not handle}
             state = Exchanged(changed) if changed else STATE
         if not changes or dispatch.context.base is not None:
             return self.call_flat(tensors, (), state)
         if dispatch.state.busy:
             dispatch.note_write()
         if dispatch.context.recorders:
-            self._kept(dispatch.context.recorders)  # a reverse is traced while nothing is held
+            self._find_residuals(
+                dispatch.context.recorders
+            )  # a reverse is traced while nothing is held
         if len(changes) == 1 and state is STATE and not program.calls_python:
             variable, me = STATE.owner(changes[0]), get_ident()
             if variable._held is None:  # the usual case; no call may come between these two lines
@@ -469,7 +471,7 @@ def _is_symbolic(operands: list) -> bool:
 
 
 def _tensor_of(value: Symbol | None) -> EagerTensor:
-    """A result as a tensor; iterators' elements and the like hold themselves what they are."""
+    """Return a result as a tensor; iterators' elements and the like as they are."""
     return as_tensor(value) if type(value) in (List, History) else EagerTensor(value)
 
 

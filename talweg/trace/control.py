@@ -1,4 +1,4 @@
-"""tf.cond, switch_case and while_loop in a graph: from Python functions to `branch` and `loop`."""
+"""Control flow in a graph (tf.cond, switch_case, while_loop): to `branch` and `loop`."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def in_graph(*values: object) -> bool:
 
 
 def leaves_of(value: object) -> list:
-    """The tensors of a nest, composites opened."""
+    """Return the tensors of a nest, composites opened."""
     return structure.flatten(value, composites=True)
 
 
 def as_leaf(value: TensorLike | None) -> Any:
-    """A result of a branch or body as a tensor; None for None and operations."""
+    """Return a result of a branch or body as a tensor; None for None and operations."""
     if value is None or isinstance(value, Operation):
         return None
     if type(value) in _TRACED:
@@ -69,7 +69,7 @@ def as_leaf(value: TensorLike | None) -> Any:
 
 
 def choose(index: Tensor, functions: list, function: str) -> Any:
-    """The result of the function number `index`, an integer tensor; all are traced.
+    """Build the branch number `index`, an integer tensor; all functions are traced.
 
     TypeError or ValueError where the results differ in structure or dtype.
     """
@@ -102,7 +102,7 @@ def choose(index: Tensor, functions: list, function: str) -> Any:
 
 
 def _note_shapes(found: Any, templates: list) -> None:
-    """What all branches know of the shape of a sparse tensor holds after them, too."""
+    """Refine the shape of a sparse result by the shapes that all branches know."""
     columns = zip(structure.flatten(found), *map(structure.flatten, templates))
     for leaf, *made in columns:
         if hasattr(leaf, "with_values") and hasattr(leaf, "dense_shape"):
@@ -113,12 +113,12 @@ def _note_shapes(found: Any, templates: list) -> None:
 
 
 def _operation_of(history: Tensor) -> Any:
-    """The operation that has this history."""
+    """Return the operation that has these residuals."""
     return history.op if type(history) is Symbol else None
 
 
 def match_indices(graphs: list, template: object) -> None:
-    """Let slices that branches return have int64 indices if those of one branch are int64."""
+    """Convert indices of slices to int64 if one branch returns int64."""
     place = 0
     for leaf in structure.flatten(template):
         if isinstance(leaf, IndexedSlices):
@@ -144,7 +144,7 @@ def check_same(
     second: BodyGraph,
     number: int,
 ) -> None:
-    """TypeError or ValueError unless two branches give alike results."""
+    """Raise TypeError or ValueError unless two branches give alike results."""
     if (first is None) != (other is None):
         raise value_error(
             "TW208",
@@ -177,7 +177,7 @@ def check_same(
 
 
 def truth(pred: TensorLike, function: str) -> Any:
-    """A predicate as a scalar boolean tensor."""
+    """Return a predicate as a scalar boolean tensor."""
     pred = convert_to_tensor(pred)
     if pred.dtype is not bool_:
         pred = hooks.cast(pred, bool_)
@@ -191,13 +191,13 @@ def truth(pred: TensorLike, function: str) -> Any:
 
 
 def cond(pred: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """`tf.cond` in a graph."""
+    """Build `tf.cond` in a graph."""
     index = arithmetic.cast(arithmetic.logical_not(truth(pred, "cond")), dtype=int32)
     return choose(index, [true_fn, false_fn], "cond")
 
 
 def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
-    """The number of the first predicate that is true, one more than the last if none is.
+    """Return the number of the first true predicate, one more than the last if none is.
 
     InvalidArgumentError when it runs, if several are true and it is exclusive, or if none is and
     there is no default.
@@ -220,7 +220,7 @@ def first_true(predicates: list, exclusive: bool, has_default: bool) -> Any:
 
 
 def number_of_branch(index: Tensor, count: int) -> Any:
-    """The number of the branch of `switch_case`: the last one for a number out of range."""
+    """Return the number of the branch of `switch_case`: the last if out of range."""
     index = arithmetic.cast(index, dtype=int32)
     if index.shape.rank != 0:
         index = ensure_dims(index, shape=())
@@ -240,7 +240,7 @@ def while_loop(
     back_prop: bool = True,
     checkpoint: bool = False,
 ) -> Any:
-    """`tf.while_loop` in a graph; see `loop_in_segments` for `checkpoint`."""
+    """Build `tf.while_loop` in a graph; see `loop_in_segments` for `checkpoint`."""
     flat = [convert_to_tensor(leaf) for leaf in leaves_of(loop_vars)]
     avals = _first_avals(loop_vars, flat, invariants)
     limit = None if maximum is None else _limit(maximum)
@@ -249,17 +249,17 @@ def while_loop(
         flat = [convert_to_tensor(0, dtype=int32), *flat]
         avals = [Aval((), int32), *avals]
 
-    def packed(variables: list) -> Any:
+    def pack(variables: list) -> Any:
         return structure.pack(loop_vars, list(variables[extra:]), composites=True)
 
     def run_condition(variables: list) -> Any:
-        going_on = truth(condition(*packed(variables)), "while_loop")
+        going_on = truth(condition(*pack(variables)), "while_loop")
         if limit is not None:
             going_on = arithmetic.logical_and(arithmetic.less(variables[0], limit), going_on)
         return going_on
 
     def run_body(variables: list) -> list:
-        going_on = _as_structure(body(*packed(variables)), loop_vars)
+        going_on = _as_structure(body(*pack(variables)), loop_vars)
         results = [convert_to_tensor(leaf) for leaf in leaves_of(going_on)]
         count = [arithmetic.add(variables[0], 1)] if extra else []
         return [*count, *results]
@@ -284,7 +284,7 @@ def loop_in_segments(
     avals: list,
     check: Callable[[Any], None],
 ) -> list:
-    """A loop whose reverse needs memory for the square root of its length.
+    """Build a checkpointed loop, whose reverse needs memory for the root of its length.
 
     It is a loop over segments of 1, 2, 3, ... iterations, so n of them make about sqrt(2 n)
     segments, none longer than that, whatever n will be.  Only the loop variables between segments
@@ -315,19 +315,19 @@ def loop_in_segments(
 
 
 def _shift_check(check: Callable[[Any], None], graph: BodyGraph) -> None:
-    """`check` for a body with one more variable in front."""
+    """Return `check` for a body with one more variable in front."""
     check(Shifted(graph.inputs[1:], graph.results[1:]))
 
 
 class Shifted(NamedTuple):
-    """Inputs and results of a body."""
+    """The inputs and results of a body, shifted by a variable in front."""
 
     inputs: list
     results: list
 
 
 def _limit(maximum: object) -> Any:
-    """`maximum_iterations` as an int32 tensor."""
+    """Return `maximum_iterations` as an int32 tensor."""
     maximum = convert_to_tensor(maximum)
     if maximum.shape.rank not in (0, None):
         raise value_error(
@@ -337,7 +337,7 @@ def _limit(maximum: object) -> Any:
 
 
 def _as_structure(found: Any, loop_vars: Any) -> Any:
-    """What a body returned, in the structure of the loop variables."""
+    """Return a body's results in the structure of the loop variables."""
     if not structure.is_nested(found) or (len(loop_vars) == 1 and _is_one(found, loop_vars[0])):
         found = [found]
     structure.assert_same(list(loop_vars), list(found), check_types=False, composites=True)
@@ -345,7 +345,7 @@ def _as_structure(found: Any, loop_vars: Any) -> Any:
 
 
 def _is_one(found: object, variable: Symbol | dict[Any, Any] | int) -> bool:
-    """Whether a body of one variable, itself a nest, returned that without a list around it."""
+    """Whether a body of one nested variable returned it without a list around it."""
     if not structure.is_nested(variable):
         return False
     parts = structure.children(found)
@@ -356,7 +356,7 @@ def _is_one(found: object, variable: Symbol | dict[Any, Any] | int) -> bool:
 
 
 def _first_avals(loop_vars: Any, flat: list, invariants: Any) -> list[Aval]:
-    """What holds of the loop variables in every iteration, to start with."""
+    """Return the initial guess of the loop variables' invariants."""
     pairs: list = []
     _pair_up(list(loop_vars), None if invariants is None else list(invariants), pairs)
     remaining, found = iter(flat), []
@@ -382,15 +382,17 @@ def _pair_up(variable: object, shape: TensorShape | list[TensorShape] | None, pa
             f"while_loop: shape_invariants {shape!r} for loop_vars {variable!r}",
             "one structure",
         )
-    for part, own in zip(parts, shapes):
-        _pair_up(part, own, pairs)
+    for part, part_shape in zip(parts, shapes):
+        _pair_up(part, part_shape, pairs)
 
 
 def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
-    """What holds of the tensors that one loop variable consists of."""
+    """Return the abstract values of one loop variable's tensors."""
     if isinstance(variable, ExtensionType):
-        own = parts if shape is None else shape.part_specs()
-        return [Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in own]
+        part_specs = parts if shape is None else shape.part_specs()
+        return [
+            Aval(None if x.shape.rank is None else x.shape.as_tuple(), x.dtype) for x in part_specs
+        ]
     if structure.kind_of(variable) == structure.COMPOSITE:
         if parts[0].dtype.name == "variant":
             return [Aval((), parts[0].dtype)]
@@ -413,13 +415,13 @@ def _avals_of(variable: object, parts: list, shape: Any) -> list[Aval]:
 
 
 def _without_first(x: Symbol) -> Aval:
-    """What is known of a tensor but its first dimension."""
+    """Return an abstract value with the first dimension unknown."""
     aval = aval_of(x)
     return Aval(None if aval.dims is None else (None, *aval.dims[1:]), aval.dtype)
 
 
 def _check_kept(number: int, wanted: Aval, result: Any) -> None:
-    """TypeError or ValueError where an iteration changes a variable's dtype or known shape."""
+    """Raise TypeError or ValueError where an iteration changes a variable's dtype or shape."""
     if result.dtype is not wanted.dtype:
         raise type_error(
             "TW102",

@@ -1,4 +1,4 @@
-"""Derivatives of branches and loops: reverse and forward, of any order.
+"""Derivative rules of branches and loops: reverse and forward, of any order.
 
 The reverse of a branch is a branch of the reversed bodies; the reverse of a loop is a loop that
 runs the reversed body backwards; the forward derivative likewise, forwards.  What the derived
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 def zeros_like(x: Any) -> Any:
-    """A zero cotangent of `x`."""
+    """Return a zero cotangent of `x`."""
     return elements.variant_zero() if x.dtype is variant else zeros_of(x)
 
 
 def parts_of(g: object) -> dict | None:
-    """The cotangents of inner values that a history's cotangent holds; None if only a run tells."""
+    """Return the inner cotangents in the cotangent of residuals; None if only a run tells."""
     cotangents: dict = {}
     if type(g) is BatchTensor:
         inner = parts_of(g.inner) if g.kind == EVEN else None
@@ -70,14 +70,14 @@ def parts_of(g: object) -> dict | None:
 
 
 def nodes_in(g_history: object) -> dict | None:
-    """The nodes that the cotangent of a history has values of; None if only a run tells."""
+    """Return the nodes with values in the cotangent of residuals; None if only a run tells."""
     while type(g_history) is BatchTensor:
         g_history = g_history.inner
     return None if type(g_history) is Symbol else nodes_of_values(content(g_history))
 
 
 def seed_cotangents(body: Body, g_history: object) -> tuple[list[Node], dict | None]:
-    """The inner nodes that get cotangents from outside, and these cotangents if they are known."""
+    """Return the inner nodes with cotangents from outside, and these if they are known."""
     parts = parts_of(g_history)
     if parts is not None:
         nodes: Any = parts
@@ -85,13 +85,13 @@ def seed_cotangents(body: Body, g_history: object) -> tuple[list[Node], dict | N
             parts = None  # a tape knows the batch of histories, not what is taken out of it
     else:
         nodes = nodes_in(g_history)
-        nodes = body.requested() if nodes is None else nodes
+        nodes = body.find_requested() if nodes is None else nodes
     own = [n for n in nodes if n.table is body.table and n.aval.dtype.is_differentiable]
     return own, parts
 
 
 def _like(view: View, node: Node) -> tuple[tuple, dict]:
-    """What a zero in place of an inner value takes its shape from: operands, parameters."""
+    """Return a template for the shape of a zero in place of an inner value."""
     dims = fixed_dims(node.aval)
     if dims is not None and None not in dims:
         return (), {"dims": dims, "dtype": node.aval.dtype}
@@ -102,7 +102,7 @@ def _like(view: View, node: Node) -> tuple[tuple, dict]:
 
 
 def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
-    """The values of a body of a branch, in a body of a derived branch."""
+    """Return the values of a body of a branch, in a body of a derived branch."""
 
     def kept(node: Node, aval: Aval) -> Any:
         known = tuple([aval_of(x) for x in inner.operands])
@@ -115,7 +115,7 @@ def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
 
 
 def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple) -> list:
-    """Cotangents of a branch's operands: a branch of the reverse of each body."""
+    """Compute cotangents of a branch's operands: a branch of the reverse of each body."""
     wanted = [x.dtype.is_differentiable for x in operands]
     graphs = []
     for body in bodies:
@@ -138,7 +138,7 @@ def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
 
 
 def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -> list:
-    """The inner nodes of a branch that have cotangents, with these."""
+    """Return the inner nodes of a branch that have cotangents, with these."""
     graph, outputs = view.graph, view.inner.body.outputs
     *seeds, g_history = g
     found = [
@@ -155,7 +155,7 @@ def _branch_seeds(view: View, g: tuple, nodes: list[Node], parts: dict | None) -
 
 
 def _fill_branch(index: object, graphs: list, like: list) -> list:
-    """A branch whose results may be absent: zeros where only another branch has one."""
+    """Build a branch whose results may be absent: zeros where only another branch has one."""
     present = [any(graph.results[i] is not None for graph in graphs) for i in range(len(like))]
     if not any(present):
         return [None] * (len(like) + 1)
@@ -173,7 +173,7 @@ def _fill_branch(index: object, graphs: list, like: list) -> list:
 
 
 def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple) -> tuple:
-    """Tangents of a branch's results: a branch of the forward derivative of each body."""
+    """Compute tangents of a branch's results: a branch of each body's forward derivative."""
     tangents = list(t[1:])
     graphs, pairs = [], []
     for body in bodies:
@@ -198,7 +198,7 @@ def branch_jvp(t: tuple, z: tuple, index: object, operands: tuple, bodies: tuple
 
 
 def _inner_tangents(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
-    """The inner nodes with their tangents, which may be asked for later."""
+    """Return the inner nodes with their tangents, which may be requested later."""
     outside = set(inner.body.inputs[inner.carried :])
     pairs = [(n, graph.own(x).node) for n, x in found.items() if n not in outside]
     graph.asked = [part for _, part in pairs]
@@ -206,7 +206,7 @@ def _inner_tangents(graph: BodyGraph, inner: InnerValues, found: dict) -> list:
 
 
 def _tangent_history(history: Symbol, bodies: list, graphs: list, own_pairs: list) -> Any:
-    """The tangent of a history: the history of the forward derivative, by the nodes of `bodies`."""
+    """Return the tangent of residuals: those of the forward derivative, by nodes of `bodies`."""
     if history is None:
         return None
     found: list = []
@@ -223,7 +223,7 @@ def _tangent_history(history: Symbol, bodies: list, graphs: list, own_pairs: lis
 
 
 def again_vjp(g: tuple, operands: tuple, body: Body) -> list:
-    """Cotangents of the operands: the body runs again, remembering what its reverse needs."""
+    """Compute cotangents of the operands by rematerialization: the body runs again."""
 
     def reverse(own: tuple, seeds: list) -> list:
         index = convert_to_tensor(0, int32)
@@ -234,7 +234,7 @@ def again_vjp(g: tuple, operands: tuple, body: Body) -> list:
 
 
 def again_jvp(t: tuple, operands: tuple, body: Body) -> tuple:
-    """Tangents of the results: likewise."""
+    """Compute tangents of the results by rematerialization."""
 
     def forward(own: tuple, tangents: list) -> list:
         index = convert_to_tensor(0, int32)
@@ -246,7 +246,7 @@ def again_jvp(t: tuple, operands: tuple, body: Body) -> tuple:
 
 
 def _once_more(name: str, derive: Callable[..., Any], operands: tuple, others: tuple) -> list:
-    """`derive(operands, others)` as an operation that is itself run again for its derivatives."""
+    """Build `derive(operands, others)` as an operation that is rematerialized as well."""
     graph = BodyGraph(name)
 
     def trace() -> list:
@@ -270,7 +270,7 @@ class _Derived:
         self.inner = inner
 
     def view(self, graph: BodyGraph, index: object) -> View:
-        """The values of iteration `index` of the original loop."""
+        """Return the values of iteration `index` of the original loop."""
         inner = self.inner
 
         def kept(node: Node, aval: Aval) -> Any:
@@ -285,7 +285,7 @@ class _Derived:
         return graph.view
 
     def avals(self, initial: list, places: list) -> list:
-        """What is known in every iteration of the index, and of (co)tangents at `places`."""
+        """Return the invariants of the index, and of the (co)tangents at `places`."""
         inside = [fixed_dims(self.inner.body.inputs[place].aval) for place in places]
         own = [Aval(dims, x.dtype) for dims, x in zip(inside, initial[1:])]
         rest = initial[1 + len(places) :]
@@ -293,11 +293,11 @@ class _Derived:
 
 
 def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> list:
-    """Cotangents of a loop's operands: a loop that runs the reversed body backwards."""
+    """Compute cotangents of a loop's operands by a loop that runs the reversed body backwards."""
     *seeds, g_history = g
     nodes, parts = seed_cotangents(body, g_history)
     inner = InnerValues(body, list(operands), z[-1], count, nodes)
-    active = _reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
+    active = _find_reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
     shared = [i for i in range(count, len(operands)) if i in active]
     if not carried and not shared:
@@ -315,12 +315,12 @@ def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> lis
 
 
 def _is_left(variables: list) -> Any:
-    """Whether an iteration is left of those counted down."""
+    """Whether an iteration is left, counted down."""
     return greater(variables[0], 0)
 
 
 def _reach(body: Body, nodes: list[Node]) -> dict[Node, frozenset]:
-    """The inputs that each inner node depends on differentiably, by their places."""
+    """Return the inputs that each inner node depends on differentiably, by their positions."""
     places = {node: i for i, node in enumerate(body.inputs)}
     reach: dict[Node, frozenset] = {}
     nothing: frozenset = frozenset()
@@ -336,8 +336,10 @@ def _reach(body: Body, nodes: list[Node]) -> dict[Node, frozenset]:
     return reach
 
 
-def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: int) -> set[int]:
-    """The operands that get a cotangent: reached backwards from seeds, round after round."""
+def _find_reversed_active(
+    body: Body, reach: dict, seeds: list, nodes: list, count: int
+) -> set[int]:
+    """Return the operands that get a cotangent: the fixed point of backward reachability."""
     active: set[int] = set()
     pending = [i for i, seed in enumerate(seeds) if seed is not None]
     for node in nodes:
@@ -352,14 +354,14 @@ def _reversed_active(body: Body, reach: dict, seeds: list, nodes: list, count: i
 
 
 class _Reverse(_Derived):
-    """The reversed loop: its variables are the iteration, cotangents, sums for what is shared."""
+    """The reversed loop: its variables are the index, cotangents, sums for shared inputs."""
 
     def __init__(self, inner: InnerValues, carried: list, shared: list, parts: dict):
         super().__init__(inner)
         self.carried, self.shared, self.parts = carried, shared, parts
 
     def body(self, variables: list) -> list:
-        """One iteration backwards."""
+        """Trace one iteration backwards."""
         graph = dispatch.context.base
         inner, carried = self.inner, self.carried
         inputs, outputs = inner.body.inputs, inner.body.outputs
@@ -386,8 +388,8 @@ class _Reverse(_Derived):
 
 
 def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tuple:
-    """Tangents of a loop's results: a loop of the body's forward derivative."""
-    places = _pushed_active(body, _reach(body, body.nodes), t, count)
+    """Compute tangents of a loop's results by a loop of the body's forward derivative."""
+    places = _find_pushed_active(body, _reach(body, body.nodes), t, count)
     if not places:
         return (None,) * len(z)
     forward = _Forward(InnerValues(body, list(operands), z[-1], count, body.asked), places, list(t))
@@ -409,8 +411,8 @@ def loop_jvp(t: tuple, z: tuple, operands: tuple, body: Body, count: int) -> tup
     return tuple(results)
 
 
-def _pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
-    """The loop variables that get a tangent, in some iteration."""
+def _find_pushed_active(body: Body, reach: dict, t: tuple, count: int) -> list[int]:
+    """Return the loop variables that get a tangent, in some iteration."""
     active = {i for i, x in enumerate(t) if x is not None}
     while True:
         more = {i for i in range(count) if reach[body.outputs[i]] & active} - active
@@ -429,7 +431,7 @@ class _Forward(_Derived):
         self.graph: Any = None
 
     def body(self, variables: list) -> list:
-        """One iteration."""
+        """Trace one iteration."""
         graph = dispatch.context.base
         inner, index = self.inner, variables[0]
         inputs = inner.body.inputs

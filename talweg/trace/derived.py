@@ -1,4 +1,4 @@
-"""What rules need to derive a body from a body: its reverse sweep, its forward derivative.
+"""Views of a body for derivative rules: its reverse sweep, its forward derivative.
 
 A rule is shown values of the derived body.  `View` makes them: an input captured from outside is
 that value; a constant and what costs nothing is made again; everything else is the value that the
@@ -27,7 +27,7 @@ from talweg.transform.rules import jvp_of
 
 
 class Handles(Graph):
-    """Handles of a body's nodes; nothing is added to it."""
+    """A stub graph for handles of a body's nodes; nothing is added to it."""
 
     def __init__(self, body: Body):
         super().__init__()
@@ -40,7 +40,7 @@ class Handles(Graph):
 
 
 class InnerValues:
-    """One body, seen by the rules of the operation it belongs to."""
+    """The inner values of one body, as rules of the enclosing operation see them."""
 
     def __init__(
         self, body: Body, operands: list, history: object, carried: int, asked: list | tuple = ()
@@ -54,7 +54,7 @@ class InnerValues:
         self.sizes = self._sizes_of_shared()
 
     def _sizes_of_shared(self) -> dict:
-        """The sizes that inputs from outside tell: size -> input."""
+        """Return the sizes that captured inputs determine: size -> input."""
         found: dict = {}
         for node in self.body.inputs[self.carried :]:
             for size in node.aval.dims or ():
@@ -63,7 +63,7 @@ class InnerValues:
         return found
 
     def handle(self, node: Node) -> Symbol:
-        """The handle of an inner node."""
+        """Return the handle of an inner node."""
         found = self.kept.get(node)
         if found is None:
             own = node.handle
@@ -72,7 +72,7 @@ class InnerValues:
         return found
 
     def records(self) -> list:
-        """The nodes as records of a sweep."""
+        """Return the nodes as records of a sweep."""
         records = []
         for node in self.nodes:
             prim = node.prim
@@ -87,16 +87,16 @@ class InnerValues:
         return records
 
     def pull(self, view: View, seeds: list, wanted: list) -> list:
-        """Cotangents of the wanted inputs; `seeds` are (inner node, cotangent)."""
+        """Compute cotangents of the wanted inputs; `seeds` are (inner node, cotangent)."""
         targets = [self.handle(node) for node, _ in seeds]
         sources = [self.handle(node) for node, want in zip(self.body.inputs, wanted) if want]
         starts = [g for _, g in seeds]
         with view.graph.derivatives_in("gradients/"):
-            found = iter(pullback(self.records(), targets, starts, sources, view.shown))
+            found = iter(pullback(self.records(), targets, starts, sources, view.show_values))
         return [next(found) if want else None for want in wanted]
 
     def push(self, view: View, tangents: list) -> dict[Node, Any]:
-        """Tangents of inner nodes, from those of the inputs."""
+        """Compute tangents of inner nodes, from those of the inputs."""
         known = {
             id(self.handle(n)): (n, t) for n, t in zip(self.body.inputs, tangents) if t is not None
         }
@@ -104,13 +104,13 @@ class InnerValues:
         outer = context.deriving
         for record in self.records():
             prim, operands, results, params, _ = record
-            own = [known.get(id(x), (None, None))[1] for x in operands]
-            if all(t is None for t in own):
+            operand_tangents = [known.get(id(x), (None, None))[1] for x in operands]
+            if all(t is None for t in operand_tangents):
                 continue
-            operands, shown, params = view.shown(operands, results, params)
+            operands, shown, params = view.show_values(operands, results, params)
             context.deriving = record
             try:
-                pushed = jvp_of(prim)(own, shown, operands, params)
+                pushed = jvp_of(prim)(operand_tangents, shown, operands, params)
             finally:
                 context.deriving = outer
             if pushed is None:
@@ -121,7 +121,7 @@ class InnerValues:
 
 
 class View:
-    """The values of a body's nodes in a body derived from it.
+    """A map from a body's nodes to their values in a body derived from it.
 
     `kept(node, aval)` gives the value that the operation kept, as a tensor of the graph.
     """
@@ -131,7 +131,7 @@ class View:
         self.made: dict[Node, Symbol] = {}
 
     def __call__(self, node: Node) -> Symbol:
-        """The value of an inner node."""
+        """Return the value of an inner node."""
         found = self.made.get(node)
         if found is None:
             found = self.made[node] = self._make(node)
@@ -146,10 +146,10 @@ class View:
             return graph.constant(node.params["value"].array)
         if Trait.CHEAP_TO_REPEAT in node.prim.traits and not node.table.extra.get(node):
             return node.prim(*map(self, node.operands), **self._params(node.params))
-        return self.claim(node, self.kept(node, self.expected(node)))
+        return self.claim(node, self.kept(node, self.expect(node)))
 
-    def shown(self, operands: tuple, results: Any, params: dict) -> tuple:
-        """What a rule is shown for handles of inner nodes, and for parameters."""
+    def show_values(self, operands: tuple, results: Any, params: dict) -> tuple:
+        """Return the replacement, for rules, of handles of inner nodes and of parameters."""
         if type(results) is tuple:
             results = tuple([self(z.node) for z in results])
         else:
@@ -161,26 +161,26 @@ class View:
         size_inside = self.graph.size_inside
         return {key: size_inside(value) for key, value in params.items()}
 
-    def expected(self, node: Node) -> Aval:
-        """What is known here of the value of `node`: None for sizes that nothing tells yet."""
+    def expect(self, node: Node) -> Aval:
+        """Return the abstract value of `node` here: None for sizes that are not known yet."""
         dims = node.aval.dims
         if dims is not None:
-            dims = tuple([self._known(size) if type(size) is Dim else size for size in dims])
+            dims = tuple([self._find_size(size) if type(size) is Dim else size for size in dims])
         return Aval(dims, node.aval.dtype)
 
     def learn(self, node: Node, value: Symbol) -> Symbol:
-        """Take from `value` the sizes that nothing told before."""
+        """Bind the sizes that `value` reveals first."""
         for size, present in zip(node.aval.dims or (), value.aval.dims or ()):
             if type(size) is Dim:
                 self.graph.sizes.setdefault(size, present)
         return value
 
     def claim(self, node: Node, value: Symbol) -> Symbol:
-        """`value`, of which it is known that it has the shape of `node`."""
+        """Refine `value` by the shape of `node`."""
         if node.aval.dims is None:
             return value
         self.learn(node, value)
-        aval, own = self.expected(node), value.aval.dims
+        aval, own = self.expect(node), value.aval.dims
         dims = aval.dims or ()
         if own is not None and None not in dims and same_dims(own, dims):
             return value
@@ -188,8 +188,8 @@ class View:
         found = self.graph.apply(ensure_dims, (("shape", shape),), (value.node,), aval)
         return self.learn(node, found)
 
-    def _known(self, size: Dim) -> Any:
-        """The size here, if a value made before, or one from outside, tells."""
+    def _find_size(self, size: Dim) -> Any:
+        """Return the size here, if a value made before, or an outer one, determines it."""
         sizes = self.graph.sizes
         found = sizes.get(size)
         if found is None and size in self.inner.sizes:
@@ -203,11 +203,11 @@ class View:
         return found
 
     def size(self, atom: Atom) -> Any:
-        """The size here that an atom of the body is; None for other atoms."""
+        """Return the size here of an atom of the body; None for other atoms."""
         source = atom.source
         if source is None or source.table is not self.inner.body.table:
             return None
-        found = self._known(of_atom(atom))
+        found = self._find_size(of_atom(atom))
         if found is None:
             value = self(source)
             if atom.kind != "size":

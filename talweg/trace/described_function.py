@@ -1,4 +1,4 @@
-"""What a trace is, for those who look: inputs, results, variables, signature, text."""
+"""Descriptions of a trace: inputs, results, variables, signature, text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DescribedFunction:
 
     @property
     def inputs(self) -> list:
-        """The inputs of the graph: arguments, then what was captured."""
+        """The inputs of the graph: arguments, then captures."""
         return [self.graph.symbol(node) for node in self.body.inputs]
 
     @property
@@ -52,10 +52,10 @@ class DescribedFunction:
     @property
     def captured_inputs(self) -> list:
         """The tensors and variables the function uses from outside."""
-        return [v.variable if type(v) is Handle else v for v in self._captured()]
+        return [v.variable if type(v) is Handle else v for v in self._list_captures()]
 
-    def _captured(self) -> list:
-        """What is taken from outside, but for variables among the arguments."""
+    def _list_captures(self) -> list:
+        """Return the captures, without variables among the arguments."""
         return [v for v in self._outside if type(v) is not Handle or v not in self.formals]
 
     @property
@@ -94,7 +94,7 @@ class DescribedFunction:
 
     @property
     def function_type(self) -> FunctionType:
-        """Parameters, results and captures, with their specs.
+        """The type of the trace: parameters, results and captures, with their specs.
 
         >>> import talweg as tf
         >>> double = tf.function(lambda x, times=2: x * times)
@@ -112,12 +112,14 @@ class DescribedFunction:
         function_type = FunctionType(parameters, return_annotation=self.output_specs)
         function_type.flat_inputs = list(self.flat_inputs)
         function_type.flat_outputs = [output_spec(symbol) for symbol in self.outputs]
-        function_type.captures = OrderedDict((id(v), captured_spec(v)) for v in self._captured())
+        function_type.captures = OrderedDict(
+            (id(v), captured_spec(v)) for v in self._list_captures()
+        )
         return function_type
 
     @property
     def signature(self) -> inspect.Signature:
-        """The parameters; what was traced for a Python value has that as its default."""
+        """The parameters; a Python value that was traced is its parameter's default."""
         found = []
         for name, kind, value in self.parameters:
             plain = not any(hasattr(leaf, "dtype") for leaf in structure.flatten(value))
@@ -144,11 +146,11 @@ class DescribedFunction:
 
     @property
     def inference_fn(self) -> Any:
-        """What runs without a tape: this function itself, which knows by its callers."""
+        """The function without a tape: this one, which adapts to its callers."""
         return self
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """Parameters, results and captures, a line each; on one line if not `verbose`."""
+        """Print parameters, results and captures, a line each if `verbose`."""
         found = self.function_type
         plain = is_plain_nest(self._template)
         output = type_text(self.output_specs if plain else self.structured_outputs)
@@ -164,7 +166,7 @@ class DescribedFunction:
         return "\n".join([*lines, *(captured or ["  None"])])
 
     def to_text(self) -> str:
-        """The graph as text, which `talweg.graph.text.parse` reads back if it calls no Python."""
+        """Print the graph; `talweg.graph.text.parse` reads it back if it calls no Python."""
         return to_text(self.body, self.name, to_parse=False)
 
     def __repr__(self) -> str:
@@ -175,7 +177,7 @@ class DescribedFunction:
 
 
 def type_text(value: Any) -> str:
-    """The type of an argument or a result as text: specs, Python values, what holds them."""
+    """Print the type of an argument or result: specs, Python values, their containers."""
     if isinstance(value, TypeSpec):
         return repr(value)
     if isinstance(value, Symbol):
@@ -196,7 +198,7 @@ def type_text(value: Any) -> str:
 
 
 def _list_parameters(parameters: list[tuple]) -> list[str]:
-    """Parameters as in a definition, with the marks of those by position and by keyword alone."""
+    """List parameters as in a definition, with `/` and `*`."""
     found: list[str] = []
     kinds = [kind for _, kind, _ in parameters]
     for place, (name, kind, value) in enumerate(parameters):

@@ -1,4 +1,4 @@
-"""Calls of a trace on a device, one after the other, with no work for each variable.
+"""Repeated calls of a trace on a device, without work for each variable.
 
 The first call of a trace goes the usual way.  If its program is one part for XLA, what it uses of
 variables is in a `DeviceGroup` afterwards, and the trace has a `DeviceStep` in place of the method
@@ -31,7 +31,7 @@ Pick = Callable[[tuple], tuple]
 
 
 def picker(places: list[int], count: int) -> Pick | None:
-    """What takes these places of a tuple of so many; None for all of them, in order."""
+    """Make a function that selects these positions of a tuple; None for all of them, in order."""
     if places == list(range(count)):
         return None
     if len(places) == 1:
@@ -55,7 +55,7 @@ class DeviceStep:
         self._find_group()
 
     def _find_group(self) -> None:
-        """Have the variables in one group, and know where they are in it."""
+        """Put the variables in one group, and record their positions in it."""
         owners = [STATE.owner(handle) for handle in self._variables]
         group = self._group = group_of(owners)
         number = [owner._group[1] for owner in owners]
@@ -68,7 +68,7 @@ class DeviceStep:
         self._reads = bool(self._direct.read)
 
     def call(self, tensors: list, variables: Any = (), state: Any = None) -> Any:
-        """The result, as `ConcreteFunction.call_flat` gives it."""
+        """Compute the result, as `ConcreteFunction.call_flat` gives it."""
         if state is None and not variables:
             arrays = self.arrays_of(tensors)
             if arrays is not None:
@@ -76,7 +76,7 @@ class DeviceStep:
         return self._usually(tensors, variables, state)
 
     def arrays_of(self, tensors: Sequence[Any]) -> tuple | None:
-        """The arrays of tensors; None if they are of other kinds than those it is for."""
+        """Return the arrays of tensors; None if they are of other kinds than the step's."""
         if len(tensors) != self._count:
             return None
         arrays = []
@@ -93,7 +93,7 @@ class DeviceStep:
         return tuple(arrays)
 
     def call_with(self, arrays: tuple, tensors: Sequence[Any]) -> Any:
-        """The result for the arrays of tensors."""
+        """Compute the result for the arrays of tensors."""
         if dispatch.state.busy or demands.finite or onlooker.step_by_step:
             return self._usually(list(tensors))
         if executor.chosen.value != "xla":
@@ -109,7 +109,7 @@ class DeviceStep:
         return self._pack([resident(array) for array in outputs])
 
     def _run(self, given: tuple) -> Any:
-        """The outputs; None, and nothing has changed, if the call is for the usual way."""
+        """Compute the outputs; None, without changes, if the call needs the general path."""
         direct, group = self._direct, self._group
         if group.touched and not group.take_in(direct.put, direct.copy):
             return None
@@ -147,7 +147,7 @@ class DeviceStep:
         return outputs
 
     def _keep(self, group: DeviceGroup, after: tuple) -> None:
-        """Let variables have what the device has given."""
+        """Assign variables their new values on the device."""
         new = list(group.arrays)
         for place, array in zip(self._places, after):
             new[place] = array
@@ -159,7 +159,7 @@ _resident_of: Callable[[EagerTensor], Any] = EagerTensor.__dict__["_resident"]._
 
 
 def use_steps(concrete: ConcreteFunction, count: int) -> None:
-    """Have a trace called by a DeviceStep from now on, if the version that ran last allows it.
+    """Make a trace use a DeviceStep from now on, if the version that ran last allows it.
 
     count: how many tensors it was called with.
     """

@@ -1,4 +1,4 @@
-"""Traces with variables among their arguments: for which other variables they serve.
+"""Traces with variables among their arguments: the other variables that they serve.
 
 The function is traced with the variables it is called with; in other calls others stand in their
 places (`eager/structured.py: Exchanged`).  What it has captured stays what it is.
@@ -51,7 +51,7 @@ def serves(concrete: ConcreteFunction, variables: list) -> bool:
 
 
 def without_variables(concrete: ConcreteFunction, args: tuple) -> tuple[tuple, list]:
-    """The arguments of a direct call but for the variables, and these; TypeError for others.
+    """Split the arguments of a direct call from its variables; TypeError for others.
 
     A call without any is one for the variables that the trace was made with.
     """

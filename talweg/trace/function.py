@@ -54,7 +54,7 @@ _making = threading.RLock()  # held while a function for a replica or an object 
 
 
 class Function(FunctionAttributes):
-    """A traced function (`tf.function`); calling it traces if need be, and runs the trace."""
+    """A traced function (`tf.function`); a call traces if needed, and runs the trace."""
 
     _step: Any = None  # how a device was called last (`DeviceStep`)
 
@@ -112,15 +112,15 @@ class Function(FunctionAttributes):
 
     @property
     def _concrete_variable_creation_fn(self) -> ConcreteFunction | None:
-        """The first trace: under this name Keras asks for the graph that TensorBoard shows."""
+        """The first trace, as Keras asks for the graph that TensorBoard shows."""
         return next(iter(self._traces.values()), None)
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the Python function was traced."""
+        """Count the traces of the Python function."""
         return self._count
 
     def retracing_reasons(self) -> list[str]:
-        """Why it was traced again, a sentence for each time (the last ones).
+        """Return the reasons of the last retraces, a sentence for each.
 
         >>> import talweg as tf
         >>> double = tf.function(lambda x: 2 * x)
@@ -131,7 +131,7 @@ class Function(FunctionAttributes):
         return list(self.reasons)
 
     def all_traces(self) -> list[ConcreteFunction]:
-        """The traces there are; a function with an input signature has one by now."""
+        """Return the traces; a function with an input signature has one by now."""
         if self.input_signature is not None and not self._traces:
             self.get_concrete_function()
         return list(self._traces.values())
@@ -139,7 +139,7 @@ class Function(FunctionAttributes):
     _list_all_concrete_functions = all_traces  # as Keras asks for the traces of an endpoint
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The signatures of all traces, as text."""
+        """Return the signatures of all traces, as text."""
         texts = [trace.pretty_printed_signature(verbose) for trace in self.all_traces()]
         return ("\n\n" if verbose else "\n").join(texts)
 
@@ -148,7 +148,7 @@ class Function(FunctionAttributes):
         return {f"trace_{place}": trace for place, trace in enumerate(traces)}
 
     def report(self) -> Any:
-        """What the doctor finds in its traces: a `talweg.doctor.Report`, which prints itself.
+        """Return the doctor's findings in its traces as a `talweg.doctor.Report`.
 
         >>> import talweg as tf
         >>> double = tf.function(lambda x: 2 * x)
@@ -191,7 +191,7 @@ class Function(FunctionAttributes):
     # -- calling
 
     def of_replica(self) -> Function:
-        """This function as the present replica calls it: its traces use that one's variables."""
+        """Return the function of the present replica: its traces use that one's variables."""
         place = dispatch.context.replica
         if place is None or self._replicas is None:
             return self
@@ -246,7 +246,7 @@ class Function(FunctionAttributes):
             raise
 
     def _remember(self, concrete: ConcreteFunction, key: list) -> None:
-        """The short way to the trace for arguments like these."""
+        """Cache the fast path to the trace for arguments like these."""
         if self.input_signature is None and dispatch.context.base is None:
             if len(self._fast) >= TRACES:
                 self._fast.clear()
@@ -254,13 +254,13 @@ class Function(FunctionAttributes):
 
     @boundary
     def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
-        """The trace for arguments, which may be specs (`tf.TensorSpec`) in place of tensors."""
+        """Return the trace for arguments, which may be specs (`tf.TensorSpec`)."""
         if self.input_signature is not None and not args and not kwargs:
             args = tuple(self.input_signature)
         return self.of_replica()._find(args, kwargs)[0]
 
     def experimental_get_compiler_ir(self, *args: object, **kwargs: object) -> Callable[..., Any]:
-        """What the compiler makes of it for these arguments (or specs): text, by stage.
+        """Return the text of each compilation stage for these arguments (or specs).
 
         The function that is returned takes `stage`: 'hlo' (the operations, the default),
         'optimized_hlo' (the loops), 'fusion' (what is computed together, and why no more), 'llvm'
@@ -284,7 +284,7 @@ class Function(FunctionAttributes):
     def _find(
         self, args: tuple, kwargs: dict, apart: bool = False
     ) -> tuple[ConcreteFunction, Taken]:
-        """The trace for arguments (for exactly these variables, if `apart`), and these apart."""
+        """Return the trace for arguments (exactly these variables, if `apart`), and these."""
         args, kwargs = self._bind(args, kwargs)
         taken = Taken([args, kwargs], apart)
         found = self._trace_for(taken)
@@ -297,11 +297,11 @@ class Function(FunctionAttributes):
         tree, key = taken.tree, taken.key
         if self.input_signature is not None:
             key = signature_key(self.input_signature, taken.key)
-        found = self._known_trace(key)
+        found = self._find_trace(key)
         if found is None:
             is_ours = self._turn.take()
             try:
-                found = self._known_trace(key)  # another thread may have made it meanwhile
+                found = self._find_trace(key)  # another thread may have made it meanwhile
                 if found is None:
                     found = self._new_trace(key, tree, taken)
             finally:
@@ -309,8 +309,8 @@ class Function(FunctionAttributes):
                     self._turn.give()
         return found
 
-    def _known_trace(self, key: object) -> ConcreteFunction | None:
-        """The trace for a key, if there is one."""
+    def _find_trace(self, key: object) -> ConcreteFunction | None:
+        """Return the trace for a key, if there is one."""
         traces = self._traces
         found = traces.get(key)
         found = found or next((t for k, t in traces.items() if covers(k, key)), None)
@@ -319,7 +319,7 @@ class Function(FunctionAttributes):
         return found
 
     def _bind(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The arguments in the order of the signature, defaults filled in; TypeError if wrong."""
+        """Bind the arguments to the signature, defaults filled in; TypeError if they do not fit."""
         if self._signature is None:
             return args, kwargs
         try:
@@ -332,7 +332,7 @@ class Function(FunctionAttributes):
         return self._as_signature(bound.args, bound.kwargs)
 
     def _as_signature(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The arguments as the input signature demands."""
+        """Return the arguments as the input signature demands."""
         wanted = self.input_signature
         if wanted is None:
             return args, kwargs
@@ -363,7 +363,7 @@ class Function(FunctionAttributes):
         concrete.structured_input_signature = tuple(specs_together(tree, specs))
         concrete.flat_inputs = types
         release_values(tree)
-        concrete.parameters = self._shown_parameters(specs_together(tree, types))
+        concrete.parameters = self._describe_parameters(specs_together(tree, types))
         if not any(getattr(value, "graph", None) is not None for value in concrete._outside):
             self._keep(key, concrete)
         if dispatch.state.observer is not None:
@@ -371,7 +371,7 @@ class Function(FunctionAttributes):
         return concrete
 
     def _keep(self, key: object, concrete: ConcreteFunction) -> None:
-        """Keep a trace, and let those go that were not used for longest."""
+        """Store a trace and evict the least recently used ones."""
         concrete.used = next(_uses)
         traces = {**self._traces, key: concrete}
         while len(traces) > TRACES:
@@ -382,7 +382,7 @@ class Function(FunctionAttributes):
         self._traces = traces
 
     def _general(self, key: object) -> Any:
-        """`key`, or a more general one if traces with other sizes are there already."""
+        """Return `key`, or a relaxed one if traces with other sizes exist already."""
         if self.input_signature is not None:
             return key
         limit = 1 if self._reduce else 2
@@ -395,7 +395,7 @@ class Function(FunctionAttributes):
         return general
 
     def _explain(self, key: object) -> str | None:
-        """Note why the function is traced again; warn once of a function that keeps doing it."""
+        """Record the reason of a retrace; warn once of a function that keeps retracing."""
         if not self._traces:
             return None
         nearest = max(self._traces, key=lambda key: self._traces[key].used)
@@ -425,17 +425,17 @@ class Function(FunctionAttributes):
         return difference(old[2][1], new[2][1], "keyword arguments") or "other arguments"
 
     def _parameter_names(self, count: int) -> list[str]:
-        """A name for each of `count` positional arguments; those of `*args` are numbered."""
+        """Return a name for each of `count` positional arguments; those of `*args` are numbered."""
         own, rest = positional(self._signature)
         names = [parameter.name for parameter in own]
         return [*names, *[f"{rest}_{i}" for i in range(count - len(names))]][:count]
 
     def _names(self, tree: Any) -> list[str]:
-        """A name for each tensor argument: the parameter's, numbered inside nests."""
+        """Return a name for each tensor argument: the parameter's, numbered inside nests."""
         args, kwargs = tree.children
         found: list[str] = []
         pairs = list(zip(self._parameter_names(len(args.children)), args.children))
-        pairs += list(zip(structure.sorted_keys(kwargs.like), kwargs.children))
+        pairs += list(zip(structure.sort_keys(kwargs.like), kwargs.children))
         for name, child in pairs:
             count = sum([type(place) is ArgumentPlace for place in places_of(child)])
             found += [name if number == 0 else f"{name}_{number}" for number in range(count)]
@@ -446,8 +446,8 @@ class Function(FunctionAttributes):
                 found[place] = f"{name}_{unique[name] - 1}"
         return found
 
-    def _shown_parameters(self, arguments: tuple) -> list[tuple]:
-        """Each parameter's name, its kind, and what it was traced for."""
+    def _describe_parameters(self, arguments: tuple) -> list[tuple]:
+        """Return each parameter's name, its kind, and the type it was traced for."""
         args, kwargs = arguments
         own, rest = positional(self._signature)
         kinds = {p.name: p.POSITIONAL_ONLY if rest else p.kind for p in own}
@@ -482,7 +482,7 @@ class Function(FunctionAttributes):
         variables: list,
         given: list | None,
     ) -> tuple[ConcreteFunction, bool]:
-        """A trace, and whether it made variables: the first takes values from `given`."""
+        """Trace, and tell whether variables were made: the first trace takes them from `given`."""
         outer = dispatch.context.base
         graph = TraceGraph(self._name)
         graph.may_make_variables, graph.given = given is not None, given

@@ -1,4 +1,4 @@
-"""What a trace takes and gives, as a Python signature with specs for annotations."""
+"""Types of traces: a Python signature with specs for annotations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from talweg.graph.symbol import Symbol
 
 
 class Parameter(inspect.Parameter):
-    """A parameter of a trace; its annotation is what it was traced for."""
+    """A parameter of a trace; its annotation is the type it was traced for."""
 
     @property
     def type_constraint(self) -> Any:
-        """Specs in place of tensors, anything else as it was given."""
+        """The type: specs in place of tensors, other values as they were given."""
         return self.annotation
 
     @property
@@ -27,7 +27,7 @@ class Parameter(inspect.Parameter):
 
 
 class FunctionType(inspect.Signature):
-    """What a trace takes and gives: a Python signature with specs for annotations.
+    """The type of a trace: a Python signature with specs for annotations.
 
     `captures` has the specs of what is taken from outside, by identity.
     """
@@ -43,20 +43,20 @@ class FunctionType(inspect.Signature):
 
 
 def shape_or_none(spec: TensorSpec) -> Any:
-    """The shape of a spec; None stays None."""
+    """Return the shape of a spec; None stays None."""
     return None if spec is None else spec.shape
 
 
 def dtype_or_none(spec: TensorSpec) -> Any:
-    """The dtype of a spec; None stays None."""
+    """Return the dtype of a spec; None stays None."""
     return None if spec is None else spec.dtype
 
 
 def output_spec(symbol: Symbol) -> TensorSpec:
-    """The spec of a result."""
+    """Return the spec of a result."""
     return TensorSpec(symbol.shape, symbol.dtype)
 
 
 def captured_spec(value: object) -> TensorSpec:
-    """The spec of what is captured: a tensor or a variable."""
+    """Return the spec of a captured tensor or variable."""
     return TensorSpec((), resource) if type(value) is Handle else TensorSpec.from_tensor(value)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class GraphSweep:
-    """The operations between some targets and sources, ready to be gone through backwards.
+    """The sweep of the operations between some targets and sources.
 
     `sources` are tensors of the graph, handles of variables, or None for what no target can depend
     on.  Nothing flows on from a tensor of `stops`; such a tensor may be a source.
@@ -47,9 +47,9 @@ class GraphSweep:
             for node in links.values():
                 nodes.setdefault(node.table, []).append(node)
             links = {}
-            for table, own in nodes.items():
+            for table, table_nodes in nodes.items():
                 visited: dict[Node, None] = {}
-                links.update(self._visit(table.owner(), own, visited, stopped))
+                links.update(self._visit(table.owner(), table_nodes, visited, stopped))
                 outer = {**visited, **outer}
         order = {**outer, **order}
         groups = [self._nodes_of(source, order) for source in sources]
@@ -73,7 +73,7 @@ class GraphSweep:
 
     @staticmethod
     def _visit(graph: Any, targets: list, order: dict, stopped: set) -> dict[Node, Node]:
-        """Put what targets depend on into `order`; what the graph captured of outer ones."""
+        """Add the targets' ancestors to `order`, with captures of outer graphs."""
         operands = _operands if graph.table.extra else _inputs
         before = (lambda node: () if node in stopped else operands(node)) if stopped else operands
         postorder(targets, order, before)
@@ -89,11 +89,11 @@ class GraphSweep:
             return []
         if type(source) is Handle:
             reads = [node for node in order if reads_variable(node, source)]
-            return reads + captured_reads(self.graph, source)
+            return reads + find_captured_reads(self.graph, source)
         return [source.node]
 
     def _symbol(self, node: Node) -> Symbol:
-        """The handle of a node, kept as long as the sweep, so that its id stays its own."""
+        """Return the handle of a node, kept as long as the sweep, so that its id is unique."""
         found = self._kept.get(node)
         if found is None:
             own = node.table is self.graph.table
@@ -110,7 +110,7 @@ class GraphSweep:
         return node.prim, symbols, results, node.params, node.origin
 
     def pull(self, seeds: list) -> list:
-        """The cotangent of each source, None without a path, from those of the targets.
+        """Compute each source's cotangent, None without a path, from those of the targets.
 
         Made in the graph in force: that of the targets, or the body of a loop or batch inside it.
         """
@@ -126,7 +126,7 @@ class GraphSweep:
         return results
 
     def evidence(self, number: int, given: object, source: Any, frame: Any, cuts: list) -> Evidence:
-        """What is known of the gradient by the source of this number."""
+        """Return the evidence of the gradient by the source of this number."""
         asked = given[0] if isinstance(given, list) and len(given) == 1 else given
         scene = Scene.of(frame, asked, source)
         name = getattr(source, "name", "")
@@ -155,7 +155,7 @@ class GraphSweep:
         )
 
     def _variables(self) -> dict[int, str]:
-        """The names of the variables that the targets read, by their ids."""
+        """Return the names of the variables that the targets read, by their ids."""
         order: dict[Node, None] = {}
         postorder([target.node for target in self.targets], order)
         handles = [
@@ -175,7 +175,7 @@ def _operands(node: Node) -> tuple:
 
 
 def _inputs(node: Node) -> tuple:
-    """The operands in a table where no input only gives sizes."""
+    """Return the operands in a table where no input only gives sizes."""
     return node.key[2:]
 
 
@@ -184,21 +184,21 @@ def reads_variable(node: Node, handle: Handle) -> bool:
     return node.prim.role is Role.READ and ("variable", handle) in node.key[1]
 
 
-def captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
-    """The inputs of a function's graph that stand for a variable."""
+def find_captured_reads(graph: BodyGraph, handle: Handle) -> list[Node]:
+    """Return the inputs of a function's graph that represent a variable."""
     found = []
     for outside, inside in getattr(graph, "captured", {}).values():
         if outside is handle:
             found.append(inside)
         elif type(outside) is Symbol:
             node = outside.node
-            if reads_variable(node, handle) or node in captured_reads(outside.graph, handle):
+            if reads_variable(node, handle) or node in find_captured_reads(outside.graph, handle):
                 found.append(inside)
     return found
 
 
 def place_in(graph: Any, tensor: object) -> Symbol | None:
-    """A tensor as the graph, or one around it, knows it; None if the graph does not use it."""
+    """Return a tensor in this graph or an outer one; None if the graph does not use it."""
     outer = graph
     while type(tensor) is Symbol and outer is not None:
         if tensor.node.table is outer.table:
@@ -209,7 +209,7 @@ def place_in(graph: Any, tensor: object) -> Symbol | None:
 
 
 def ones_of(target: Symbol) -> Any:
-    """Ones of the target's shape, one node for each shape and dtype; None if it has no gradient."""
+    """Return ones of the target's shape, one node for each shape; None if it has no gradient."""
     if target.dtype is variant or not target.dtype.is_differentiable:
         return None
     if target.aval.dims is None:

@@ -1,4 +1,4 @@
-"""Functions with effects in graphs: called with values whenever the graph runs.
+"""Host calls with effects: functions that Python runs whenever the graph runs.
 
 `later` keeps a call as an operation without a result.  `asserting` makes an assertion of values one
 in graphs; what a graph knows is checked at once, as TensorFlow does.
@@ -25,7 +25,7 @@ from talweg.transform.batch import BatchTensor
 
 
 class Later:
-    """A function with its arguments, tensors left out; called with these as arrays."""
+    """A deferred call: a function with its arguments, tensors left out."""
 
     def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str):
         self.function, self.tf_type = function, tf_type
@@ -45,12 +45,12 @@ class Later:
         return Hole(len(self.operands) - 1)
 
     def take_operands(self) -> list:
-        """The tensors left out; they are not kept, since they belong to the graph."""
+        """Take the tensors out, which belong to the graph."""
         operands, self.operands = self.operands, []
         return operands
 
-    def filled(self, arrays: Any) -> tuple:
-        """The arguments with these arrays as the tensors that were left out."""
+    def fill(self, arrays: Any) -> tuple:
+        """Return the arguments with these arrays in place of the tensors."""
         tensors = [wrap(array) for array in arrays]
 
         def fill(leaf: object) -> Any:
@@ -61,8 +61,8 @@ class Later:
         return structure.map_leaves(fill, self.args), structure.map_leaves(fill, self.kwargs)
 
     def __call__(self, *arrays: object) -> Any:
-        """The function's result; assertions of shapes fail as operations do."""
-        args, kwargs = self.filled(arrays)
+        """Call the function; assertions of shapes fail as operations do."""
+        args, kwargs = self.fill(arrays)
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
@@ -78,7 +78,7 @@ class Later:
 
 
 def acts_later(*given: object) -> bool:
-    """Whether what is given has no values yet, or those of many slices."""
+    """Whether the arguments are symbolic, or batch tensors."""
     context = dispatch.context
     if context.base is not None or not context.batch_level:
         return context.base is not None
@@ -87,25 +87,25 @@ def acts_later(*given: object) -> bool:
 
 
 def later(function: Callable[..., Any], args: tuple, kwargs: dict, tf_type: str) -> Any:
-    """An operation that calls `function` with the values of these arguments when it runs."""
+    """Build an operation that calls `function` with the arguments' values when it runs."""
     call = Later(function, args, kwargs, tf_type)
     return _operation_of(act(*call.take_operands(), call=call))
 
 
 def _operation_of(done: Any) -> Any:
-    """What a function gives that acted: the operation, if it is one of a graph."""
+    """Return the operation of a function's result, if it is one of a graph."""
     while type(done) is BatchTensor:
         done = done.inner
     return done.op if type(done) is Symbol else None
 
 
 def nothing() -> Any:
-    """An operation that does nothing (`tf.no_op`)."""
+    """Build an operation that does nothing (`tf.no_op`)."""
     return group().op
 
 
 def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, an eager assertion; in a graph it gives an operation.
+    """Wrap `function`, an eager assertion; in a graph it gives an operation.
 
     The assertion is carried out at once where all values are known, or where the shapes that it
     looks at are; an error is then raised as it is.
@@ -138,7 +138,7 @@ def asserting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
     """Call it now, with its own errors."""
-    args, kwargs = call.filled(arrays)
+    args, kwargs = call.fill(arrays)
     context = dispatch.context
     before, context.base = context.base, None
     try:
@@ -148,7 +148,7 @@ def _eagerly(function: Callable[..., Any], call: Later, arrays: list) -> None:
 
 
 def _constant_value(operand: Any) -> Any:
-    """The value of a constant; None if it is known only when the graph runs."""
+    """Return the value of a constant; None if only a run of the graph tells."""
     if type(operand) is Symbol:
         content = constant_of(operand.node)
         return None if content is None else content.array
@@ -162,6 +162,6 @@ def _set_name(operation: Any, name: str | None) -> Any:
 
 
 def of_shapes(function: Callable[..., Any]) -> Any:
-    """Mark an assertion that looks at shapes and dtypes, which a graph may know."""
+    """Mark an assertion of shapes and dtypes, which a graph may know."""
     function.of_shapes = True
     return function

@@ -1,4 +1,4 @@
-"""Functions in Python and NumPy as operations of a graph, with results and derivatives.
+"""Host calls with results and derivatives: functions in Python and NumPy as operations.
 
 A function of NumPy arrays has no derivative.  One of tensors runs under a tape, which travels
 through the run as one more result; the cotangents are taken from it, so the function itself is
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Outside:
-    """Eager execution, for the time of a call from a running graph."""
+    """The eager context of a host call from a running graph."""
 
     def __enter__(self) -> None:
         context = dispatch.context
@@ -41,7 +41,7 @@ class Outside:
 
 
 class NumpyCall:
-    """A function of arrays; its results must have the dtypes announced."""
+    """A host call on arrays; its results must have the dtypes announced."""
 
     may_wait = True
 
@@ -77,7 +77,7 @@ class NumpyCall:
 
 
 class TapedCall:
-    """A function of tensors; the last result is the tape that saw the call."""
+    """A host call on tensors; the last result is the tape that recorded the call."""
 
     may_wait = True
 
@@ -98,7 +98,7 @@ class TapedCall:
 
 
 class HostPullback:
-    """The cotangents of the wanted operands, from the record of a call."""
+    """The pullback of a host call: cotangents of the wanted operands, from its tape."""
 
     def __init__(self, given: tuple, wanted: tuple):
         self.given, self.wanted = given, wanted
@@ -121,7 +121,7 @@ def numpy_call(
     tf_type: str,
     wrapped: Callable[..., Any],
 ) -> Any:
-    """The operation that calls `function` on arrays, through `wrapped`, which sorts out errors."""
+    """Build the operation that calls `function` on arrays, through `wrapped` for errors."""
     call = NumpyCall(function, dtypes, tf_type, wrapped)
     if not dtypes:
         return act(*operands, call=call).op
@@ -130,14 +130,14 @@ def numpy_call(
 
 
 def python_call(function: Callable[..., Any], operands: list, dtypes: list) -> Any:
-    """The results of `function` on tensors when the graph runs; without any, an operation."""
+    """Build the operation that calls `function` on tensors, and return its results."""
     if not dtypes:
         return act(*operands, call=HostAction(function)).op
     return list(taped_call(*operands, call=TapedCall(function, dtypes))[:-1])
 
 
 class HostAction:
-    """A function of tensors without a result."""
+    """A host call on tensors without a result."""
 
     tf_type = "EagerPyFunc"
     may_wait = True
@@ -151,7 +151,7 @@ class HostAction:
 
 
 def taped_call_vjp(g: tuple, z: tuple, operands: tuple, call: TapedCall) -> list:
-    """Cotangents of the operands of a Python function."""
+    """Compute cotangents of the operands of a Python function."""
     given = tuple([i for i, part in enumerate(g[:-1]) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
     if not given or not wanted:
@@ -164,7 +164,7 @@ def taped_call_vjp(g: tuple, z: tuple, operands: tuple, call: TapedCall) -> list
 
 
 def taped_call_jvp(t: tuple, z: tuple, operands: tuple, call: TapedCall) -> Any:
-    """NotImplementedError: what runs under a tape has a reverse derivative only."""
+    """Raise NotImplementedError: a taped call has a reverse derivative only."""
     text = "tf.py_function has no forward derivative"
     raise NotImplementedError(compose("TW402", text, hint="reverse mode: tf.gradients"))
 

@@ -1,4 +1,4 @@
-"""Input signatures of traced functions: checked, and arguments made to fit them."""
+"""Input signatures of traced functions: validation, and conversion of arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -> Any:
-    """An input signature as a tuple; TypeError or ValueError if it is none."""
+    """Return an input signature as a tuple; TypeError or ValueError if it is ill-formed."""
     if signature is None:
         return None
     if not isinstance(signature, (tuple, list)):
@@ -30,16 +30,16 @@ def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -
                 f"input_signature must be a possibly nested sequence of TensorSpec "
                 f"objects, got {leaf!r}",
             )
-    own = function._signature
-    if own is not None:
+    inner_signature = function._signature
+    if inner_signature is not None:
         takes = [
             p
-            for p in own.parameters.values()
+            for p in inner_signature.parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
         if takes and takes[0].name == "self" and not inspect.ismethod(function._python_function):
             takes = takes[1:]  # a method, decorated in its class
-        many = any(p.kind is p.VAR_POSITIONAL for p in own.parameters.values())
+        many = any(p.kind is p.VAR_POSITIONAL for p in inner_signature.parameters.values())
         if len(signature) > len(takes) and not many:
             raise type_error(
                 "TW104",
@@ -56,15 +56,15 @@ def check_signature(signature: list[Any] | None, function: Callable[..., Any]) -
 
 
 def fit_argument(spec: TypeSpec, value: object, name: str) -> Any:
-    """An argument as its spec demands; TypeError if it does not fit."""
+    """Convert an argument to its spec; TypeError if it does not fit."""
     if isinstance(spec, TensorSpec):
         if isinstance(value, TensorSpec):
             fits = spec.is_compatible_with(value)
             converted = value
         else:
             try:
-                own = is_tensor_like(value)
-                converted = convert_to_tensor(value, None if own else spec.dtype)
+                is_tensor = is_tensor_like(value)
+                converted = convert_to_tensor(value, None if is_tensor else spec.dtype)
             except (TypeError, ValueError):
                 raise _unfit(spec, value, name) from None
             fits = converted.dtype is spec.dtype and _fits_dims(spec, converted)
@@ -102,7 +102,7 @@ def _unfit(spec: object, value: object, name: str) -> Exception:
 
 
 def signature_key(signature: tuple, key: Any) -> Any:
-    """The one key of a function with an input signature, from that of a call."""
+    """Return the one key of a function with an input signature, from that of a call."""
     flat = structure.flatten(list(signature), composites=True)
     return _with_specs(
         key, iter([s for s in flat if isinstance(s, TensorSpec) or hasattr(s, "part_specs")])
@@ -110,7 +110,7 @@ def signature_key(signature: tuple, key: Any) -> Any:
 
 
 def _with_specs(key: tuple[Any, ...], specs: Any) -> Any:
-    """A key whose tensors are those of an input signature, as far as it goes."""
+    """Return a key whose tensors are those of an input signature, as far as it goes."""
     if is_tensor_key(key):
         spec = next(specs, None)
         if spec is None:

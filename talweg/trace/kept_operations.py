@@ -1,4 +1,4 @@
-"""Operations that a graph keeps under TensorFlow's names, to be carried out when it runs.
+"""Deferred operations that a graph keeps under TensorFlow's names.
 
 Of their results the dtypes are known from the signature of the operation, and nothing else.
 `keep` is for functions of their operands, which have derivatives; `keep_effect` for those that act
@@ -38,14 +38,14 @@ def _without_symbols(values: dict) -> tuple[dict, list]:
 
 
 def keep(function: Callable[..., Any], values: dict, dtypes: list[DType]) -> list:
-    """The results of function(**values), computed when the graph runs."""
+    """Build an operation that computes function(**values) when the graph runs."""
     kwargs, operands = _without_symbols(values)
     call = OpaqueCall(function, (), kwargs)
     return list(whole(*operands, call=call, avals=tuple([(None, dtype) for dtype in dtypes])))
 
 
 class EffectCall:
-    """A function that acts on the world, with its arguments; tensors of a graph are left out."""
+    """A deferred call of a function with effects; tensors of a graph are left out."""
 
     def __init__(self, function: Callable[..., Any], kwargs: dict, dtypes: list[DType]):
         self.function, self.kwargs, self.tf_type = function, kwargs, function.__name__
@@ -63,7 +63,7 @@ class EffectCall:
 
 
 def keep_effect(function: Callable[..., Any], values: dict, dtypes: list[DType]) -> Any:
-    """The results of function(**values) when the graph runs; an operation if it has none."""
+    """Build an operation that runs function(**values) with effects; its results, or itself."""
     kwargs, operands = _without_symbols(values)
     call = EffectCall(function, kwargs, dtypes)
     return list(host_call(*operands, call=call)) if dtypes else act(*operands, call=call).op

@@ -1,4 +1,4 @@
-"""Attributes of traced functions that are private in TensorFlow, and that libraries ask for."""
+"""Attributes of traced functions, private in TensorFlow, that libraries use."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from talweg.trace.methods import signature_of
 
 
 class FunctionAttributes:
-    """What modules and libraries ask of a traced function beside its public methods."""
+    """The attributes of a traced function that modules and libraries use."""
 
     _python_function: Callable[..., Any]
     _signature: Any
     _traces: dict
 
     def __getattr__(self, name: str) -> Any:
-        """The attributes of the object or function that was wrapped."""
+        """Return the attributes of the object or function that was wrapped."""
         inner = self.__dict__.get("_python_function")
         if not name.startswith("__") and name in getattr(inner, "__dict__", ()):
             return getattr(inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _decorate(self, decorator: Callable[[Any], Any]) -> None:
-        """Put a decorator round the Python function; ValueError if there is a trace already."""
+        """Decorate the Python function; ValueError if there is a trace already."""
         if self._traces:
             raise value_error("TW401", "Functions cannot be decorated after they have been traced.")
         self._python_function = decorator(self._python_function)
@@ -32,10 +32,10 @@ class FunctionAttributes:
 
 
 class ConcreteFunctionAttributes:
-    """What libraries ask of a trace beside its public methods."""
+    """The attributes of a trace that libraries use."""
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
-        """Put the trace into a graph, which here finds it where it is called."""
+        """Do nothing: a graph finds the trace where it is called."""
 
     def add_gradient_functions_to_graph(self, g: Any = None) -> None:
-        """Put the trace's derivatives into a graph, which makes them where they are asked for."""
+        """Do nothing: a graph builds derivatives on demand."""

@@ -1,4 +1,4 @@
-"""Traced functions that are methods: bound to an object, which the traces do not keep alive."""
+"""Traced methods, bound to objects that their traces do not keep alive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from talweg.core.tracebacks import pass_out
 
 
 class BoundFunction:
-    """A traced method of an object, which it keeps alive; the traces are kept with the object."""
+    """A traced method of an object, which it keeps alive; the object keeps the traces."""
 
     __slots__ = ("__self__", "__wrapped__")
 
@@ -37,7 +37,7 @@ class BoundFunction:
 
 
 class Method:
-    """A function bound to an object that it does not keep alive."""
+    """A function weakly bound to an object."""
 
     def __init__(self, function: Callable[..., Any], instance: object):
         self.__wrapped__ = function
@@ -58,12 +58,12 @@ class Method:
 
 
 def unwrap_method(function: Method | Callable[..., Any]) -> Any:
-    """The function of a class that a method is made of; any other function itself."""
+    """Return the function of a class that a method is made of; any other function itself."""
     return function.__wrapped__ if isinstance(function, Method) else function
 
 
 def signature_of(function: Method | Callable[..., Any]) -> inspect.Signature | None:
-    """The signature of a function, without `self` for a method; None where there is none."""
+    """Return the signature of a function, without `self` for a method; None without one."""
     try:
         return inspect.signature(function.bound if isinstance(function, Method) else function)
     except (TypeError, ValueError):
@@ -71,7 +71,7 @@ def signature_of(function: Method | Callable[..., Any]) -> inspect.Signature | N
 
 
 def positional(signature: inspect.Signature | None) -> tuple[list[inspect.Parameter], str]:
-    """The parameters that take a positional argument each, and the name of `*args`, or ''."""
+    """Return the positional parameters, and the name of `*args` or ''."""
     parameters = [] if signature is None else list(signature.parameters.values())
     own = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]

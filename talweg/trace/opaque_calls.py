@@ -1,4 +1,4 @@
-"""Calls of API functions in graphs: names, and calls that are kept whole until sizes are known.
+"""Opaque calls: API functions as single nodes of a graph until sizes are known; names.
 
 `call_in_graph` is what every exported function goes through while a graph is in force.  If the
 function raises `NeedsStaticError`, the call becomes one node (`prims/opaque.py`); what is known of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Hole:
-    """The place of an operand in the arguments of a call."""
+    """A marker for an operand in the arguments of a call."""
 
     __slots__ = ("number",)
 
@@ -60,7 +60,7 @@ class Hole:
 
 
 class Parts:
-    """The place of a composite (a sparse or ragged tensor, slices) in the arguments of a call."""
+    """A marker for a composite (a sparse or ragged tensor, slices) in the arguments of a call."""
 
     __slots__ = ("holes", "kind", "spec")
 
@@ -71,14 +71,14 @@ class Parts:
         self.spec = None if plain else getattr(composite, "_type_spec", None)
 
     def fill(self, tensors: Any) -> Any:
-        """The composite of the tensors that stand in its place."""
+        """Build the composite from tensors."""
         parts = [tensors[hole.number] for hole in self.holes]
         if self.spec is None:
             return self.kind._with_components(None, parts)
         return self.spec.with_parts(parts)
 
     def make_fit(self, tensors: list, operands: list) -> None:
-        """Give made-up parts of `operands` values with which they can be a composite."""
+        """Give made-up parts of `operands` values with which they form a valid composite."""
         numbers = [hole.number for hole in self.holes]
         parts = [tensors[number]._array for number in numbers]
         if issubclass(self.kind, SparseTensor):
@@ -112,7 +112,7 @@ class Parts:
 
 
 class SliceBounds:
-    """A slice with tensors among its bounds, in the arguments of a call."""
+    """A marker for a slice with tensors among its bounds, in the arguments of a call."""
 
     __slots__ = ("bounds",)
 
@@ -120,7 +120,7 @@ class SliceBounds:
         self.bounds = bounds
 
     def fill(self, tensors: Any) -> slice:
-        """The slice with the tensors in their places."""
+        """Return the slice with tensors filled in."""
         return slice(*[tensors[x.number] if type(x) is Hole else x for x in self.bounds])
 
     def __eq__(self, other: object) -> bool:
@@ -139,7 +139,7 @@ class OpaqueCall:
         self._key: tuple | None = None
 
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
-        """The results, flat, for eager operands."""
+        """Compute the results, flat, for eager operands."""
 
         def fill(leaf: object) -> Any:
             if type(leaf) in (Parts, SliceBounds):
@@ -154,7 +154,7 @@ class OpaqueCall:
         return [convert_to_tensor(x) for x in structure.flatten(result, composites=True)]
 
     def arrays(self, operands: tuple, sizes: tuple = ()) -> tuple:
-        """The results as arrays, for operands as arrays."""
+        """Compute the results as arrays, for operands as arrays."""
         context = dispatch.context
         before = context.base, context.recorders
         context.base, context.recorders = None, ()
@@ -165,7 +165,7 @@ class OpaqueCall:
             context.base, context.recorders = before
 
     def key(self) -> tuple:
-        """What makes two calls equal."""
+        """Return the key by which two calls are equal."""
         if self._key is None:
             self._key = self.function, _freeze(self.args), _freeze(self.kwargs)
         return self._key
@@ -183,7 +183,7 @@ class OpaqueCall:
 
 
 def _freeze(value: object) -> Any:
-    """`value` as part of a key: what is equal in Python, but is another argument, differs."""
+    """Return `value` as part of a key that tells apart Python's equal values (1, True)."""
     if isinstance(value, dict):
         return tuple([(key, _freeze(item)) for key, item in value.items()])
     if isinstance(value, (list, tuple)):
@@ -199,13 +199,13 @@ def _freeze(value: object) -> Any:
 
 
 class OpaquePullback:
-    """The pullback of a call: operands, then cotangents of results, to cotangents of operands."""
+    """The pullback of a call: operands, cotangents of results, to cotangents of operands."""
 
     def __init__(self, call: Any, count: int, given: tuple, wanted: tuple):
         self.call, self.count, self.given, self.wanted = call, count, given, wanted
 
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
-        """The cotangents of the wanted operands."""
+        """Compute the cotangents of the wanted operands."""
         operands = list(tensors[: self.count])
         sources = [operands[i] for i in self.wanted]
         with GradientTape() as tape:
@@ -225,13 +225,13 @@ class OpaquePullback:
 
 
 class OpaquePushforward:
-    """The pushforward of a call: operands, then tangents of some, to tangents of results."""
+    """The pushforward of a call: operands, tangents of some, to tangents of results."""
 
     def __init__(self, call: Any, count: int, given: tuple, results: tuple):
         self.call, self.count, self.given, self.results = call, count, given, results
 
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
-        """The tangents of the results that are wanted."""
+        """Compute the tangents of the wanted results."""
         operands = list(tensors[: self.count])
         primals = [operands[i] for i in self.given]
         with ForwardAccumulator(primals, list(tensors[self.count :])) as accumulator:
@@ -249,7 +249,7 @@ class OpaquePushforward:
 
 
 def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> list:
-    """Cotangents of a call's operands."""
+    """Compute cotangents of a call's operands."""
     given = tuple([i for i, part in enumerate(g) if part is not None])
     wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
     pull = OpaquePullback(call, len(operands), given, wanted)
@@ -261,7 +261,7 @@ def whole_vjp(g: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> l
 
 
 def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> tuple:
-    """Tangents of a call's results."""
+    """Compute tangents of a call's results."""
     tangents = t if isinstance(t, tuple) else (t,)
     given = tuple([i for i, part in enumerate(tangents) if part is not None])
     results = tuple([i for i, part in enumerate(z) if part.dtype.is_differentiable])
@@ -274,13 +274,13 @@ def whole_jvp(t: tuple, z: tuple, operands: tuple, call: Any, sizes: tuple) -> t
 
 
 class Apply:
-    """A primitive as a call; its parameters come as `sizes`."""
+    """A primitive as an opaque call; its parameters come as `sizes`."""
 
     def __init__(self, prim: Any):
         self.prim = prim
 
     def eager(self, tensors: Any, sizes: tuple = ()) -> list:
-        """The result(s)."""
+        """Compute the result(s)."""
         found = self.prim(*tensors, **dict(sizes))
         return list(found) if self.prim.multiple else [found]
 
@@ -292,7 +292,7 @@ class Apply:
 
 
 def vjp_whole(prim: Primitive, g: Any, z: Any, operands: tuple, params: dict) -> list:
-    """Cotangents of a primitive whose rule needs sizes that the graph does not know."""
+    """Compute cotangents of a primitive whose rule needs sizes that the graph does not know."""
     cotangents, results = (g, z) if prim.multiple else ((g,), (z,))
     return whole_vjp(cotangents, results, operands, Apply(prim), tuple(params.items()))
 
@@ -322,7 +322,7 @@ def call_in_graph(function: Callable[..., Any], args: tuple, kwargs: dict) -> An
 
 
 def _find_name_by_position(function: Callable[..., Any], args: tuple) -> Any:
-    """The argument `name` where it was given without its name: `tf.identity(x, "y")`; or None."""
+    """Return the argument `name` where it is positional (`tf.identity(x, "y")`), or None."""
     place = _find_place_of_name(getattr(function, "__func__", function))
     return args[place] if place is not None and place < len(args) else None
 
@@ -340,13 +340,13 @@ def _find_place_of_name(function: Callable[..., Any]) -> int | None:
 
 
 def use_name_as_scope(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the argument `name` of a function be the scope of what it makes, not a name of that."""
+    """Use the argument `name` of a function as the scope of operations it makes."""
     function.name_of_scope = True  # type: ignore[attr-defined]
     return function
 
 
 def _in_graph(graph: Any, result: Any) -> Any:
-    """What a call computed of constants alone, as constants of the graph."""
+    """Return the result of constant folding as constants of the graph."""
     if type(result) is EagerTensor:
         return graph.bring_in(result)
     if isinstance(result, (list, tuple)) and any(type(x) is EagerTensor for x in result):
@@ -356,7 +356,7 @@ def _in_graph(graph: Any, result: Any) -> Any:
 
 
 def label(result: Any, name: str) -> None:
-    """Name what a call made."""
+    """Name the results of a call."""
     leaves = [
         x
         for x in structure.flatten(result, composites=True)
@@ -371,7 +371,7 @@ def label(result: Any, name: str) -> None:
 
 
 class LeftOut:
-    """Arguments of a call with holes where its operands, and its composites, stand.
+    """The arguments of a call with holes for its operands and composites.
 
     A class and no closure: a function that calls itself is a cycle, which would keep the graph.
     """
@@ -384,7 +384,7 @@ class LeftOut:
         self.composites: list[Parts] = []
 
     def leave_out(self, leaf: object) -> Any:
-        """What stands for a leaf of the arguments."""
+        """Replace a leaf of the arguments by its marker."""
         if structure.kind_of(leaf) == structure.COMPOSITE:
             holes = [self._hole(convert_to_tensor(x)) for x in leaf._flat_components()]
             self.composites.append(Parts(leaf, holes))
@@ -425,7 +425,7 @@ def _keep_whole(function: Callable[..., Any], args: tuple, kwargs: dict, error: 
 
 
 def _lenient(call: OpaqueCall) -> OpaqueCall:
-    """A call that does not validate its arguments, if it may be told not to."""
+    """Return the call without validation of its arguments, if it has such an option."""
     code = getattr(inspect.unwrap(call.function), "__code__", None)
     if "validate" not in getattr(code, "co_varnames", ()):
         return call
@@ -433,7 +433,7 @@ def _lenient(call: OpaqueCall) -> OpaqueCall:
 
 
 def _own(array: np.ndarray) -> np.ndarray:
-    """A copy that nobody changes: the caller may go on using `array` before the graph runs."""
+    """Copy an array that the caller may change before the graph runs."""
     copy = array.copy()
     copy.flags.writeable = False
     return copy

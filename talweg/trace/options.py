@@ -1,4 +1,4 @@
-"""Options that hold for all traced functions."""
+"""Options of all traced functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from talweg.core import dispatch
 
 
 class FunctionOptions:
-    """What holds for all functions."""
+    """The options of all traced functions."""
 
     run_eagerly = False
     replicated = 0  # how many blocks are entered that belong to one of several replicas

@@ -1,4 +1,4 @@
-"""Python's `if` on a symbolic tensor where AutoGraph does not reach: every path is traced.
+"""Python's `if` on a symbolic tensor outside of AutoGraph: every path is traced.
 
 When the value of a tensor is asked for while a function is traced, the rest of the function goes on
 in a body of its own, with the answer True; later the function is run again from its start with the
@@ -25,14 +25,14 @@ LIMIT = 64  # paths traced for one function
 
 
 class Question:
-    """One place where a value was asked for: the tensor, and the graph it was asked in."""
+    """One branch point: the tensor, and the graph in which its truth was asked for."""
 
     def __init__(self, symbol: Symbol, graph: FunctionGraph):
         self.symbol, self.graph = symbol, graph
 
 
 class Paths:
-    """Traces a function of no arguments along every path."""
+    """The tracer of a function of no arguments along every path."""
 
     def __init__(self, root: FunctionGraph, function: Callable[[], Any], flatten: Callable):
         self.root, self.function, self.flatten = root, function, flatten
@@ -43,7 +43,7 @@ class Paths:
         self._graphs: dict[tuple, PathGraph] = {}
 
     def trace(self) -> tuple[list, Any]:
-        """The results of all paths joined, and the structure of the result."""
+        """Trace all paths; their joined results, and the structure of the result."""
         pending: list[list[bool]] = [[]]
         ends: list[tuple[list[bool], FunctionGraph, list, Any, list]] = []
         while pending:
@@ -84,7 +84,7 @@ class Paths:
             dispatch.context.base = before
 
     def ask(self, symbol: Symbol) -> bool:
-        """The answer on this path; what follows goes into the body of that answer."""
+        """Return the answer on this path; later operations go into the body of that answer."""
         depth, self.asked = self.asked, self.asked + 1
         if depth >= LIMIT:
             raise self._too_many()
@@ -125,7 +125,7 @@ class Paths:
 
 
 class PathGraph(BodyGraph):
-    """What follows one answer."""
+    """The body of one answer's continuation."""
 
     def __init__(self, name: str, paths: Paths):
         super().__init__(name)
@@ -133,7 +133,7 @@ class PathGraph(BodyGraph):
 
 
 def trace_paths(graph: BodyGraph, function: Callable[[], list]) -> list:
-    """The results of `function`, traced in `graph` along every path."""
+    """Trace `function` in `graph` along every path and return its results."""
     paths = Paths(graph, function, lambda found, place: found)
     before, graph.paths = graph.paths, paths
     try:

@@ -1,4 +1,4 @@
-"""Whether a function can get at an object otherwise than as an argument.
+"""Reachability of an object from a function, otherwise than as an argument.
 
 A trace made for one variable serves others in its place only if the function cannot have meant
 this very one: by a name it sees, an attribute of its object, an entry of a dictionary.
@@ -23,7 +23,7 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, CodeType, Ten
 
 
 def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
-    """Whether a function sees one of these objects; also where that would take long to find out."""
+    """Whether a function may reach one of these objects; True if the search takes too long."""
     wanted = {id(target) for target in targets}
     seen: dict[int, Any] = {}
     pending = [function]
@@ -41,7 +41,7 @@ def may_reach(function: Method | Callable[..., Any], targets: list) -> bool:
 
 
 def _next_to(obj: object) -> Iterator[Any]:
-    """What an object refers to that a program could get at."""
+    """Return the objects that an object refers to and a program could access."""
     if isinstance(obj, FunctionType):
         yield from _visible_to(obj)
     elif isinstance(obj, MethodType):
@@ -76,7 +76,7 @@ def _slots(kind: type) -> tuple:
 
 
 def _visible_to(function: FunctionType) -> Iterator[Any]:
-    """What a function sees: its cells and defaults, and the globals that it names."""
+    """Return the objects a function sees: its cells, defaults, and globals that it names."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -95,7 +95,7 @@ def _visible_to(function: FunctionType) -> Iterator[Any]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names that code uses, and code inside it."""
+    """Return the names that code uses, and code inside it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""Structures of results of traces: what they are made of without their tensors."""
+"""Structures of results of traces, without their tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from talweg.graph import structure
 
 
 def of_spec(spec: Any, tensors: Any) -> Any:
-    """What the next tensors are by a spec; None stays None."""
+    """Build the value of a spec from the next tensors; None stays None."""
     if hasattr(spec, "part_specs"):
         return spec.with_parts([next(tensors) for _ in spec.part_specs()])
     return next(tensors) if hasattr(spec, "dtype") else spec
@@ -20,7 +20,7 @@ def is_plain_nest(template: object) -> bool:
 
 
 def without_values(template: object) -> Any:
-    """The structure of a result, without the tensors in it."""
+    """Return the structure of a result, without the tensors in it."""
     if is_plain_nest(template):
         return structure.map_leaves(lambda leaf: None, template)
     return template

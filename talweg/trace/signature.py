@@ -1,4 +1,4 @@
-"""What a call of a traced function looks like: the key of its trace, and reasons for a new one.
+"""Signatures of calls of a traced function: the key of its trace, and reasons of a retrace.
 
 The arguments are taken apart into tensors, which become inputs of the trace, variables, for which
 others may stand in other calls, and everything else, which is part of the key: Python values by
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class IdentityKey:
-    """An object as part of a key: equal only to itself, and not kept alive if possible."""
+    """A key of an object that equals only itself, weakly referenced if possible."""
 
     __slots__ = ("_reference", "number", "text")
 
@@ -54,7 +54,7 @@ class IdentityKey:
 
 
 class Taken:
-    """Arguments taken apart: `key`, tensors, variables, and how to put them together again.
+    """Flattened arguments: `key`, tensors, variables, and the template to rebuild them.
 
     apart: whether each variable has a key of its own; else only shape, dtype and the like count,
     and which of the variables are the same.
@@ -70,14 +70,14 @@ class Taken:
         self.key, self.tree = self._take(value)
 
     def _take(self, value: object) -> tuple[Any, Any]:
-        """The part of the key for `value`, and the template in which tensors are numbered."""
+        """Return the part of the key for `value`, and the template with numbered tensors."""
         kind = type(value)
         if kind is EagerTensor or kind is Symbol or isinstance(value, Tensor):
             return self._tensor(value)
         if kind in _PLAIN:
             return (kind, value if value == value else "nan"), value
         if hasattr(kind, "__tf_tracing_type__") and kind not in _OWN_TYPES:
-            return self._typed(value)
+            return self._take_typed(value)
         if isinstance(value, Variable):
             return self._variable(value)
         if isinstance(value, (np.ndarray, np.generic)):
@@ -108,8 +108,8 @@ class Taken:
         self.tensors.append(value)
         return (value.dtype, dims_of(value)), ArgumentPlace(len(self.tensors) - 1)
 
-    def _typed(self, value: object) -> tuple:
-        """A value whose class says what a trace is for."""
+    def _take_typed(self, value: object) -> tuple:
+        """Flatten a value whose class defines its trace type."""
         if structure.kind_of(value) == structure.COMPOSITE:
             return self._container(value)
         found = type_of(value)
@@ -135,7 +135,7 @@ class Taken:
         parts = [self._take(child) for child in structure.children(value)]
         extra: Any = None
         if structure.kind_of(value) == structure.MAPPING:
-            extra = tuple(structure.sorted_keys(value))
+            extra = tuple(structure.sort_keys(value))
         elif structure.kind_of(value) == structure.COMPOSITE:
             extra = getattr(value, "trace_key", None) or getattr(value, "shape", None)
         keys = tuple([key for key, _ in parts])
@@ -151,7 +151,7 @@ _PLAIN = frozenset((bool, int, float, complex, type(None)))
 
 
 class ArgumentPlace:
-    """Where tensor `number` stands in the arguments."""
+    """The position of tensor `number` in the arguments."""
 
     __slots__ = ("number",)
 
@@ -160,7 +160,7 @@ class ArgumentPlace:
 
 
 class VariablePlace:
-    """Where variable `number` stands in the arguments."""
+    """The position of variable `number` in the arguments."""
 
     __slots__ = ("number", "spec")
 
@@ -169,7 +169,7 @@ class VariablePlace:
 
 
 class Container:
-    """A container of the arguments, or the spec of one, with its children taken apart."""
+    """A container of the arguments, or the spec of one, with its children flattened."""
 
     __slots__ = ("children", "like")
 
@@ -178,7 +178,7 @@ class Container:
 
 
 def release_values(tree: object) -> None:
-    """Let go of the arguments that containers of a template still name: a trace outlives them."""
+    """Release the arguments that a template refers to: a trace outlives them."""
     if type(tree) is not Container:
         return
     kind = structure.kind_of(tree.like)
@@ -193,7 +193,7 @@ def release_values(tree: object) -> None:
 
 
 def put_together(tree: Any, tensors: list, variables: Sequence[Any] = ()) -> Any:
-    """The arguments with other tensors, and other variables."""
+    """Rebuild the arguments with other tensors and variables."""
     if type(tree) is ArgumentPlace:
         return tensors[tree.number]
     if type(tree) is VariablePlace:
@@ -212,7 +212,7 @@ def put_together(tree: Any, tensors: list, variables: Sequence[Any] = ()) -> Any
 
 
 def specs_together(tree: Any, specs: list) -> Any:
-    """The arguments with specs in place of tensors; a composite is the tuple of its tensors'."""
+    """Rebuild the arguments with specs in place of tensors; a composite is a tuple."""
     if type(tree) is ArgumentPlace:
         return specs[tree.number]
     if type(tree) is VariablePlace:
@@ -232,7 +232,7 @@ def specs_together(tree: Any, specs: list) -> Any:
 
 
 def places_of(tree: object) -> list:
-    """Where tensors and variables stand, in their order: a `Place` or `VariablePlace` for each."""
+    """Return the positions of tensors and variables in order."""
     if type(tree) is TypedPlace:
         return list(tree.places)
     if type(tree) is Container:
@@ -241,7 +241,7 @@ def places_of(tree: object) -> list:
 
 
 def dims_of(value: object) -> tuple | None:
-    """The static dimensions of a tensor or spec: None where unknown."""
+    """Return the static dimensions of a tensor or spec: None where unknown."""
     if type(value) is EagerTensor:
         return value.dims
     if type(value) is Symbol:
@@ -254,7 +254,7 @@ def dims_of(value: object) -> tuple | None:
 
 
 def is_tensor_key(key: tuple[Any, ...]) -> bool:
-    """Whether a part of a key stands for a tensor."""
+    """Whether a part of a key is that of a tensor."""
     return (
         type(key) is tuple
         and len(key) == 2
@@ -264,7 +264,7 @@ def is_tensor_key(key: tuple[Any, ...]) -> bool:
 
 
 def tensor_keys(key: tuple[Any, ...]) -> list:
-    """The (dtype, dims) of the tensors in a key, in order."""
+    """Return the (dtype, dims) of the tensors in a key, in order."""
     if is_tensor_key(key):
         return [key]
     if type(key) is tuple and len(key) == 3 and type(key[2]) is tuple:
@@ -273,7 +273,7 @@ def tensor_keys(key: tuple[Any, ...]) -> list:
 
 
 def relax_key(old: object, new: object) -> Any:
-    """The key that covers both: dimensions that differ become unknown; None if more differs."""
+    """Return the key that covers both: dimensions that differ become unknown; else None."""
     if old == new:
         return old
     if type(old) is not tuple or type(new) is not tuple or len(old) != len(new):
@@ -310,7 +310,7 @@ def covers(general: object, key: object) -> bool:
 
 
 def difference(old: tuple[Any, ...], new: tuple[Any, ...], name: str) -> str | None:
-    """In words, the first way in which two keys differ; None if they do not."""
+    """Describe the first difference of two keys; None if there is none."""
     if old == new:
         return None
     if is_tensor_key(old) and is_tensor_key(new):

@@ -1,4 +1,4 @@
-"""Calls of a trace with the structure that it was traced with: Python's parameters are bound first.
+"""Calls of a trace in its structure: Python's parameters are bound first.
 
 Each parameter takes what it was traced for: a nest of tensors of the same structure, or the same
 Python value, which may also be left out.
@@ -25,13 +25,13 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class _MismatchError(Exception):
-    """An argument is not what the trace was made for."""
+    """An argument does not match the trace."""
 
 
-def structured_tensors(
+def match_tensors(
     concrete: ConcreteFunction, args: tuple, kwargs: dict
 ) -> tuple[list, list] | None:
-    """(tensors, variables) of a call, in the order of the trace's; None where it does not fit."""
+    """Return (tensors, variables) of a call in the trace's order, or None on mismatch."""
     given = _by_parameter(concrete.parameters, args, kwargs)
     if given is None:
         return None
@@ -49,7 +49,7 @@ def structured_tensors(
 
 
 def _by_parameter(parameters: list, args: tuple, kwargs: dict) -> dict | None:
-    """What each parameter is given; None for too many arguments, and names that are not there."""
+    """Bind arguments to parameters; None for too many, and unknown names."""
     places = [name for name, kind, _ in parameters if kind in _POSITIONAL]
     if len(args) > len(places):
         return None
@@ -61,9 +61,9 @@ def _by_parameter(parameters: list, args: tuple, kwargs: dict) -> dict | None:
 
 
 def _trees(tree: Container) -> list:
-    """What stands for each parameter: positional arguments, then those with names."""
+    """Return the template of each parameter: positional arguments, then those with names."""
     positional, named = tree.children
-    keys = structure.sorted_keys(named.like)
+    keys = structure.sort_keys(named.like)
     by_name = dict(zip(keys, named.children))
     return [*positional.children, *[by_name[key] for key in named.like]]
 
@@ -71,7 +71,7 @@ def _trees(tree: Container) -> list:
 def _match(
     tree: ArgumentPlace | VariablePlace, given: object, specs: list, tensors: list, variables: list
 ) -> None:
-    """Put what is given into its places; _MismatchError where it does not fit."""
+    """Match an argument with its template; _MismatchError where it does not fit."""
     if type(tree) is ArgumentPlace:
         tensors[tree.number] = _tensor(given, specs[tree.number])
     elif type(tree) is VariablePlace:
@@ -87,7 +87,7 @@ def _match(
 
 
 def _tensor(given: object, spec: TensorSpec) -> Tensor:
-    """A tensor of a spec's dtype; its shape is compared later."""
+    """Return a tensor of a spec's dtype; its shape is compared later."""
     try:
         found = convert_to_tensor(given, None if is_tensor_like(given) else spec.dtype)
     except (TypeError, ValueError):
@@ -98,7 +98,7 @@ def _tensor(given: object, spec: TensorSpec) -> Tensor:
 
 
 def _parts(tree: Container, given: Any) -> list:
-    """The parts of a value that has the structure of a container."""
+    """Return the parts of a value that has the structure of a container."""
     like = tree.like
     if hasattr(like, "part_specs"):  # the spec of a composite tensor
         if not like.is_compatible_with(given):

@@ -1,4 +1,4 @@
-"""Trace types: how a class of the user's own says which of its values share a trace.
+"""Trace types: a user's class declares which of its values share a trace.
 
 A value with `__tf_tracing_type__(context)` gives a `TraceType`.  Two calls share a trace if the
 types are equal, or the new one is a subtype of the old.  Tensors that `to_tensors` gives are inputs
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class TracingContext:
-    """What `__tf_tracing_type__` is given; nothing is asked of it."""
+    """The argument of `__tf_tracing_type__`, without use here."""
 
 
 class PlaceholderContext:
-    """What `placeholder_value` is given: it hands out the inputs of the trace, in order."""
+    """The argument of `placeholder_value`, which hands out the inputs of the trace in order."""
 
     def __init__(self, tensors: Sequence[Any] = ()):
         self._tensors = iter(tensors)
 
     def next_tensor(self, spec: TensorSpec) -> Any:
-        """The next input; TypeError if all have been handed out."""
+        """Return the next input; TypeError if all have been handed out."""
         found = next(self._tensors, None)
         if found is None:
             raise TypeError(f"placeholder_value asks for a tensor of {spec}, and none is left")
@@ -36,7 +36,7 @@ class PlaceholderContext:
 
 
 class TraceType(metaclass=abc.ABCMeta):
-    """What a trace is for, in place of one argument (`tf.types.experimental.TraceType`).
+    """The type of an argument for tracing (`tf.types.experimental.TraceType`).
 
     A subclass compares (`__eq__`, `__hash__`, `is_subtype_of`), and makes the value that the trace
     sees.  `tf.TensorSpec` and the other specs are trace types.
@@ -52,26 +52,26 @@ class TraceType(metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def most_specific_common_supertype(self, others: Sequence[TraceType]) -> TraceType | None:
-        """The narrowest type that this one and all others are subtypes of; None if none is."""
+        """Return the narrowest common supertype, None if there is none."""
 
     @abc.abstractmethod
     def placeholder_value(self, placeholder_context: object) -> Any:
-        """The value that the trace sees."""
+        """Return the value that the trace sees."""
 
     def to_tensors(self, value: object) -> list[Any]:
-        """The tensors of a value; they become inputs of the trace."""
+        """Return the tensors of a value; they become inputs of the trace."""
         return []
 
     def from_tensors(self, tensors: Iterator[Any]) -> Any:
-        """The value made of as many tensors as it needs."""
+        """Build the value from as many tensors as it needs."""
         return self.placeholder_value(PlaceholderContext())
 
     def flatten(self) -> list[Any]:
-        """The types of the tensors."""
+        """Return the types of the tensors."""
         return []
 
     def cast(self, value: object, cast_context: Any) -> Any:
-        """`value`, if its type is a subtype of this one; TypeError otherwise."""
+        """Return `value` if its type is a subtype of this one; TypeError otherwise."""
         given = type_of(value)
         if given is None or not given.is_subtype_of(self):
             raise TypeError(f"Can not cast {value!r} to type {self!r}")
@@ -89,7 +89,7 @@ TraceType.register(TypeSpec)
 
 @runtime_checkable
 class SupportsTracingProtocol(Protocol):
-    """What has `__tf_tracing_type__(context)` (`tf.types.experimental.SupportsTracingProtocol`).
+    """The protocol of `__tf_tracing_type__(context)`.
 
     >>> import talweg as tf
     >>> class Fruit:
@@ -100,7 +100,7 @@ class SupportsTracingProtocol(Protocol):
     """
 
     def __tf_tracing_type__(self, context: object) -> Any:
-        """The trace type of this value."""
+        """Return the trace type of this value."""
         ...
 
 
@@ -127,7 +127,7 @@ class TraceTypeKey:
 
 
 class TypedPlace:
-    """Where a value with a trace type stands, with the places of its tensors."""
+    """The position of a value with a trace type, with the positions of its tensors."""
 
     __slots__ = ("places", "type")
 
@@ -135,7 +135,7 @@ class TypedPlace:
         self.type, self.places = type, places
 
     def value_of(self, tensors: list) -> Any:
-        """The value that the trace sees, made of these tensors."""
+        """Return the value that the trace sees, built from these tensors."""
         own = type(self.type).__dict__.get("from_tensors")
         if tensors and own is not None:
             return self.type.from_tensors(iter(tensors))
@@ -143,6 +143,6 @@ class TypedPlace:
 
 
 def type_of(value: object) -> Any:
-    """The trace type that a value gives for itself; None if its class has none."""
+    """Return the trace type that a value's class defines, or None."""
     asked = getattr(type(value), "__tf_tracing_type__", None)
     return None if asked is None else asked(value, TracingContext())

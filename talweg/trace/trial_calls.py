@@ -1,4 +1,4 @@
-"""What is known of the results of a call kept whole: from calls with made-up values.
+"""Shape inference of opaque calls by trials with made-up values.
 
 The call is tried with small operands of the right dtypes, of every rank where the rank is not
 known; what the results of the trials have in common is what a graph knows of them.
@@ -28,12 +28,12 @@ COUNTS = (1, 3)  # of elements that an integer vector is tried with besides
 
 
 def known_dims(value: object) -> tuple | None:
-    """The dimensions of a tensor, None if its rank is unknown."""
+    """Return the dimensions of a tensor, None if its rank is unknown."""
     return value.dims if type(value) is EagerTensor else value.aval.dims
 
 
 def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]:
-    """What is known of the results, from calls with made-up values."""
+    """Infer the results' abstract values from calls with made-up values."""
     unknown = [i for i, x in enumerate(operands) if known_dims(x) is None]
     context = dispatch.context
     before = context.base, context.recorders
@@ -42,9 +42,9 @@ def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]
         equal = [[rank] * len(operands) for rank in (RANKS if unknown else (0,))]
         avals, fit = _try_ranks(call, operands, composites, equal)
         if fit < 2 and len(unknown) > 1:  # they have to be of different ranks, or may be
-            avals, _ = _try_ranks(call, operands, composites, _mixed_ranks(unknown, len(operands)))
+            avals, _ = _try_ranks(call, operands, composites, _mix_ranks(unknown, len(operands)))
         if avals is None and len(operands) <= COMBINED:
-            ranks = [trial for trial in _mixed_ranks(unknown, len(operands)) if max(trial) < 3]
+            ranks = [trial for trial in _mix_ranks(unknown, len(operands)) if max(trial) < 3]
             fills = list(itertools.product(FILLS, repeat=len(operands)))
             avals, _ = _try_ranks(call, operands, composites, ranks, fills)
         if avals is not None and not unknown:
@@ -58,7 +58,7 @@ def probe(call: Any, operands: list, composites: list, error: Any) -> list[Aval]
 
 
 def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -> list:
-    """`found` without the ranks that change with the number of elements of an integer vector.
+    """Remove the ranks from `found` that depend on the length of an integer vector.
 
     Such a vector may have an element for each axis of a result, as the batch shape of `eye` has.
     """
@@ -74,13 +74,13 @@ def _ranks_by_counts(call: Any, operands: list, composites: list, found: list) -
 
 
 def _counts_axes(x: Any) -> bool:
-    """Whether an operand may have one element for each axis of another: trials had one number."""
+    """Whether an operand may have one element for each axis of another."""
     dims = known_dims(x)
     return x.dtype.is_integer and (dims is None or any(type(size) is not int for size in dims))
 
 
-def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
-    """Ranks for all operands, those in `unknown` in every combination: of many, in some."""
+def _mix_ranks(unknown: list[int], count: int) -> list[list[int]]:
+    """Return ranks for all operands, in combinations of the `unknown` ones."""
     found = []
     ways = itertools.product(RANKS if len(unknown) <= COMBINED else RANKS[:4], repeat=len(unknown))
     for ranks in itertools.islice(ways, len(RANKS) ** COMBINED):
@@ -92,7 +92,7 @@ def _mixed_ranks(unknown: list[int], count: int) -> list[list[int]]:
 
 
 def _sizes(call: Any) -> tuple:
-    """What stands for unknown dimensions of numbers, and of integers, which may count or pair axes.
+    """Return sizes for unknown dimensions of numbers, and of integers that may count axes.
 
     Numbers that were given may be some, as that of parts.
     """
@@ -105,7 +105,7 @@ def _sizes(call: Any) -> tuple:
 def _try_ranks(
     call: Any, operands: list, composites: list, ranks: list, fills: list | None = None
 ) -> tuple:
-    """What the results of calls with made-up values of these ranks have in common, where they fit.
+    """Return the common facts of results of trials with values of these ranks.
 
     None if none fits; and how many of the ranks do.
     """

@@ -1,4 +1,4 @@
-"""What a traced function may not do to its arguments: change the lists and dictionaries in them.
+"""The check that a traced function leaves its list and dictionary arguments unchanged.
 
 They are made for the trace alone, so that a change would be lost, and happen once only.
 """
@@ -13,7 +13,7 @@ from talweg.graph import structure
 
 
 class Contents:
-    """What the containers among arguments held before a function ran."""
+    """A snapshot of the containers among the arguments, taken before a function runs."""
 
     def __init__(self, arguments: tuple[Any, ...]):
         self._held: list[tuple[Any, list]] = []
@@ -22,14 +22,14 @@ class Contents:
     def _note(self, value: object) -> None:
         if structure.kind_of(value) in (structure.LEAF, structure.COMPOSITE, structure.CUSTOM):
             return
-        self._held.append((value, _held_by(value)))
+        self._held.append((value, _list_contents(value)))
         for child in structure.children(value):
             self._note(child)
 
     def check(self, function: str) -> None:
-        """ValueError if one of them holds something else now."""
+        """Raise ValueError if one of the containers has changed."""
         for container, before in self._held:
-            after = _held_by(container)
+            after = _list_contents(container)
             if len(after) == len(before) and all([a is b for a, b in zip(after, before)]):
                 continue
             raise value_error(
@@ -41,8 +41,8 @@ class Contents:
             )
 
 
-def _held_by(container: object) -> list:
-    """The keys and values of a mapping, the items of what else there is, as they are."""
+def _list_contents(container: object) -> list:
+    """Return a container's contents: keys and values of a mapping, else the items."""
     if isinstance(container, Mapping):
         return [*container, *container.values()]
     return structure.children(container)

@@ -1,4 +1,4 @@
-"""Reads of variables inside branches, loops and calls, seen from the graph around them.
+"""Reads of variables inside branches, loops and calls, as the outer graph sees them.
 
 A body takes the variables it reads as operands, so gradients by them flow.  It runs once what its
 operation depends on is there: it must see what was written on the way to that, not the values at
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
-    """What bodies captured, the reads of variables as of the operation with these operands."""
+    """Return captures with reads of variables as of the operation with these operands."""
     base = dispatch.context.base
     if base is None or isinstance(base, FunctionGraph):  # there all effects are in order
         return captures
@@ -37,7 +37,7 @@ def as_of_operation(captures: list, operands: Iterable[Any]) -> list:
     values = list(captures)
     for number, read in reads.items():
         handle = read.node.params["variable"]
-        writes = tuple([node for node in order if handle in _written_by(node)])
+        writes = tuple([node for node in order if handle in _find_written(node)])
         if writes:
             values[number] = _read_after(base, handle, writes)
     return values
@@ -51,7 +51,7 @@ def _is_early(value: Symbol, base: Graph) -> bool:
     return not node.inputs and node.table is base.table and node.params["variable"].updated
 
 
-def _written_by(node: Node) -> Iterable[Any]:
+def _find_written(node: Node) -> Iterable[Any]:
     if node.prim.effect == WRITE:
         return (node.params["variable"],)
     if node.prim.effect == BODY:

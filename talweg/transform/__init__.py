@@ -1,1 +1,1 @@
-"""Derivatives and batching, read from the declarations."""
+"""Differentiation and batching, derived from the primitives' declarations."""

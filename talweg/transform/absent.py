@@ -1,4 +1,4 @@
-"""What is known when a gradient is absent: `Evidence`, gathered where gradients are taken.
+"""Evidence of absent gradients, gathered where gradients are taken.
 
 The engine only notes absence; everything here is put together when somebody asks why (mode ERROR,
 `tape.explain`, an optimizer that meets a None).  The verdict is found in
@@ -30,7 +30,7 @@ EXITS = 1000  # how many values that left are remembered
 
 @dataclass
 class Notes:
-    """What a tape remembers beside its records.
+    """Facts that a tape records beside operations: values that left to NumPy, and the like.
 
     exits: values that left for Python or NumPy, as (id, origin, function called).
     writes: variables given a recorded value, as (id of the variable, its name, id, origin).
@@ -48,14 +48,14 @@ class Notes:
     resets: list[Origin | None] = field(default_factory=list)
 
     def exit(self, key: int, origin: Origin | None, entry: str) -> None:
-        """The value with this id left, by the function `entry`."""
+        """Record that the value with this id left TensorFlow through the function `entry`."""
         if len(self.exits) < EXITS:
             self.exits.append((key, origin, entry))
 
 
 @dataclass
 class Scene:
-    """Where in the user's program somebody asked, and what the values are called there."""
+    """The user's call that asked for a gradient, and the names that values have there."""
 
     code: CodeType
     offset: int
@@ -68,7 +68,7 @@ class Scene:
     def of(
         cls, frame: FrameType | None, target: Any, source: Any, began: Origin | None = None
     ) -> Scene | None:
-        """The scene in a frame, or around it, where the code runs in which the tape began."""
+        """Return the scene of a frame, or of an outer one, in which the tape began."""
         if frame is None:
             return None
         scenes = []
@@ -86,7 +86,7 @@ class Scene:
         return scenes[0][0].with_holders(scenes[0][1], source) if scenes else None
 
     def with_holders(self, frame: FrameType, source: object) -> Scene:
-        """This scene, with the names of the objects in the frame that the source is a part of."""
+        """Return this scene with the names of objects in the frame that the source is a part of."""
         for space in (frame.f_locals, frame.f_globals):
             for name, value in list(space.items()):
                 if name[:1] == "_" or value is source:
@@ -100,7 +100,7 @@ class Scene:
 
 
 def outward(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of the user's program from one outward."""
+    """Yield the user's frames from one outward."""
     outer: FrameType | None = frame
     while outer is not None:
         if not is_inner(outer.f_code.co_filename):
@@ -109,29 +109,30 @@ def outward(frame: FrameType) -> Iterator[FrameType]:
 
 
 def own_names(frame: FrameType, names: list[str]) -> list[str]:
-    """Those of the names that are not arguments of the frame's function."""
+    """Return the names that are not arguments of the frame's function."""
     code = frame.f_code
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return [name for name in names if name not in arguments]
 
 
 def attribute_in(value: object, part: object, limit: int = 300) -> str | None:
-    """What `part` is called in an object of the user's (a model, a list, ...) that it is inside of:
-    an attribute's name, "" in lists and dictionaries; None where it is not inside."""
+    """Return the name of the attribute that holds `part` in an object of the user's (a model, a
+    list, ...): "" in lists and dictionaries, None where it is not inside.
+    """
     pending, seen = [("", value)], set()
     while pending and len(seen) < limit:
-        name, own = pending.pop()
-        if own is part:
+        name, attribute = pending.pop()
+        if attribute is part:
             return name
-        if id(own) in seen or isinstance(own, (type, ModuleType)):
+        if id(attribute) in seen or isinstance(attribute, (type, ModuleType)):
             continue
-        seen.add(id(own))
-        if isinstance(own, (list, tuple)):
-            pending += [(name, each) for each in own[:limit]]
-        elif isinstance(own, dict):
-            pending += [(name, each) for each in list(own.values())[:limit]]
-        elif type(getattr(own, "__dict__", None)) is dict and not callable_only(own):
-            pending += own.__dict__.items()
+        seen.add(id(attribute))
+        if isinstance(attribute, (list, tuple)):
+            pending += [(name, each) for each in attribute[:limit]]
+        elif isinstance(attribute, dict):
+            pending += [(name, each) for each in list(attribute.values())[:limit]]
+        elif type(getattr(attribute, "__dict__", None)) is dict and not callable_only(attribute):
+            pending += attribute.__dict__.items()
     return None
 
 
@@ -141,7 +142,7 @@ def callable_only(value: object) -> bool:
 
 
 def names_in(frame: FrameType, value: object) -> list[str]:
-    """The names a value has in a frame: local, global, or an attribute of a local one."""
+    """Return the names of a value in a frame: local, global, or an attribute of a local one."""
     if value is None:
         return []
     spaces = [frame.f_locals]
@@ -162,7 +163,7 @@ def names_in(frame: FrameType, value: object) -> list[str]:
 
 @dataclass
 class Source:
-    """What the source of an absent gradient is; holds no reference to it.
+    """The kind and state of a gradient's source, without a reference to it.
 
     kind: "variable", "tensor", or "other" for what cannot be a source.
     """
@@ -175,7 +176,7 @@ class Source:
 
     @classmethod
     def of(cls, value: object, name: str = "") -> Source:
-        """The facts about a source."""
+        """Collect the facts about a source."""
         is_variable = hasattr(value, "handle_read") or hasattr(value, "variable")
         kind = "variable" if is_variable else "tensor" if hasattr(type(value), "dims") else "other"
         if kind == "other":
@@ -186,7 +187,7 @@ class Source:
 
 @dataclass
 class Evidence:
-    """All that is known of one absent gradient.
+    """All facts about one absent gradient.
 
     records: as in `transform/reverse.py`.  targets: the values; `given` is what the user called
     target where that is no tensor.  parts: the recorded values that the source stands for.  made:
@@ -215,7 +216,7 @@ class Evidence:
 
 
 class StandIn:
-    """Stands for a tensor: its shape and dtype."""
+    """A placeholder for a tensor: its shape and dtype."""
 
     __slots__ = ("dims", "dtype")
 
@@ -226,12 +227,11 @@ class StandIn:
 
 
 class Lighter:
-    """Makes of evidence over the same records evidence that holds no array."""
+    """A converter of evidence to a form that holds no array."""
 
     def __init__(self, records: list):
         self._stand_ins: dict[int, StandIn] = {}
         self._records = [self._record(*record) for record in records]
-        self._moved: dict[int, int] = {}
 
     def _of(self, value: object) -> StandIn:
         found = self._stand_ins.get(id(value))
@@ -250,7 +250,7 @@ class Lighter:
         return prim, self._all(operands), light, kept, origin
 
     def __call__(self, evidence: Evidence) -> Evidence:
-        """The evidence without values."""
+        """Return the evidence without values."""
         targets, parts = list(self._all(evidence.targets)), list(self._all(evidence.parts))
         reads = {key: list(self._all(values)) for key, values in evidence.reads.items()}
         moved = {key: id(value) for key, value in self._stand_ins.items()}

@@ -1,4 +1,4 @@
-"""Batching: running a function once for all slices along a leading axis.
+"""Batching (vmap): one run of a function for all slices along a leading axis.
 
 A `BatchTensor` looks like one slice and holds all of them.  A primitive applied to one goes to
 `BatchInterpreter`, which applies the primitive's batch rule to the values inside, one level lower;
@@ -55,7 +55,7 @@ FEW = 8  # slices that a graph takes one by one
 
 
 class BatchTensor(Tensor):
-    """One slice of many: `inner` has the batch axis in front of the dimensions seen here."""
+    """A tensor of one slice; `inner` holds all slices, with the batch axis in front."""
 
     __slots__ = ("inner", "interpreter", "kind")
 
@@ -64,12 +64,12 @@ class BatchTensor(Tensor):
 
     @property
     def level(self) -> int:  # type: ignore[override]
-        """How many traces and batches it is inside."""
+        """The nesting depth of traces and batches around it."""
         return self.interpreter.level
 
     @property
     def aval(self) -> Aval:
-        """Dimensions, as far as they are known, and dtype."""
+        """The abstract value of one slice: dimensions, as far as they are known, and dtype."""
         dims = known_dims(self.inner)
         return Aval(None if dims is None else dims[1:], self.inner.dtype)
 
@@ -87,7 +87,7 @@ class BatchTensor(Tensor):
 
     @property
     def _array(self) -> Any:
-        """NeedsStaticError: who asks is called for each slice."""
+        """Raise NeedsStaticError, so that the caller is run for each slice."""
         text = "A tensor inside a batched function has no single NumPy value."
         raise NeedsStaticError(compose("TW104", text))
 
@@ -114,13 +114,13 @@ class BatchTensor(Tensor):
         return without_value(type_error("TW104", text))
 
     def numpy(self) -> Any:
-        """TypeError: there is no single value."""
+        """Raise TypeError: there is no single value."""
         text = "A tensor inside a batched function has no single NumPy value."
         raise without_value(type_error("TW104", text))
 
 
 class BatchInterpreter:
-    """Applies batch rules for the batch tensors of one level."""
+    """The interpreter that applies batch rules to the batch tensors of one level."""
 
     def __init__(self, level: int, size: Any):
         self.level, self.size = level, size
@@ -134,14 +134,14 @@ class BatchInterpreter:
             params = {**params, "rule": BatchedRule(params["rule"], self, kinds, params["count"])}
         results, found = with_kinds(prim, self.size, kinds, inner, params)
         if prim.multiple:
-            return tuple([self._wrapped(part, kind) for part, kind in zip(results, found)])
-        return self._wrapped(results, found[0])
+            return tuple([self._wrap(part, kind) for part, kind in zip(results, found)])
+        return self._wrap(results, found[0])
 
     def owns(self, value: object) -> bool:
         """Whether `value` is a batch tensor of this level."""
         return type(value) is BatchTensor and value.interpreter is self
 
-    def _wrapped(self, value: Any, kind: int) -> Any:
+    def _wrap(self, value: Any, kind: int) -> Any:
         if kind:
             return BatchTensor(value, self, kind)
         if not value.dtype.is_differentiable and value.dtype is not variant:
@@ -150,7 +150,7 @@ class BatchInterpreter:
 
 
 class BatchedRule:
-    """The rule of a user's function, for all slices: its tensors are batch tensors."""
+    """A user's derivative rule, run on batch tensors for all slices."""
 
     def __init__(self, rule: Any, interpreter: BatchInterpreter, kinds: tuple, count: int):
         self.rule, self.interpreter, self.kinds = rule, interpreter, kinds[count:]
@@ -158,11 +158,11 @@ class BatchedRule:
 
     @property
     def returned_none(self) -> frozenset[int]:
-        """The places for which the user's rule gave None."""
+        """The positions for which the user's rule returned None."""
         found: frozenset[int] = self.rule.returned_none
         return found
 
-    def _seen(self, values: Any, kinds: Any = None) -> tuple:
+    def _to_batch_tensors(self, values: Any, kinds: Any = None) -> tuple:
         kinds = (EVEN,) * len(values) if kinds is None else kinds
         return tuple(
             [
@@ -172,10 +172,12 @@ class BatchedRule:
         )
 
     def vjp(self, g: object, results: tuple, operands: tuple, params: dict, wanted: list) -> list:
-        """The user's cotangents of all arguments; of shared ones the sum over the slices."""
+        """Return the user's cotangents of all arguments; of shared ones the sum over the slices."""
         with in_force(self.interpreter):
-            seen = self._seen(operands, self.kinds)
-            found = self.rule.vjp(self._seen(g), self._seen(results), seen, params, wanted)
+            seen = self._to_batch_tensors(operands, self.kinds)
+            found = self.rule.vjp(
+                self._to_batch_tensors(g), self._to_batch_tensors(results), seen, params, wanted
+            )
             found = [
                 None if part is None else unwrap(densify(part), self.interpreter) for part in found
             ]
@@ -186,16 +188,16 @@ class BatchedRule:
         ]
 
     def jvp(self, tangents: list, results: tuple, operands: tuple, params: dict) -> tuple:
-        """Tangents of the results."""
+        """Return the tangents of the results."""
         with in_force(self.interpreter):
-            given = list(self._seen(tangents, self.kinds))
-            seen = self._seen(operands, self.kinds)
-            found = self.rule.jvp(given, self._seen(results), seen, params)
+            given = list(self._to_batch_tensors(tangents, self.kinds))
+            seen = self._to_batch_tensors(operands, self.kinds)
+            found = self.rule.jvp(given, self._to_batch_tensors(results), seen, params)
             return tuple([None if t is None else unwrap(t, self.interpreter) for t in found])
 
 
 def apply_rule(prim: Primitive, size: int, batched: tuple, operands: list, params: dict) -> Any:
-    """The result of `prim` for `size` slices; operands with a true flag have the axis in front."""
+    """Apply `prim` to `size` slices; operands with a true flag have the axis in front."""
     results, kinds = with_kinds(prim, size, batched, operands, params)
     if not prim.multiple:
         return results if kinds[0] else repeat_rows(results, size)
@@ -203,7 +205,7 @@ def apply_rule(prim: Primitive, size: int, batched: tuple, operands: list, param
 
 
 def with_kinds(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> tuple:
-    """The result(s) of `prim` for `size` slices of operands of these kinds; the results' kinds."""
+    """Apply `prim` to `size` slices of operands of these kinds; the results and their kinds."""
     try:
         found = _by_rule(prim, size, kinds, operands, params)
     except NeedsStaticError:  # the rule, or what it applies, needs to know more of the shapes
@@ -228,7 +230,7 @@ def _by_rule(prim: Any, size: Any, kinds: tuple, operands: list, params: dict) -
 
 
 def _for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, params: dict) -> Any:
-    """The result(s) of `prim`, applied to one slice after the other."""
+    """Apply `prim` to one slice after the other and stack the result(s)."""
     plain = type(size) is int and size and prim.effect != BODY
     if plain and not any([isinstance(x, Tensor) and x.dtype is variant for x in operands]):
         eager = all([type(x) is dispatch.state.plain for x in operands])
@@ -240,7 +242,7 @@ def _for_each_slice(prim: Primitive, size: Size, kinds: tuple, operands: list, p
 
 
 def _align_ranks(batched: tuple, operands: list, size: int) -> list:
-    """Operands whose ranks leave the batch axis in front when they broadcast."""
+    """Reshape operands so that the batch axis stays in front when they broadcast."""
     ranks = [len(x.dims) - own if isinstance(x, Tensor) else 0 for x, own in zip(operands, batched)]
     rank = max(ranks)
     return [
@@ -252,7 +254,7 @@ def _align_ranks(batched: tuple, operands: list, size: int) -> list:
 
 
 def slice_of(x: Any, position: int) -> Any:
-    """x[position] along the first axis, by primitives."""
+    """Take x[position] along the first axis, by primitives."""
     dims = x.dims
     rest = dims[1:]
     part = strided_slice(
@@ -262,12 +264,12 @@ def slice_of(x: Any, position: int) -> Any:
 
 
 def stack(parts: list) -> Any:
-    """Tensors of one shape along a new first axis, by primitives."""
+    """Stack tensors of one shape along a new first axis, by primitives."""
     return concat(*[reshape(part, shape=(1, *part.dims)) for part in parts], axis=0)
 
 
 def _loop(prim: Primitive, size: int, batched: tuple, operands: list, params: dict) -> Any:
-    """The results for all slices, one by one; None if they are variants."""
+    """Compute the results for all slices, one by one; None if they are variants."""
     runs = [
         prim(*(slice_of(x, i) if own else x for x, own in zip(operands, batched)), **params)
         for i in range(size)
@@ -282,21 +284,21 @@ def _loop(prim: Primitive, size: int, batched: tuple, operands: list, params: di
 
 
 def _are_even(parts: tuple) -> bool:
-    """Whether it is known that all have one shape."""
+    """Whether all slices are known to have one shape."""
     shapes = [known_dims(x) for x in parts]
     return None not in shapes and all([same_dims(shapes[0], dims) for dims in shapes[1:]])
 
 
 @contextmanager
 def batching(size: Size) -> Iterator[BatchInterpreter]:
-    """A new level of batching for the block."""
+    """Begin a new level of batching for the block."""
     with in_force(BatchInterpreter(0, size)) as interpreter:
         yield interpreter
 
 
 @contextmanager
 def in_force(interpreter: BatchInterpreter) -> Iterator[BatchInterpreter]:
-    """Let batch tensors of `interpreter` be on the highest level inside the block."""
+    """Put batch tensors of `interpreter` on the highest level inside the block."""
     context = dispatch.context
     before, level = context.batch_level, interpreter.level
     context.batch_level = 1 + max(before, 0 if context.base is None else context.base.level)
@@ -311,14 +313,14 @@ def in_force(interpreter: BatchInterpreter) -> Iterator[BatchInterpreter]:
 
 
 def unwrap(value: object, interpreter: BatchInterpreter) -> Any:
-    """What a batched function gave, with the batch axis in front."""
+    """Return the array of a batched function's result, with the batch axis in front."""
     if interpreter.owns(value):
         return value.inner
     return repeat_rows(value, interpreter.size)
 
 
 def over_rows(function: Callable[[Any], list], rows: Any, at_once: bool) -> list:
-    """`function` of each slice of `rows`: a list of results (or None), with the axis in front."""
+    """Apply `function` to each slice of `rows`: a list of results (or None), axis in front."""
     size = rows.dims[0]
     if not at_once and type(size) is int and size:
         runs = [function(slice_of(rows, i)) for i in range(size)]
@@ -331,7 +333,7 @@ def over_rows(function: Callable[[Any], list], rows: Any, at_once: bool) -> list
 def jacobian_rows(
     sweep: Callable[[Any], list], y: Any, unit_rows: Callable[[Any], Any], at_once: bool
 ) -> list:
-    """d y / d x for each x of `sweep`, of shape y.dims + x.dims.
+    """Compute d y / d x for each x of `sweep`, of shape y.dims + x.dims.
 
     `sweep` maps a cotangent of y to those of all x; `unit_rows(n)` is an n x n identity.
     """
@@ -344,7 +346,7 @@ def jacobian_rows(
 def batch_jacobian_rows(
     sweep: Callable[[Any], list], y: Tensor, unit_rows: Callable[[Any], Any], at_once: bool
 ) -> Any:
-    """d y[b] / d x[b], of shape [b, ...y, ...x], for the one x of `sweep`; None if unconnected."""
+    """Compute d y[b] / d x[b], of shape [b, ...y, ...x], for the one x of `sweep`, or None."""
     batch, inner = y.dims[0], y.dims[1:]
     size = math.prod(inner)
     seeds = reshape(unit_rows(size), shape=(size, 1, *inner))
@@ -383,7 +385,7 @@ def vectorize(function: Callable[..., Any], slices: list, size: Size) -> tuple[l
 
 @contextmanager
 def inside_maps(interpreters: tuple) -> Iterator[None]:
-    """Let the block be inside these `vectorized_map`s, and no others."""
+    """Run the block inside these `vectorized_map`s, and no others."""
     context = dispatch.context
     before, context.mapped = context.mapped, interpreters
     try:
@@ -393,7 +395,7 @@ def inside_maps(interpreters: tuple) -> Iterator[None]:
 
 
 def draw_for_slices(draw: Callable[[tuple], Any], dims: tuple) -> Any:
-    """`draw(dims)`, whose numbers differ from slice to slice of the `vectorized_map`s in force."""
+    """Draw numbers (`draw(dims)`) that differ between slices of the `vectorized_map`s in force."""
     mapped = dispatch.context.mapped
     with inside_maps(()):
         found = draw((*[interpreter.size for interpreter in mapped], *dims))
@@ -403,14 +405,14 @@ def draw_for_slices(draw: Callable[[tuple], Any], dims: tuple) -> Any:
 
 
 def for_each_slice(make: Callable[[], Any]) -> Any:
-    """`make()`, called anew for each slice of the `vectorized_map`s in force (random streams)."""
+    """Call `make()` anew for each slice of the `vectorized_map`s in force (random streams)."""
     mapped = dispatch.context.mapped
     with inside_maps(()):
         return _for_each(make, mapped)
 
 
 def _for_each(make: Callable[[], Any], interpreters: tuple) -> Any:
-    """Not a function inside the other: one that calls itself by its cell is a cycle."""
+    """Call `make` for each slice of the levels; as a closure it would be a cycle."""
     if not interpreters:
         return make()
     inner = interpreters[-1]

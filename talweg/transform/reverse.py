@@ -1,4 +1,4 @@
-"""The reverse sweep: cotangents of sources from cotangents of targets, over a list of records.
+"""The reverse sweep: from cotangents of targets to those of sources, over a list of records.
 
 A record is the tuple (primitive, operands, results, parameters, origin).  The same sweep serves
 eager tapes and graphs.  It visits a record only if it lies on a path from a source to a target:
@@ -29,9 +29,9 @@ Record = tuple  # (primitive, operands, results, parameters, origin)
 
 
 def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
-    """The records that depend on a source, with which operands do, and all ids that do."""
+    """Find the records that depend on a source, with which operands do, and all ids that do."""
     reached = {id(source) for source in sources}
-    kept = []
+    dependent = []
     for record in records:
         prim, operands, results = record[:3]
         wanted = [id(operand) in reached for operand in operands]
@@ -43,12 +43,12 @@ def reachable(records: list[Record], sources: list) -> tuple[list, set[int]]:
             reached.add(id(results))
         else:
             continue
-        kept.append((record, wanted))
-    return kept, reached
+        dependent.append((record, wanted))
+    return dependent, reached
 
 
 def _is_blocked(prim: Primitive, wanted: list) -> bool:
-    """Whether no cotangent goes on to any of the operands wanted, by the declaration."""
+    """Whether the declaration lets no cotangent reach any of the wanted operands."""
     names, blocked = prim.operands, prim.no_gradient
     last = len(names) - 1
     return all([names[min(i, last)] in blocked for i, want in enumerate(wanted) if want])
@@ -57,12 +57,12 @@ def _is_blocked(prim: Primitive, wanted: list) -> bool:
 def pullback(
     records: list[Record], targets: list, seeds: list, sources: list, seen: Callable | None = None
 ) -> list:
-    """The cotangent of each source (None where there is no path), given those of the targets.
+    """Compute the cotangent of each source (None where there is no path) from the targets'.
 
     `seen` (operands, results, parameters) gives what the rules are shown instead of these.
     """
-    kept, reached = reachable(records, sources)
-    own = {id(source) for source in sources}  # their cotangents stay; others are used up
+    dependent, reached = reachable(records, sources)
+    source_ids = {id(source) for source in sources}  # their cotangents stay; others are used up
     cotangents: dict[int, Any] = {}
     for target, seed in zip(targets, seeds):
         if seed is not None and id(target) in reached:
@@ -70,7 +70,7 @@ def pullback(
     context = dispatch.context
     outer = context.deriving
     try:
-        _sweep(kept, cotangents, own, seen, context)
+        _sweep(dependent, cotangents, source_ids, seen, context)
     finally:
         context.deriving = outer
     return [cotangents.get(id(source)) for source in sources]
@@ -79,7 +79,7 @@ def pullback(
 def _sweep(
     kept: list, cotangents: dict[int, Any], own: set[int], seen: Callable | None, context: Context
 ) -> None:
-    """Apply the rules of records, the last one first; each is told to `context` meanwhile."""
+    """Apply the rules of records in reverse order; `context` is told of each."""
     for record, wanted in reversed(kept):
         prim, operands, results, params, _ = record
         if type(results) is tuple:
@@ -109,7 +109,7 @@ def _sweep(
 
 
 def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple | None:
-    """The cotangents of several results, None for absent ones; None if all are absent."""
+    """Return the cotangents of several results, None for absent ones; None if all are absent."""
     found = [
         cotangents.get(id(z)) if id(z) in own else cotangents.pop(id(z), None) for z in results
     ]
@@ -117,12 +117,12 @@ def _gather(results: tuple, cotangents: dict[int, Any], own: set[int]) -> tuple 
 
 
 def _fill_zeros(cotangents: tuple, results: tuple) -> tuple:
-    """The cotangents, with zeros for absent ones."""
+    """Return the cotangents, with zeros for absent ones."""
     return tuple([_dense(g, z) for g, z in zip(cotangents, results)])
 
 
 def _dense(g: object, z: Any) -> Any:
-    """A cotangent as a tensor: zeros for None, but for results that have no cotangent."""
+    """Return a cotangent as a tensor, zeros for None where the result has a cotangent."""
     if g is not None:
         return densify(g)
     return zeros_of(z) if z.dtype.is_differentiable and z.dtype is not variant else None

@@ -1,4 +1,4 @@
-"""From a declaration to its vjp and jvp: the policy that no rule has to repeat.
+"""The derivation of vjp and jvp from declarations: the policy that no rule has to repeat.
 
 `vjp_of(prim)(g, results, operands, params, wanted)` gives one cotangent (or None) per operand;
 `jvp_of(prim)(tangents, results, operands, params)` the tangent(s) of the result(s).  Here, once and
@@ -34,7 +34,7 @@ else:
 
 
 def vjp_of(prim: Primitive) -> Callable[..., list]:
-    """The pullback of one primitive."""
+    """Return the pullback of one primitive."""
     rule = prim.vjp
     if rule is None:
         rule = prim.vjp = _build_vjp(prim)
@@ -42,7 +42,7 @@ def vjp_of(prim: Primitive) -> Callable[..., list]:
 
 
 def jvp_of(prim: Primitive) -> Callable[..., Any]:
-    """The pushforward of one primitive."""
+    """Return the pushforward of one primitive."""
     rule = prim.jvp
     if rule is None:
         rule = prim.jvp = _build_jvp(prim)
@@ -54,7 +54,7 @@ def _build_vjp(prim: Primitive) -> Callable[..., list]:
         return _elementwise_vjp(prim)
     if prim.vjp_rule is not None:
         return _explicit_vjp(prim)
-    return _transposed_vjp(prim)
+    return _make_transpose_vjp(prim)
 
 
 def _build_jvp(prim: Primitive) -> Callable[..., Any]:
@@ -69,7 +69,7 @@ def _build_jvp(prim: Primitive) -> Callable[..., Any]:
 
 
 def times(g: Any, partial: Any, conjugate: bool) -> Any:
-    """`g` times a partial derivative, which may be a number, a mask, or a tuple of factors."""
+    """Multiply `g` by a partial derivative: a tensor, a number, a mask, or a tuple of factors."""
     if not isinstance(partial, Tensor):
         if type(partial) is tuple:
             for factor in partial:
@@ -87,17 +87,17 @@ def times(g: Any, partial: Any, conjugate: bool) -> Any:
 
 
 def guard_zero(partial: object, g: object) -> Any:
-    """`g` times a partial, 0 where `g` is 0."""
+    """Multiply `g` by a partial, with 0 where `g` is 0."""
     return mul_no_nan(partial, g)
 
 
 def conjugate_partial(partial: Any) -> Any:
-    """The conjugate of a partial that is a tensor."""
+    """Conjugate a partial that is a tensor."""
     return conj(partial) if partial.dtype.is_complex else partial
 
 
 def unbroadcast(g: Any, x: Any) -> Any:
-    """The sum of `g` over the axes along which `x` was broadcast to its shape."""
+    """Sum `g` over the axes along which `x` was broadcast to its shape."""
     try:
         wanted, dims = x.dims, g.dims
         extra = len(dims) - len(wanted)
@@ -121,7 +121,7 @@ def fits(g: Any, x: Any) -> bool:
 
 
 def _elementwise_vjp(prim: Primitive) -> Callable[..., list]:
-    """One pullback per operand, made once; those of one and two operands are spelled out."""
+    """Return one pullback per operand, cached; those of one and two operands are written out."""
     pulls = [_pull(prim, name) for name in prim.operands]
     if len(pulls) == 1:
         (only,) = pulls
@@ -151,7 +151,7 @@ def _elementwise_vjp(prim: Primitive) -> Callable[..., list]:
 
 
 def _pull(prim: Primitive, name: str) -> Callable[[Any, Any, tuple, int], Any]:
-    """(g, z, operands, i) -> the cotangent of operand i, which is called `name`."""
+    """Make the pullback of operand i: (g, z, operands, i) -> the cotangent of `name`."""
     partial = prim.partials.get(name)
     if partial is None:
         return lambda g, z, operands, i: None
@@ -173,7 +173,7 @@ def _pull(prim: Primitive, name: str) -> Callable[[Any, Any, tuple, int], Any]:
 
 
 def _constant(partial: Callable[..., Any], count: int) -> int | None:
-    """The value of a partial that is a number whatever the operands; None for all others."""
+    """Return the value of a partial that is a number whatever the operands, None for others."""
     try:
         value = partial(*[None] * (count + 1))
     except Exception:  # noqa: BLE001 -- it looked at an operand
@@ -201,7 +201,7 @@ def _elementwise_jvp(prim: Primitive) -> Callable[..., Any]:
 # -- linear in some operands
 
 
-def _transposed_vjp(prim: Primitive) -> Callable[..., list]:
+def _make_transpose_vjp(prim: Primitive) -> Callable[..., list]:
     joint = prim.transposes.get("*")
     if joint is not None:
 
@@ -295,7 +295,7 @@ def _explicit_jvp(prim: Any) -> Callable[..., Any]:
 
 
 def accumulate(total: Any, part: Any) -> Any:
-    """total + part, where None is an absent term and sparse terms stay sparse."""
+    """Add `part` to `total`; None is an absent term, and sparse terms stay sparse."""
     if total is None:
         return part
     if part is None:
@@ -308,5 +308,5 @@ def accumulate(total: Any, part: Any) -> Any:
 
 
 def densify(g: object) -> Any:
-    """A cotangent as a tensor, whatever its form."""
+    """Return a cotangent as a tensor, whatever its form."""
     return hooks.dense(g) if isinstance(g, IndexedSlices) else g

@@ -5,7 +5,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.formats.bundle.wire import read_fields
+from talweg.formats.wire import read_fields
 
 
 def test_a_profile(tmp_path):

@@ -15,9 +15,9 @@ from talweg.core.dtypes import float32, string
 from talweg.formats.bundle.entries import HEADER, BundleEntry, write_entry, write_header
 from talweg.formats.bundle.reader import Bundle
 from talweg.formats.bundle.table import read_table, write_table
-from talweg.formats.bundle.wire import field, read_varint, write_varint
 from talweg.formats.bundle.writer import write_bundle, write_file
 from talweg.formats.checksum import _byte_table, crc32c, mask_checksum
+from talweg.formats.wire import field, read_varint, write_varint
 
 v1 = T.compat.v1
 RECORDED = Path(__file__).parent / "checkpoints" / "tensorflow"

@@ -10,7 +10,7 @@ import pytest
 
 import talweg as tf
 from talweg.core import settings
-from talweg.passes.functionalize import inlined_steps
+from talweg.passes.functionalize import count_inlined_steps
 from talweg.passes.specialize import specializer
 
 DEEP = 40
@@ -104,4 +104,4 @@ def test_calls_that_are_too_many_are_not_put_in_place(executor, monkeypatch):
 
 def test_how_long_compiling_takes_is_guessed_from_all_calls():
     program = doubling(20).get_concrete_function(SPEC)._only_program()
-    assert inlined_steps(program) > 2**20 and len(program.steps) < 10
+    assert count_inlined_steps(program) > 2**20 and len(program.steps) < 10

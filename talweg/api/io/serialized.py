@@ -19,7 +19,7 @@ from talweg.core import dispatch
 from talweg.core.dtypes import DType, as_dtype, string
 from talweg.core.errors import DataLossError, invalid
 from talweg.core.value import Tensor
-from talweg.formats.bundle import wire
+from talweg.formats import wire
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike, TensorLike

@@ -103,7 +103,6 @@ class _Inside:
         self.rows = layers.rows
         self.sizes = sizes
         self.middles: dict[Any, float] = {}
-        self.tops: list[float] = []
         self.neighbours = _neighbours(layers)
         for row in self.rows:
             self._spread(row, [0.0] * len(row))

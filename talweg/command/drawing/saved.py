@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talweg.command.drawing.model import SMALL, DrawnItem, Group, Picture, of_body
+from talweg.formats.wire import read_fields
 from talweg.graph.text import parse
 
 if TYPE_CHECKING:
@@ -88,27 +89,7 @@ def _parse_graph(data: bytes) -> Any:
 
 def _first_part(data: bytes) -> bytes:
     """The bytes of field 2 of a message: the meta graph of a SavedModel."""
-    place = 0
-    while place < len(data):
-        tag, place = _varint(data, place)
-        if tag & 7 == 0:
-            _, place = _varint(data, place)
-            continue
-        size, place = _varint(data, place)
-        if tag >> 3 == 2:
-            return data[place : place + size]
-        place += size
-    return b""
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return value, place
+    return next((part for number, part in read_fields(data) if number == 2), b"")
 
 
 def _of_events(path: str) -> Any:

@@ -19,7 +19,7 @@ from talweg.compat_v1.messages import Message
 from talweg.compat_v1.profiler.operation_costs import float_operations
 from talweg.compat_v1.profiler.profile_options import ProfileOptionBuilder
 from talweg.core.errors import UnimplementedError, compose, invalid
-from talweg.formats.bundle.wire import field
+from talweg.formats.wire import field
 
 METRICS: tuple[str, ...] = (
     "exec_micros",

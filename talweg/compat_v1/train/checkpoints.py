@@ -17,8 +17,8 @@ from talweg.api.export import export
 from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
-from talweg.formats.bundle.wire import damaged_error
 from talweg.formats.files import write_file
+from talweg.formats.wire import damaged_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

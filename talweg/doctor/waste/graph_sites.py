@@ -50,7 +50,6 @@ class GraphSpot(Spot):
         "in_arguments",
         "last_building",
         "last_call",
-        "merging",
         "most",
         "new_epochs",
         "nodes",
@@ -67,7 +66,7 @@ class GraphSpot(Spot):
         self.calls = self.building = 0  # executions, and those that made nodes
         self.epochs = self.new_epochs = 0  # runs between which these lie
         self.last_call = self.last_building = -1
-        self.nodes = self.used = self.merging = self.doubles = self.effects = 0
+        self.nodes = self.used = self.doubles = self.effects = 0
         self.arrays: dict[int, int] = {}  # bytes of arrays that became constants, by content
         self.in_arguments = 0  # runs in whose arguments it stood
         self.this_counted = self.this_built = True
@@ -193,7 +192,6 @@ class GraphWatch:
             if record is self.traces:
                 self._count_in_trace(spot, node.table)
         if merged:
-            spot.merging += 1
             self.merged += record is not self.traces
             return
         self.built += record is not self.traces

@@ -73,7 +73,7 @@ define weak_odr half @__trunc$Lfhf2($F %x) {
 
 
 def _truncation(letter: str, kind: str, bits: int, significand: int, magic: str) -> str:
-    """A conversion to halves, of floats with `significand` bits after the point."""
+    """Return a conversion to halves, of floats with `significand` bits after the point."""
     bias = (1 << (bits - significand - 2)) - 1
     lost = significand - 10
     largest = ((bias + 15) << significand) + (2047 << (significand - 11))  # 65520

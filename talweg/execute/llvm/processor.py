@@ -1,5 +1,4 @@
-"""The processor that code is made for: the one place that decides features and the width of
-vectors.
+"""The target processor: the one place that decides features and the width of vectors.
 
 `settings.cpu` names a level: `native` is this processor with all it can do; the others are the
 levels of the System V ABI for AMD64 (3.1.1, "Processor architecture"), for code as an older machine
@@ -45,7 +44,7 @@ LEVELS = {
 
 
 class Processor(NamedTuple):
-    """The processor that code is made for, as LLVM's target machines are told."""
+    """The target processor, as LLVM's target machines are told."""
 
     cpu: str
     features: str  # "+avx2,-avx512f,..."
@@ -55,12 +54,12 @@ class Processor(NamedTuple):
 
 
 def name() -> str:
-    """The level that is asked for."""
+    """Return the level that is requested."""
     return settings.cpu.get()
 
 
 def choose_processor(host: str, triple: str, able: dict[str, bool], flat: str) -> Processor:
-    """The processor that code is made for, on this one: `host`, which is `able` to do something.
+    """Choose the target processor on this one, named `host`, with the features `able`.
 
     flat: its features as LLVM writes them.  ValueError where a level asks for more than it has.
     """
@@ -83,7 +82,7 @@ def choose_processor(host: str, triple: str, able: dict[str, bool], flat: str) -
 
 
 def width(able: dict[str, bool]) -> int:
-    """Bytes of vector registers.
+    """Return the bytes of vector registers.
 
     The first cores with AVX-512 (Skylake, Cascade Lake) slow down where its registers are used;
     later ones (from Ice Lake and Zen 4 on, which have VBMI2) do not.
@@ -94,22 +93,22 @@ def width(able: dict[str, bool]) -> int:
 
 
 def has_matrix_tiles() -> bool:
-    """Whether code may be made for matrix registers, as far as Linux tells: LLVM is not asked."""
+    """Whether code may use matrix registers, by Linux's flags, without LLVM."""
     flags = (describe_processor() or "").split()
     return name() == NATIVE and all(word.replace("-", "_") in flags for word in MATRIX_TILES)
 
 
 def describe_processor() -> str | None:
-    """The description of the first processor by Linux; None where that is not known."""
+    """Return Linux's description of the first processor; None where unknown."""
     if not elf.works():
         return None
     try:
         with open(INFO) as file:
-            return _told_processor(file.read(16384).split("\n\n")[0].splitlines())
+            return _filter_lines(file.read(16384).split("\n\n")[0].splitlines())
     except OSError:
         return None
 
 
-def _told_processor(lines: Iterable[str]) -> str | None:
+def _filter_lines(lines: Iterable[str]) -> str | None:
     told = [line for line in lines if line.split("\t")[0].strip() in _DESCRIBED]
     return "\n".join(told) if any(line.startswith("flags") for line in told) else None

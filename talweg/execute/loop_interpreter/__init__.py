@@ -1,1 +1,1 @@
-"""The loop interpreter: runs loop programs with NumPy, as the meaning of the language."""
+"""The loop interpreter runs loop programs with NumPy: it defines the language's meaning."""

@@ -1,4 +1,4 @@
-"""Runs loop programs with NumPy: slow, simple, and the meaning of the language.
+"""The interpreter of loop programs, slow and simple, which defines their meaning.
 
 It tells errors of lowering from errors of generated code: both executors run the same program.
 Iterations of a loop that are independent run side by side ("lanes"); those of a serial loop, or of
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def run(program: LoopProgram, arrays: dict, lanes: bool = True) -> dict[str, NDArray]:
-    """The outputs and states of a program, by name; the arrays given are left as they are.
+    """Run a program; outputs and states by name, the given arrays unchanged.
 
     `arrays`: for each input and state (and each constant without content) its array, under the
     buffer's name or its position in `program.buffers`.
@@ -69,7 +69,7 @@ def run(program: LoopProgram, arrays: dict, lanes: bool = True) -> dict[str, NDA
 
 
 class _Frame:
-    """One run of a list of statements, for one or more lanes.
+    """The scope of a list of statements, for one or more lanes.
 
     `origin` says of each lane to which lane of the frame around it it belongs; None where they are
     the same.
@@ -84,7 +84,7 @@ class _Frame:
         self.values: dict[int, NDArray] = {}  # what was computed, by id of the expression
 
     def find(self, table: str, key: Axis | Tile | int) -> tuple[Any, Any]:
-        """The value that a frame or one around it holds, and its lane for each lane; or None."""
+        """Return the value in this or an outer scope, and its lane for each lane; or None."""
         frame: _Frame | None = self
         origin: Any = slice(None)
         while frame is not None:
@@ -98,7 +98,7 @@ class _Frame:
 
 
 class _Machine:
-    """Runs blocks and statements on a memory."""
+    """The abstract machine that runs blocks and statements on a memory."""
 
     def __init__(self, memory: BufferMemory, lanes: bool):
         self.memory, self.side_by_side = memory, lanes
@@ -127,7 +127,7 @@ class _Machine:
                 raise InternalError(None, None, f"{type(block).__name__} is no block")
 
     def place(self, index: Index) -> int:
-        """An index outside of kernels."""
+        """Evaluate an index outside of kernels."""
         frame = _Frame(None, 1)
         frame.axes.update(self.axes)
         return int(self.index(index, frame)[0])
@@ -247,7 +247,7 @@ class _Machine:
             routine(self.memory, dtype, *[column[lane] for column in columns])
 
     def argument(self, argument: Index | Expr | Pointer, frame: _Frame) -> list:
-        """An argument of a routine for each lane; a pointer as (buffer, index)."""
+        """Evaluate an argument of a routine for each lane; a pointer as (buffer, index)."""
         if type(argument) is Pointer:
             places = self.index(argument.index, frame).tolist()
             return [(argument.buffer, place) for place in places]
@@ -269,7 +269,7 @@ class _Machine:
         return held, (lanes, *places)
 
     def index(self, index: Index, frame: _Frame) -> NDArray:
-        """An index in each lane."""
+        """Evaluate an index in each lane."""
         total = np.full(frame.lanes, index.constant, np.int64)
         for atom, factor in index.terms:
             total += self.atom(atom, frame) * factor
@@ -288,16 +288,16 @@ class _Machine:
         return self.value(atom.value, frame).astype(np.int64)
 
     def value(self, expr: Expr, frame: _Frame) -> NDArray:
-        """An expression in each lane."""
+        """Evaluate an expression in each lane."""
         for part in walk([expr]):
             known, origin = frame.find("values", id(part))
             if known is None:
-                frame.values[id(part)] = self.computed(part, frame)
+                frame.values[id(part)] = self.compute(part, frame)
             elif frame.values.get(id(part)) is None:
                 frame.values[id(part)] = known[origin]
         return frame.values[id(expr)]
 
-    def computed(self, expr: Expr, frame: _Frame) -> NDArray:
+    def compute(self, expr: Expr, frame: _Frame) -> NDArray:
         args = [frame.values[id(arg)] for arg in expr.args]
         op = expr.op
         if op == "const":
@@ -324,5 +324,5 @@ class _Machine:
 
 
 def number_of(value: float, dtype: DType) -> Any:
-    """A constant of an expression as the number it is computed with."""
+    """Return a constant of an expression as the number it is computed with."""
     return np.asarray(value).astype(dtype.numpy_dtype).astype(compute_dtype(dtype))

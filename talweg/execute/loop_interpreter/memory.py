@@ -1,4 +1,4 @@
-"""The memory of a loop program that NumPy runs: buffers, where they lie, and what poisons them."""
+"""The memory of the loop interpreter: buffers, their bytes, and poison."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BufferMemory:
             if buffer.kind == "temporary" and arena is not None:
                 self.bytes[buffer] = arena[buffer.offset : buffer.offset + buffer.nbytes]
             elif buffer.kind in ("input", "state", "constant"):
-                self.bytes[buffer] = _given(buffer, given)
+                self.bytes[buffer] = _to_bytes(buffer, given)
             else:
                 self.bytes[buffer] = _fill_poison(0 if buffer.kind == "stack" else buffer.nbytes)
             if buffer.kind == "scratch":
@@ -58,11 +58,11 @@ class BufferMemory:
         self.bytes[buffer] = self.bytes[whole][buffer.offset : end]
 
     def rows(self, buffer: Buffer) -> int:
-        """The number of rows of a stack that there is memory for."""
+        """Return the number of rows of a stack that there is memory for."""
         return len(self.bytes[buffer]) // max(1, buffer.nbytes // buffer.shape[0])
 
     def grow(self, buffer: Buffer, rows: int) -> None:
-        """Have memory for so many rows of a stack."""
+        """Allocate memory for this many rows of a stack."""
         more = rows * (buffer.nbytes // buffer.shape[0]) - len(self.bytes[buffer])
         if more > 0:
             new = np.zeros(more, np.uint8) if buffer in self.cleared else _fill_poison(more)
@@ -72,28 +72,28 @@ class BufferMemory:
                     self._place_part(part)
 
     def clear(self, buffer: Buffer) -> None:
-        """Let all of a stack be zero, what is not there yet, too."""
+        """Zero all of a stack, memory not yet allocated too."""
         self.bytes[buffer][...] = 0
         self.cleared.add(buffer)
 
     def poison_scratch(self) -> bool:
-        """Forget what is in scratch buffers; whether there are any."""
+        """Poison scratch buffers; whether there are any."""
         for held in self.scratch:
             _poison(held)
         return bool(self.scratch)
 
     def array(self, buffer: Buffer) -> NDArray:
-        """A buffer's elements, in its shape; a change of them is one of the buffer."""
+        """Return a view of a buffer's elements in its shape."""
         found = self.elements(buffer).view(buffer.dtype.numpy_dtype)
         dims = (self.rows(buffer), *buffer.shape[1:]) if buffer.kind == "stack" else buffer.shape
         return found.reshape(dims)
 
     def elements(self, buffer: Buffer) -> NDArray:
-        """A buffer's elements as they are stored; bool as bytes."""
+        """Return a buffer's elements as stored; bool as bytes."""
         return self.bytes[buffer].view(np.uint8 if buffer.dtype is bool_ else _store(buffer))
 
     def read(self, buffer: Buffer, places: NDArray) -> NDArray:
-        """Elements, as numbers to compute with."""
+        """Read elements as numbers to compute with."""
         self._require_inside(buffer, places)
         found = self.elements(buffer)[places]
         return found != 0 if buffer.dtype is bool_ else found.astype(compute_dtype(buffer.dtype))
@@ -129,7 +129,7 @@ def _arena(roots: list[Buffer]) -> NDArray | None:
     return _fill_poison(max(buffer.offset + buffer.nbytes for buffer in temporaries))
 
 
-def _given(buffer: Buffer, given: np.ndarray) -> NDArray:
+def _to_bytes(buffer: Buffer, given: np.ndarray) -> NDArray:
     if given is None:
         raise InternalError(None, None, f"no array for {buffer.kind} {buffer.name}")
     array = np.asarray(given)

@@ -1,4 +1,4 @@
-"""The library routines of loop programs, written with NumPy; see `lower/ir/loops.py`, `Call`."""
+"""The library routines of loop programs in NumPy; see `lower/ir/loops.py`, `Call`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Place = tuple[Buffer, int]
 
 
 def _matrix(place: Place, rows: int, columns: int, step: int) -> NDArray:
-    """The places of a row-major matrix in its buffer."""
+    """Return the positions of a row-major matrix in its buffer."""
     return place[1] + np.arange(rows)[:, None] * step + np.arange(columns)
 
 
@@ -37,7 +37,7 @@ def gemm(
     z: Place,
     z_step: int,
 ) -> None:
-    """z [m, n] = alpha x y + beta z; z is not read where beta is 0."""
+    """Compute z [m, n] = alpha x y + beta z; z is not read where beta is 0."""
     x_at = _matrix(x, k, m, x_step).T if transpose_x else _matrix(x, m, k, x_step)
     y_at = _matrix(y, n, k, y_step).T if transpose_y else _matrix(y, k, n, y_step)
     z_at = _matrix(z, m, n, z_step)
@@ -48,7 +48,7 @@ def gemm(
 
 
 def clock(memory: BufferMemory, dtype: DType, place: Place) -> None:
-    """The time now, in a unit of its own."""
+    """Return the time now, in a unit of its own."""
     memory.write(place[0], np.array([place[1]]), np.array([time.perf_counter_ns()]), None)
 
 
@@ -66,7 +66,7 @@ def tile_rows(
     x_step: int,
     out: Place,
 ) -> None:
-    """x [rows, k] as blocks [blocks, 32, steps * 32], with zeros where nothing is."""
+    """Pack x [rows, k] as blocks [blocks, 32, steps * 32], zero-padded."""
     places = _matrix(x, k, rows, x_step).T if turned else _matrix(x, rows, k, x_step)
     made = np.zeros((32 * _pieces(rows), 32 * _pieces(k)), np.float32)
     made[:rows, :k] = memory.read(x[0], places)
@@ -83,7 +83,7 @@ def tile_columns(
     y_step: int,
     out: Place,
 ) -> None:
-    """y [k, n] as panels [panels, steps, 16, 32, 2], with zeros where nothing is."""
+    """Pack y [k, n] as panels [panels, steps, 16, 32, 2], zero-padded."""
     places = _matrix(y, n, k, y_step).T if turned else _matrix(y, k, n, y_step)
     made = np.zeros((32 * _pieces(k), 32 * _pieces(n)), np.float32)
     made[:k, :n] = memory.read(y[0], places)
@@ -102,7 +102,7 @@ def tile_product(
     y: Place,
     z: Place,
 ) -> None:
-    """z [blocks * 32, panels * 32] = x y, + z where there is more."""
+    """Compute z [blocks * 32, panels * 32] = x y, + z for later parts."""
     rows, k, columns = 32 * blocks, 32 * steps, 32 * panels
     left = memory.read(x[0], x[1] + np.arange(rows * k)).reshape(rows, k)
     right = memory.read(y[0], y[1] + np.arange(k * columns)).reshape(panels, k // 2, 32, 2)

@@ -1,4 +1,4 @@
-"""The scalar functions of loop programs on arrays: casts, combination, rounding of small floats.
+"""Scalar functions of loop programs on arrays: casts, combination, rounding of small floats.
 
 Half precision (float16, bfloat16 and the 8-bit floats) is computed as float32 and rounded when it
 is stored or cast.
@@ -26,18 +26,18 @@ COMBINE: dict[str, Any] = {
 
 
 def compute_dtype(dtype: DType) -> np.dtype:
-    """The NumPy dtype that values of a dtype are computed in."""
+    """Return the NumPy dtype that values of a dtype are computed in."""
     small = dtype.is_floating and dtype.size < 4
     return np.dtype(np.float32) if small else dtype.numpy_dtype
 
 
 def round_to_stored(values: NDArray, dtype: DType) -> NDArray:
-    """Computed values as they are stored."""
+    """Round computed values to their stored form."""
     return values.astype(dtype.numpy_dtype)
 
 
 def cast(values: NDArray, source: DType, dtype: DType) -> NDArray:
-    """C conversion; float to int saturates and gives 0 for NaN; integers wrap."""
+    """Convert as C does; float to int saturates and gives 0 for NaN; integers wrap."""
     if dtype is bool_:
         return values != 0
     if source.is_floating and dtype.is_integer:
@@ -58,7 +58,7 @@ def _saturate(values: NDArray, dtype: np.dtype) -> NDArray:
 
 
 def value_of(name: str, args: list[NDArray], dtype: DType) -> NDArray:
-    """A function of `lower/ir/scalars.py`, or `select`, of computed arguments."""
+    """Evaluate a function of `lower/ir/scalars.py`, or `select`, on computed arguments."""
     if name == "select":
         result = np.where(*args)
     elif name in SCALARS:

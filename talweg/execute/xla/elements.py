@@ -1,4 +1,4 @@
-"""Scalar expressions of the loop language over whole arrays.
+"""Evaluation of scalar expressions of the loop language over whole arrays.
 
 `loops`, `scalar`, `scan` and `scatter` rules say what one element is; here they are evaluated for
 all elements at once: an axis is an array that counts along it, what is read at computed places is
@@ -23,12 +23,12 @@ LOST_DIGITS = 2.0**22  # numbers from here on are taken from others to round tho
 
 
 def leaf(array: Any, dtype: DType, index: tuple | None = None) -> Expr:
-    """An element of an array; without an index, the one at the place that is computed."""
+    """Make an element of an array; without an index, the one at the present position."""
     return Expr("leaf", (), dtype, (array, index))
 
 
 def axes_of(dims: tuple) -> tuple[tuple[Index, ...], dict[Axis, Any]]:
-    """Indices into an array of these sizes, and what each axis counts."""
+    """Return indices into an array of these sizes, and the range of each axis."""
     axes = [Axis(f"i{k}", size) for k, size in enumerate(dims)]
     counted = {}
     for k, axis in enumerate(axes):
@@ -38,21 +38,24 @@ def axes_of(dims: tuple) -> tuple[tuple[Index, ...], dict[Axis, Any]]:
 
 
 def operands_of(values: Sequence[Value], arrays: Sequence[Any]) -> list[InlineOperand]:
-    """Operands as rules are given them."""
+    """Wrap operands in the form that rules take."""
     known = dict(zip(values, arrays))
     inliner = Inliner(lambda value, index, guard: leaf(known[value], value.dtype, index))
     return [InlineOperand(inliner, value) for value in values]
 
 
 class ElementEvaluator:
-    """Evaluates expressions; `axes` is what each axis counts.  Equal parts are made once."""
+    """The evaluator of expressions; `axes` holds the range of each axis.
+
+    Equal parts are made once.
+    """
 
     def __init__(self, axes: dict[Axis, Any]):
         self.axes = axes
         self.made: dict[int, tuple] = {}
 
     def index(self, index: Index) -> Any:
-        """The numbers that an index is."""
+        """Evaluate an index."""
         total = jnp.int64(index.constant)
         for atom, factor in index.terms:
             total = total + self._atom(atom) * factor
@@ -68,17 +71,17 @@ class ElementEvaluator:
         return self.of(atom.value).astype(jnp.int64)
 
     def of(self, expr: Expr) -> Any:
-        """The elements that an expression is."""
+        """Evaluate an expression."""
         found = self.made.get(id(expr))
         if found is None:
-            found = self.made[id(expr)] = (self._made(expr), expr)
+            found = self.made[id(expr)] = (self._evaluate(expr), expr)
         return found[0]
 
     def spread(self, expr: Expr, dims: tuple, dtype: DType) -> Any:
-        """An array of these sizes."""
+        """Broadcast a value to an array of these sizes."""
         return jnp.broadcast_to(self.of(expr), dims).astype(dtype.numpy_dtype)
 
-    def _made(self, expr: Expr) -> Any:
+    def _evaluate(self, expr: Expr) -> Any:
         if expr.op == "leaf":
             return self._read(expr)
         if expr.op == "const":
@@ -107,5 +110,5 @@ class ElementEvaluator:
 
 
 def _rounds(expr: Expr) -> bool:
-    """Whether a constant is taken away to be left with what rounding has left of a sum."""
+    """Whether a constant is subtracted to obtain a sum's rounding error."""
     return expr.op == "const" and expr.dtype.is_floating and abs(expr.data) >= LOST_DIGITS

@@ -1,4 +1,4 @@
-"""Equations as operations of XLA, in a function that JAX traces.
+"""Emission of equations as operations of XLA, in a function that JAX traces.
 
 Loops become `fori_loop` and `while_loop`, branches `switch`.  A stack of unknown length is an array
 of as many rows as the `capacity` says; a trip that needs more ends its loops, and the result
@@ -24,13 +24,13 @@ ADDRESSES = 2**47  # bytes that a process can have addresses for
 
 
 def has_form(equation: Equation) -> bool:
-    """Whether XLA has a form of an equation, whatever stands in its bodies."""
+    """Whether XLA supports an equation, whatever its bodies."""
     call = equation.prim.lowering.get("call")
     return call in CONTROL or call in STACKS or rule_of(equation) is not None
 
 
 class Emitter:
-    """Emits equations one after the other; values are known by what JAX calls tracers.
+    """The emitter of equations; values map to JAX's tracers.
 
     `host`: what is done with an equation without a form within a loop or branch.
     """
@@ -45,14 +45,14 @@ class Emitter:
         self.failed: Any = None  # whether a condition that rules require did not hold
 
     def value(self, value: Value) -> Any:
-        """The array that a value is."""
+        """Return the array of a value."""
         if value.content is None:
             return self.known[value]
         whole = jnp.asarray(value.content, value.dtype.numpy_dtype)
         return jnp.broadcast_to(whole, self.dims(value))
 
     def dims(self, value: Value) -> tuple:
-        """The sizes of the array that a value is.
+        """Return the sizes of a value's array.
 
         MemoryError for an array that no process has addresses for: XLA would end this one.
         """
@@ -68,7 +68,7 @@ class Emitter:
             self.equation(equation)
 
     def equation(self, equation: Equation) -> None:
-        """Emit one."""
+        """Emit one equation."""
         for value in equation.outputs:
             self.dims(value)  # which are possible
         call = equation.prim.lowering.get("call")
@@ -80,7 +80,7 @@ class Emitter:
             found = self._plain(equation)
         found = found if equation.prim.multiple else (found,)
         for value, array in zip(equation.outputs, found):
-            self.known[value] = self._fitted(value, array)
+            self.known[value] = self._fit(value, array)
 
     def _plain(self, equation: Equation) -> Any:
         arrays = [self.value(x) for x in equation.inputs]
@@ -91,18 +91,18 @@ class Emitter:
             return _blank(equation)
         return rule(self, equation, arrays)
 
-    def _fitted(self, value: Value, array: Any) -> Any:
+    def _fit(self, value: Value, array: Any) -> Any:
         array = jnp.asarray(array).astype(value.dtype.numpy_dtype)
         if array.shape != self.dims(value):
             raise AssertionError(f"{value.maker} became {array.shape}")
         return array
 
     def note_full(self, full: Any) -> None:
-        """A stack has too few rows if `full` holds."""
+        """Record that a stack has too few rows if `full` holds."""
         self.full = full if self.full is None else self.full | full
 
     def require(self, condition: Any) -> None:
-        """The program fails where the condition does not hold."""
+        """Make the program fail where the condition does not hold."""
         failed = ~jnp.all(condition)
         self.failed = failed if self.failed is None else self.failed | failed
 
@@ -115,7 +115,7 @@ class Emitter:
         return emitter
 
     def repeat(self, equation: Equation) -> tuple:
-        """A loop."""
+        """Emit a loop."""
         body = equation.params["body"]
         inner, trips = body.static, body.loop.trips
         count = len(inner.inputs)
@@ -155,17 +155,17 @@ class Emitter:
         return tuple(results)
 
     def _together(self, start: tuple, trip: Any, place: int, said: _Said) -> tuple:
-        """A loop that goes on where it does in all replicas; it fails where they differ."""
+        """Emit a loop that runs as long as it does in all replicas; it fails where they differ."""
         said.failed = True
 
-        def agreed(state: tuple) -> tuple:
+        def agree(state: tuple) -> tuple:
             least, differ = _least(state[place], self.replicas)
             return (state[0], state[1] | differ, *state[2:place], least, *state[place + 1 :])
 
-        return agreed(start), lambda number, carried: agreed(trip(number, carried))
+        return agree(start), lambda number, carried: agree(trip(number, carried))
 
     def choose(self, equation: Equation) -> tuple:
-        """A branch."""
+        """Emit a branch."""
         choice = equation.params["body"]
         first, *rest = [self.value(x) for x in equation.inputs]
         ways, said = [], _Said()
@@ -202,13 +202,13 @@ class Emitter:
 
 
 class _Said:
-    """The attributes of bodies' results: whether a stack was full, whether anything failed."""
+    """The status of bodies' results: whether a stack was full, whether a guard failed."""
 
     def __init__(self) -> None:
         self.full = self.failed = False  # whether that can be
 
     def of(self, emitter: Emitter, full: Any, failed: Any) -> tuple[Any, Any]:
-        """The attributes of a body, after those before."""
+        """Return the status of a body, after earlier ones."""
         if emitter.full is not None:
             self.full, full = True, full | emitter.full
         if emitter.failed is not None:
@@ -216,7 +216,7 @@ class _Said:
         return full, failed
 
     def tell(self, emitter: Emitter, full: Any, failed: Any) -> None:
-        """Let the program around know."""
+        """Merge the status into the enclosing program's."""
         if self.full:
             emitter.note_full(full)
         if self.failed:
@@ -224,7 +224,7 @@ class _Said:
 
 
 def _meets(equations: Iterable[Equation]) -> bool:
-    """Whether replicas meet in one of these equations, or in a body."""
+    """Whether one of these equations, or a body, has a collective operation of replicas."""
     for equation in equations:
         body = equation.params.get("body") if equation.prim.effect is None else None
         bodies = getattr(body, "bodies", None) or [getattr(body, "static", None)]
@@ -235,14 +235,14 @@ def _meets(equations: Iterable[Equation]) -> bool:
 
 
 def _least(value: Any, replicas: Any) -> tuple[Any, Any]:
-    """The least value of all replicas, and whether they have different ones."""
+    """Return the least value of all replicas, and whether they differ."""
     wide = value.astype(jnp.int32)
     least, most = lax.pmin(wide, replicas), lax.pmax(wide, replicas)
     return least.astype(value.dtype), jnp.any(least != most)
 
 
 def _blank(equation: Equation) -> Any:
-    """Results without elements."""
+    """Return results without elements."""
     found = [jnp.zeros(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
     return tuple(found) if equation.prim.multiple else found[0]
 

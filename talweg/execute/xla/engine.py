@@ -1,4 +1,4 @@
-"""JAX, which this module alone imports: all of `execute/xla` has it from here.
+"""The interface to JAX, which this module alone imports.
 
 Only what runs a program through XLA imports this module; then a JAX that is not there, or of a
 version that talweg was not tried with, is a FailedPreconditionError that says what to install.
@@ -34,14 +34,14 @@ WANTED = "jax>=0.10,<0.12"
 
 
 def missing(found: str) -> FailedPreconditionError:
-    """The error of a JAX that is not there, or is another one."""
+    """Return the error of a missing JAX, or of an unsupported version."""
     hint = "pip install talweg[xla]; or TALWEG_EXECUTOR=auto, which needs no JAX"
     text = compose("TW405", f"programs run through XLA by {WANTED}, and {found}", hint=hint)
     return FailedPreconditionError(None, None, text)
 
 
 def check_version(version: str) -> None:
-    """A FailedPreconditionError for a version of JAX that talweg was not tried with."""
+    """Raise FailedPreconditionError for a version of JAX without tests."""
     numbers = tuple([int(part) for part in version.split(".")[:2] if part.isdigit()])
     if not LEAST <= numbers < BELOW:
         raise missing(f"jax {version} is installed")
@@ -59,7 +59,7 @@ check_version(jax.__version__)
 
 
 def ask_for_devices() -> None:
-    """Let JAX divide the CPU as the program has, if JAX has not begun yet."""
+    """Divide the CPU into devices in JAX as the program did, if JAX has not begun yet."""
     with contextlib.suppress(RuntimeError):
         if machine.cpus > 1:
             jax.config.update("jax_num_cpu_devices", machine.cpus)
@@ -74,8 +74,7 @@ for _name in ("jax.scipy.special", "jax.scipy.linalg"):
 
 
 def wide() -> AbstractContextManager:
-    """A block in which JAX keeps integers and floats of 64 bits: in this thread, not in the
-    process.
+    """Enable 64-bit integers and floats in JAX for the block, in this thread only.
 
     A user's own JAX code goes on as it was configured.
     """
@@ -83,7 +82,7 @@ def wide() -> AbstractContextManager:
 
 
 def jax_function(path: str) -> Callable[..., Any]:
-    """A function of JAX by its dotted name below `jax`: "lax.lgamma"."""
+    """Return a function of JAX by its dotted name below `jax`: "lax.lgamma"."""
     found = jax
     for part in path.split("."):
         found = getattr(found, part)
@@ -91,7 +90,7 @@ def jax_function(path: str) -> Callable[..., Any]:
 
 
 def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> Any:
-    """A function traced and lowered for arguments of these kinds, for `compile_module`.
+    """Trace and lower a function for arguments of these kinds, for `compile_module`.
 
     MemoryError where there is little room: MLIR would end the process.
     """
@@ -105,7 +104,7 @@ def text_of(function: Callable[..., Any], arguments: tuple, donated: tuple) -> A
 
 
 def compile_module(lowered: Any) -> Any:
-    """Compile a lowered module to an executable; from the disk if it is there."""
+    """Compile a lowered module to an executable, from the disk cache if possible."""
     key = None if cache.current() is None else _key(lowered)
     kept = None if key is None else cache.get(key)
     if kept is not None:
@@ -124,7 +123,7 @@ def compile_module(lowered: Any) -> Any:
 
 
 def _key(lowered: Any) -> bytes | None:
-    """The cache key of an executable; None if it is of this process only."""
+    """Return the cache key of an executable; None if it is of this process only."""
     text = lowered.as_text()
     if "xla_python" in text or "xla_ffi_python" in text:  # it calls Python
         return None
@@ -136,7 +135,7 @@ def _key(lowered: Any) -> bytes | None:
 
 
 def with_room(executable: Any, largest: str) -> Callable[..., Any]:
-    """An executable that raises ResourceExhaustedError before it begins, if a CPU has no room.
+    """Wrap an executable to raise ResourceExhaustedError first if a CPU has no room.
 
     JAX tells of that when a result is looked at, and what was donated is gone then.  `largest`: of
     its values, as the error names it.
@@ -162,24 +161,24 @@ def with_room(executable: Any, largest: str) -> Callable[..., Any]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether the device had too little memory."""
+    """Whether the error says that the device had too little memory."""
     return isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
 
 
 def copy(array: Any) -> Any:
-    """A copy of an array, on its device."""
+    """Copy an array on its device."""
     with wide():
         return numpy.copy(array)
 
 
 def put(array: Any) -> Any:
-    """A copy on the device of an array of NumPy."""
+    """Copy an array of NumPy to the device."""
     with wide():
         return numpy.array(array)
 
 
 def call_wide(executable: Callable[..., Any]) -> Callable[..., Any]:
-    """An executable to which NumPy's arrays of 64 bits are given."""
+    """Wrap an executable that takes NumPy's arrays of 64 bits."""
 
     def call(donated: tuple, given: tuple) -> Any:
         with wide():
@@ -194,7 +193,7 @@ REPLICAS = "replica"  # the axis of devices on which replicas are
 
 
 def devices(kind: str) -> list:
-    """JAX's devices of a kind ("CPU", "GPU", "TPU") in this process; none where there are none.
+    """Return JAX's devices of a kind ("CPU", "GPU", "TPU") in this process.
 
     GPUs are those that the program uses, in order.
     """
@@ -209,7 +208,7 @@ def devices(kind: str) -> list:
 
 
 class ReplicaMesh:
-    """Devices with a replica on each.
+    """A mesh of devices with a replica on each.
 
     A value of which each has its own is one array: that of replica i is row i.  Of a mesh of
     several processes (`elsewhere`) each has the rows of its own devices.
@@ -229,13 +228,13 @@ class ReplicaMesh:
         self._everywhere = jax.sharding.NamedSharding(self.mesh, self.same)
 
     def kind(self, dims: tuple, dtype: Any, apart: bool) -> Any:
-        """What is known of an array: one for all, or rows."""
+        """Return the kind of an array: one for all, or rows."""
         if apart:
             return jax.ShapeDtypeStruct((self.count, *dims), dtype, sharding=self._rows)
         return jax.ShapeDtypeStruct(dims, dtype, sharding=self._everywhere)
 
     def put(self, rows: list) -> Any:
-        """NumPy's arrays, one for each replica of this process, on their devices."""
+        """Copy NumPy's arrays, one for each replica of this process, to their devices."""
         with wide():
             stacked = np.stack(rows)
             if self.elsewhere:
@@ -244,32 +243,32 @@ class ReplicaMesh:
             return jax.device_put(stacked, self._rows)
 
     def rows_of(self, array: Any) -> list:
-        """The own of each replica of this process, where it is."""
+        """Return the row of each replica of this process, on its device."""
         found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
         return [shard.data for shard in found]
 
     def parts(self, array: Any) -> list:
-        """The arrays of the replicas of this process, as those of NumPy."""
+        """Return the arrays of this process's replicas as NumPy's."""
         return [np.asarray(row)[0] for row in self.rows_of(array)]
 
     def part(self, array: Any, replica: int) -> Any:
-        """The array of one replica of this process, as one of NumPy."""
+        """Return the array of one replica of this process as NumPy's."""
         return np.asarray(self.rows_of(array)[replica])[0]
 
     def spread(self, function: Callable[..., Any], given: Any, gives: Any) -> Callable[..., Any]:
-        """A function of what one replica has as one of all of them; specs like their nests."""
+        """Map a function of one replica over all replicas; specs like their nests."""
         return jax.shard_map(
             function, mesh=self.mesh, in_specs=given, out_specs=gives, check_vma=False
         )
 
 
 def wait_for_arrays(arrays: Any) -> Any:
-    """Arrays once they are computed; what fails then is raised here."""
+    """Wait for arrays to be computed and return them; errors are raised here."""
     return jax.block_until_ready(arrays)
 
 
 def jit_sharded(function: Callable[..., Any], arguments: tuple) -> tuple[Callable[..., Any], Any]:
-    """A function of several devices, and the same lowered.
+    """Compile a function of several devices; it, and its lowered form.
 
     The memory of its first argument is given away.  (What JAX compiles ahead of time does not bring
     constants to several devices.)

@@ -1,4 +1,4 @@
-"""Meshes of devices, and how arrays are shared out among them: JAX's NamedSharding.
+"""Meshes of devices, and sharding of arrays on them: JAX's NamedSharding.
 
 Each device has its part of an array; XLA's partitioner (GSPMD) finds for a program which parts the
 devices have of what lies between, and the collective operations by which they get them.
@@ -24,7 +24,7 @@ Spec = jax.sharding.PartitionSpec
 
 
 def mesh_of(devices: Sequence[tuple[str, int]], names: list[str], dims: list[int]) -> Any:
-    """JAX's mesh of devices (kind, number); None where there are not as many."""
+    """Return JAX's mesh of devices (kind, number); None where there are too few."""
     found = []
     for kind, number in devices:
         there = engine.devices(kind)
@@ -35,12 +35,12 @@ def mesh_of(devices: Sequence[tuple[str, int]], names: list[str], dims: list[int
 
 
 def sharding(mesh: Any, axes: Sequence[str | None]) -> Any:
-    """The sharding by which each axis of an array is shared out along an axis of a mesh."""
+    """Return the sharding that partitions array axes along mesh axes."""
     return jax.sharding.NamedSharding(mesh, Spec(*axes))
 
 
 def _read(found: Any) -> tuple:
-    """The mesh of a sharding, and what its axes are shared out along."""
+    """Return the mesh of a sharding, and the partition of its axes."""
     known = _known.get(found)
     if known is None:
         axes = list(found.spec)
@@ -53,7 +53,7 @@ def _read(found: Any) -> tuple:
 
 
 def placement(arrays: Sequence[Any]) -> tuple | None:
-    """The mesh on which arrays lie, and how each is shared out; None if none is.
+    """Return the mesh of arrays, and each one's sharding; None if none is sharded.
 
     InvalidArgumentError for arrays on different meshes.
     """
@@ -76,7 +76,7 @@ def placement(arrays: Sequence[Any]) -> tuple | None:
 
 
 def mesh_of_program(equations: Sequence[Any], arrays: Sequence[Any]) -> Any:
-    """The mesh on which a program runs that takes these arrays; None for one device."""
+    """Return the mesh of a program on these arrays; None for one device."""
     found = placement(arrays)
     if found is not None:
         return found[0]
@@ -87,19 +87,19 @@ def mesh_of_program(equations: Sequence[Any], arrays: Sequence[Any]) -> Any:
 
 
 def lay_out(array: Any, where: Any) -> Any:
-    """An array as a sharding shares it out: each device gets its part of it."""
+    """Shard an array: each device gets its part of it."""
     with engine.wide():
         return jax.device_put(array, where)
 
 
 def bring_to_mesh(array: Any, mesh: Any) -> Any:
-    """An array for a program on a mesh: one of another device is copied to all of them."""
+    """Return an array for a program on a mesh, copied to all devices if it was elsewhere."""
     if not hasattr(array, "sharding") or array.sharding.num_devices > 1:
         return array
     return jax.device_put(array, sharding(mesh, ()))
 
 
 def parts(array: Any) -> list:
-    """What each device has of an array, in the order of the mesh."""
+    """Return each device's part of an array, in the order of the mesh."""
     by_device = {shard.device: shard.data for shard in array.addressable_shards}
     return [by_device[device] for device in array.sharding.mesh.devices.flat]

@@ -1,4 +1,4 @@
-"""StableHLO modules that a program brings along, run by XLA: what `jax2tf.convert` makes of JAX."""
+"""StableHLO modules that a program contains, run by XLA: the output of `jax2tf.convert`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT = 256  # modules compiled for their sizes that are kept
 
 
 def run_module(module: bytes, platforms: tuple[str, ...], arrays: list[np.ndarray]) -> list:
-    """The results of a module's `main`, NumPy arrays.
+    """Run a module's `main` and return its results, NumPy arrays.
 
     `module` is a portable artifact of StableHLO, which may leave sizes open; `platforms` are those
     it was made for.
@@ -37,7 +37,7 @@ def run_module(module: bytes, platforms: tuple[str, ...], arrays: list[np.ndarra
 
 @lru_cache(KEPT)
 def _compile(module: bytes, platforms: tuple, kinds: tuple) -> Callable[..., Any]:
-    """The function of JAX's arrays of these kinds that a module is."""
+    """Compile a module for JAX's arrays of these kinds."""
     export, jax = import_module("jax.export"), engine.jax
     text, results = _refine(module, _find_platform(platforms), kinds)
     given = [jax.ShapeDtypeStruct(dims, name) for dims, name in kinds]
@@ -51,7 +51,7 @@ def _compile(module: bytes, platforms: tuple, kinds: tuple) -> Callable[..., Any
 
 
 def _find_platform(platforms: tuple) -> int | None:
-    """Which of the platforms that a module was made for is the one here; None if it needs none."""
+    """Return the one of the module's platforms that is used here; None if it needs none."""
     if len(platforms) < 2:
         return None
     backend = str(engine.jax.default_backend())
@@ -62,7 +62,7 @@ def _find_platform(platforms: tuple) -> int | None:
 
 
 def _refine(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, list]:
-    """A module with the sizes of its arguments put in, and the kinds of its results."""
+    """Refine a module by the sizes of its arguments; it, and the kinds of its results."""
     mlir = import_module("jax.extend.mlir")
     ir = import_module("jax.extend.mlir.ir")
     stablehlo = import_module("jax.extend.mlir.dialects.stablehlo")
@@ -90,7 +90,7 @@ def _refine(module: bytes, platform: int | None, kinds: tuple) -> tuple[bytes, l
 
 
 def _write_main(called: Any, platform: int | None, kinds: tuple) -> str:
-    """A `main` for arguments of known sizes, which calls a function that leaves them open."""
+    """Write a `main` for arguments of known sizes, which calls the polymorphic function."""
     lines, given = [], []
     types = list(called.inputs)
     if platform is not None:

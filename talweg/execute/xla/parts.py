@@ -1,4 +1,4 @@
-"""A static program cut into parts: what XLA compiles, and host steps between two of them.
+"""Partition of a static program: parts compiled by XLA, with host steps between them.
 
 A host step is an equation without a form: a region that the interpreter runs, or a NumPy kernel.
 A value has the level of the last host step that it depends on, plus one.  What is on one level is
@@ -30,7 +30,7 @@ ROWS = 256  # of stacks of unknown length, at first
 
 
 class Part:
-    """Equations that are compiled together; `steps` run on the host when they are done.
+    """A group of equations compiled together; `steps` run on the host afterwards.
 
     `inputs` and `outputs`: values from and for other parts, steps and the caller.
     """
@@ -43,7 +43,7 @@ class Part:
 
 
 def parts_of(static: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
-    """The parts in order; `wanted` is what the program gives."""
+    """Partition a program, in order; `wanted` are its results."""
     levels: dict[Value, int] = {}
     parts = [Part()]
     next_step = next_called = 0  # levels for what acts on the world, between parts and in them
@@ -62,7 +62,7 @@ def parts_of(static: StaticProgram, wanted: Sequence[Value]) -> list[Part]:
 
 
 def _find_interfaces(parts: list[Part], wanted: Sequence[Value]) -> None:
-    """Find what parts take and give."""
+    """Find the inputs and outputs of parts."""
     needed = {x for x in wanted if x.content is None}
     for part in reversed(parts):
         used = [x for step in part.steps for x in step.inputs if x.content is None]
@@ -79,8 +79,7 @@ def _in_order(equations: list[Equation]) -> list[Value]:
 
 
 class Ending:
-    """The end of the last part, beside its equations: it puts guards together and guards
-    variables.
+    """The end of the last part: it combines guards and selects variables' values.
 
     `states`: (before, after) of variables that are written.
     """
@@ -94,13 +93,13 @@ class Ending:
         self.states = [(b, a) for _, b, a in static.states if a is not b]
         self.outputs = list(static.outputs)
 
-    def wanted(self) -> list[Value]:
-        """All values that the last part needs."""
+    def find_wanted(self) -> list[Value]:
+        """Return all values that the last part needs."""
         return [*self.guards, *[x for pair in self.states for x in pair], *self.outputs]
 
 
 class OnlyPart:
-    """A program of one part, as those call it who have its arrays in order.
+    """A program of one part, for callers with arrays in order.
 
     `call(donated, given)` gives `full, (ok, outputs, after)`; what is donated are states `written`,
     what is given are `inputs` and states `read`.
@@ -113,12 +112,12 @@ class OnlyPart:
         self.put, self.copy = engine.put, engine.copy
 
     def let_call(self, executable: Callable[..., Any]) -> None:
-        """Have an executable called, which JAX does without a scope where it may."""
+        """Make an executable callable by JAX's fast path, without a scope if possible."""
         self.call = engine.call_wide(executable) if self._wide else executable
 
 
 class PartsExecutable:
-    """The parts of a program, compiled when they first run, for so many rows of stacks."""
+    """The parts of a program, compiled on first run for a number of stacks' rows."""
 
     shares = False  # XLA's own threads see to the cores
     may_be_called = True  # by those who have arrays in order, without a look at where they are
@@ -126,7 +125,7 @@ class PartsExecutable:
     def __init__(self, static: StaticProgram, stages: Stages):
         self.ending = Ending(static)
         with engine.wide():
-            self.parts = parts_of(static, self.ending.wanted())
+            self.parts = parts_of(static, self.ending.find_wanted())
         self.stages, self.exports = stages, static.exports
         self.hosts = [step for part in self.parts for step in part.steps]
         self.inputs = list(static.inputs)
@@ -139,7 +138,7 @@ class PartsExecutable:
         self._kept: Any = None
         last = self.parts[-1]
         self.befores = [before for before, _ in self.ending.states]
-        given = dict.fromkeys([*last.inputs, *self.ending.wanted()])
+        given = dict.fromkeys([*last.inputs, *self.ending.find_wanted()])
         made = set(_in_order(last.equations))
         self.rest = [
             x for x in given if x.content is None and x not in made and x not in self.befores
@@ -151,7 +150,7 @@ class PartsExecutable:
         self._places = self._find_places()
 
     def _find_places(self) -> tuple[list, list] | None:
-        """The places of the only part's operands among states, and among inputs and states.
+        """Find the positions of the only part's operands in states, and in all arguments.
 
         None for several parts, and for stacks of unknown length.
         """
@@ -170,7 +169,7 @@ class PartsExecutable:
         return written, taken
 
     def _run_only_part(self, inputs: list, states: list) -> tuple[bool, list, list]:
-        """`__call__`, for one part."""
+        """Run a program of one part (`__call__`)."""
         written, taken = self._places  # type: ignore[misc]
         known = [*inputs, *states]
         donated = tuple([known[place] for place in written])
@@ -180,7 +179,7 @@ class PartsExecutable:
         return ok is None or bool(ok), list(outputs), list(after)
 
     def _prepare(self) -> None:
-        """Compile all parts, for as many rows of stacks as there are at first."""
+        """Compile all parts for the initial number of rows of stacks."""
         with engine.wide():
             for number, each in enumerate(self.parts[:-1]):
                 if each.outputs:
@@ -194,7 +193,7 @@ class PartsExecutable:
         return tuple([jax.ShapeDtypeStruct(d, x.dtype.numpy_dtype) for d, x in kinds])
 
     def __call__(self, inputs: list, states: list) -> tuple[bool, list, list]:
-        """Whether all guards hold, the outputs, and what variables that are written become."""
+        """Run the program: whether all guards hold, the outputs, new values of variables."""
         if self._places is not None:
             return self._run_only_part(inputs, states)
         with engine.wide():
@@ -216,7 +215,7 @@ class PartsExecutable:
     # -- parts
 
     def _run(self, number: int, donated: tuple, given: list) -> Any:
-        """Run a part; again with longer stacks if they were too short."""
+        """Run a part, again with longer stacks if they were too short."""
         while True:
             arguments = (donated, tuple(self._with_rows(number, given)))
             executable = self._executable(number, arguments)
@@ -234,7 +233,7 @@ class PartsExecutable:
                 donated = results[2]
 
     def _with_rows(self, number: int, given: list) -> list:
-        """Stacks of unknown length with as many rows as the capacity says."""
+        """Return stacks of dynamic length with as many rows as the capacity says."""
         last = number == len(self.parts) - 1
         values = self.rest if last else self.parts[number].inputs
         found = []
@@ -250,7 +249,7 @@ class PartsExecutable:
         return found
 
     def serialize(self, order: list[int]) -> bytes:
-        """The HLO module, serialized, that takes `[*inputs, *states]` in an order.
+        """Serialize the HLO module, which takes `[*inputs, *states]` in an order.
 
         InvalidArgumentError for a program that calls the host, or writes variables.
         """
@@ -286,7 +285,7 @@ class PartsExecutable:
         return found
 
     def _largest(self, number: int) -> str:
-        """What the largest value that a part makes is, for those who read of want of memory."""
+        """Describe the largest value that a part makes, for errors of memory."""
         made = [value for step in self.parts[number].equations for value in step.outputs]
         largest = max(made, key=lambda value: value.size, default=None)
         if largest is None:
@@ -295,12 +294,12 @@ class PartsExecutable:
         return f"the largest is {name}, {largest.dtype.name} {largest.dims}"
 
     def _show(self, stage: str, text: Callable[[], str]) -> None:
-        """Tell those who look what a part has become; of several parts one after the other."""
+        """Dump the compiled form of a part, for observers."""
         before = self.stages.texts.get(f"{stage}.txt", "")
         self.stages.add(f"{stage}.txt", lambda: before + text(), 4 if stage == "hlo" else 5)
 
     def _emitter(self) -> Emitter:
-        return Emitter(self.capacity, self._called)
+        return Emitter(self.capacity, self._emit_callback)
 
     def _part(self, number: int) -> Callable[..., Any]:
         part = self.parts[number]
@@ -334,23 +333,23 @@ class PartsExecutable:
         return emitter.full, (ok, outputs, kept)
 
     def _end(self, emitter: Emitter) -> None:
-        """Agree with others that run the program on what failed: there are none."""
+        """Agree on failures with other processes that run the program: there are none."""
 
     # -- host steps
 
     def _step(self, step: Equation, known: dict) -> None:
-        """A host step between two parts."""
-        arrays = [self._given(x, known) for x in step.inputs]
-        found = self._ran(step, arrays)
+        """Run a host step between two parts."""
+        arrays = [self._find_array(x, known) for x in step.inputs]
+        found = self._run_step(step, arrays)
         for value, array in zip(step.outputs, found):
             known[value] = np.asarray(array, value.dtype.numpy_dtype)
 
-    def _given(self, value: Value, known: dict) -> Any:
+    def _find_array(self, value: Value, known: dict) -> Any:
         if value.content is not None:
             return np.broadcast_to(np.asarray(value.content, value.dtype.numpy_dtype), value.dims)
         return np.asarray(known[value])
 
-    def _ran(self, step: Equation, arrays: list) -> Sequence[Any]:
+    def _run_step(self, step: Equation, arrays: list) -> Sequence[Any]:
         prim, params = step.prim, step.params
         call = prim.lowering.get("call")
         if call == "export":
@@ -361,16 +360,16 @@ class PartsExecutable:
         found = kernel(*arrays, **params) if prim.effect else quiet(kernel, *arrays, **params)
         return found if prim.multiple else (found,)
 
-    def _called(self, equation: Equation, arrays: list) -> Any:
-        """A host step within a part: called while it runs, in order if it acts on the world."""
+    def _emit_callback(self, equation: Equation, arrays: list) -> Any:
+        """Emit a host step within a part as a callback, ordered if it has effects."""
         kinds = [jax.ShapeDtypeStruct(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
         self.calls_back = True
 
         def call(*given: object) -> tuple:
             if self._error is None:
                 try:
-                    with nullcontext() if self.exports is None else self.exports.lent(self._kept):
-                        results = self._ran(equation, [np.asarray(x) for x in given])
+                    with nullcontext() if self.exports is None else self.exports.lend(self._kept):
+                        results = self._run_step(equation, [np.asarray(x) for x in given])
                     return tuple([np.asarray(x, kind.dtype) for x, kind in zip(results, kinds)])
                 except BaseException as error:  # noqa: BLE001 -- raised where the run was begun
                     self._error = error

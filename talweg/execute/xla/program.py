@@ -1,4 +1,4 @@
-"""A program through XLA, for arguments of one kind; called like an executor.
+"""Programs compiled by XLA, for arguments of one kind; called like an executor.
 
 What stands around the compiled parts is `execute/compiled.py`'s: which arguments are variables'
 values, random streams, results of unknown length, what regions keep aside.
@@ -29,15 +29,14 @@ from talweg.passes.specialize.side_outputs import SideOutputs
 
 
 class XlaLowered(NamedTuple):
-    """The part of a lowered program that its caller looks at; `states`: (variable, None,
-    written)."""
+    """The caller's view of a lowered program; `states`: (variable, None, written)."""
 
     states: list
     guard: bool
 
 
 class XlaManifest(NamedTuple):
-    """What a program has been made into; see `execute/manifest.py`."""
+    """The manifest of a program compiled by XLA; see `execute/manifest.py`."""
 
     lowered: XlaLowered
     executable: PartsExecutable
@@ -50,7 +49,7 @@ class XlaManifest(NamedTuple):
 class XlaProgram(Compiled):
     """A program compiled by XLA."""
 
-    def _made(
+    def _load_or_compile(
         self, program: Program, avals: list, state: Any, stages: Stages, anew: bool
     ) -> XlaManifest:
         with compilation.collector_at_rest(), stages.to_be_sent():
@@ -72,7 +71,7 @@ class XlaProgram(Compiled):
         )
 
     def _executable_of(self, static: StaticProgram, stages: Stages) -> PartsExecutable:
-        """What runs a static program."""
+        """Return the executable of a static program."""
         if not dispatch.state.meshes:
             return PartsExecutable(static, stages)
         given = [x for place, x in enumerate(self._first) if place not in self.signature.aliases]
@@ -101,7 +100,7 @@ class XlaProgram(Compiled):
         self._count = len(arguments)
 
     def direct_for(self, count: int) -> Any:
-        """The program's only part, for calls with so many tensors and the values of variables.
+        """Return the program's only part, for calls with tensors and variables' values.
 
         None where it is more than that; `variables` are its states then.
         """
@@ -109,7 +108,7 @@ class XlaProgram(Compiled):
         return self.executable.direct if same and not self.signature.residuals else None
 
     def serialize(self) -> bytes:
-        """The HLO module of XLA that takes the program's arguments, serialized."""
+        """Serialize the HLO module of XLA that takes the program's arguments."""
         count = len(self._given)
         places = {position: place for place, position in enumerate(self._given)}
         places.update({position: count + number for position, number in self._aliases})
@@ -124,7 +123,7 @@ class XlaProgram(Compiled):
 
     @property
     def drawing(self) -> tuple[list, list]:
-        """The random streams that it takes, and those of which it takes as much as it uses."""
+        """The random streams that it takes, and those it takes as much of as it uses."""
         return self.effects.streams, self.effects.drawn
 
     @property
@@ -133,7 +132,7 @@ class XlaProgram(Compiled):
         return self.signature.kinds
 
     def __call__(self, program: Program, arguments: list, state: Any) -> Any:
-        """The outputs, None for arguments of other shapes; `state` gets what is written."""
+        """Run the program: outputs, None for other shapes; `state` gets the writes."""
         if self.side_outputs is None:
             return self._call(program, arguments, state)
         if self.hosts is not None:
@@ -189,7 +188,7 @@ class XlaProgram(Compiled):
             return interpret.run(program, [fetch_array(x) for x in arguments], state)
         blocks = [outputs.pop() for _ in self.effects.drawn]
         if self.side_outputs is not None:
-            outputs = self.side_outputs.joined([fetch_array(x) for x in outputs])
+            outputs = self.side_outputs.join([fetch_array(x) for x in outputs])
         near.replace(self.effects.written, kept)
         if drawing is not None:
             drawing.end(blocks[::-1])
@@ -199,7 +198,7 @@ class XlaProgram(Compiled):
         return outputs if self.side_outputs is not None else DeviceOutputs(outputs)
 
     def _undo(self, near: Any, given: list, kept: list, state: Any, drawing: Any) -> None:
-        """Let variables and random streams be what they were.
+        """Restore variables and random streams.
 
         kept: the old values, in other memory where theirs was given away; nothing if the program
         did not come to its last part.
@@ -214,30 +213,30 @@ class XlaProgram(Compiled):
 
 
 class DeviceOutputs:
-    """Results as arrays of a device, which are computed while nobody has looked yet."""
+    """Results as arrays of a device, computed asynchronously."""
 
     def __init__(self, arrays: list):
         self.arrays = arrays
 
-    def fetched(self) -> list:
-        """The results as arrays of NumPy."""
+    def fetch(self) -> list:
+        """Return the results as arrays of NumPy."""
         return [np.asarray(x) for x in self.arrays]
 
 
 def placement(program: Program, arguments: list, state: Any) -> Any:
-    """How arguments and variables are shared out among devices; None if they are not."""
+    """Return the sharding of arguments and variables among devices; None if unsharded."""
     near = nearest(state)
     starts = [variable for variable in program.starts if type(variable) is not Node]
     return meshes.placement([*arguments, *near.on_device(starts)])
 
 
 def fetch_array(array: Any) -> Any:
-    """An array of a device as one of NumPy; others as they are."""
+    """Return an array of a device as one of NumPy; others as they are."""
     return np.asarray(array) if hasattr(array, "devices") else array
 
 
 class NumpyState:
-    """A program's state whose arrays are NumPy's: those of sessions, and of bodies."""
+    """A program's state in NumPy's arrays: of sessions, and of bodies."""
 
     __slots__ = ("_state",)
 
@@ -245,73 +244,72 @@ class NumpyState:
         self._state = state
 
     def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
-        """The array a variable holds, or the stream of an operation."""
+        """Return the array a variable holds, or the stream of an operation."""
         return self._state.get(variable, default)
 
     def __getitem__(self, variable: Any) -> Any:
         return self.get(variable)
 
     def on_device(self, variables: list) -> list:
-        """The arrays that variables hold."""
+        """Return the arrays that variables hold."""
         return [self._state.get(variable, interpret.MISSING) for variable in variables]
 
     def has_all(self, arrays: list) -> bool:
-        """Whether these are values: a variable of a session may have none."""
+        """Whether all values exist: a variable of a session may have none."""
         return not any([array is interpret.MISSING for array in arrays])
 
     def give_away(self, variables: list) -> list[bool]:
-        """The variables that may be donated: none."""
+        """Return the variables that may be donated: none."""
         return [False] * len(variables)
 
     def keep(self, variable: Any, array: Any) -> None:
-        """Nothing: the array is there."""
+        """Do nothing: the array is still there."""
 
     def replace(self, variables: list, arrays: list) -> None:
-        """Let variables have new values."""
+        """Assign variables new values."""
         for variable, array in zip(variables, arrays):
             self._state[variable] = np.array(array)
 
 
 class DeviceState(NumpyState):
-    """A program's state whose arrays may be those of a device."""
+    """A program's state in arrays that may be a device's."""
 
     __slots__ = ()
 
     def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
-        """The device's copy of a variable's value, or the array it holds; the stream of an
-        operation."""
+        """Return a variable's array, the device's copy if any; the stream of an operation."""
         if type(variable) is Node:
             return self._state.get(variable, default)
         return self._state.on_device([variable])[0]
 
     def on_device(self, variables: list) -> list:
-        """The device's copies of variables' values, or the arrays where there are none."""
+        """Return the variables' arrays, the device's copies where there are some."""
         return self._state.on_device(variables)
 
     def has_all(self, arrays: list) -> bool:
-        """Whether these are values: variables outside of sessions always have one."""
+        """Whether all values exist: variables outside of sessions always have one."""
         return True
 
     def give_away(self, variables: list) -> list[bool]:
-        """The variables that may be donated."""
+        """Return the variables that may be donated."""
         return self._state.give_away(variables)
 
     def keep(self, variable: Any, array: Any) -> None:
-        """Let a variable be what it was, which a device now has elsewhere."""
+        """Restore a variable whose value a device now has elsewhere."""
         self._state.keep(variable, array)
 
     def replace(self, variables: list, arrays: list) -> None:
-        """Let variables have values that the device has."""
+        """Assign variables values on the device."""
         self._state.replace(variables, arrays)
 
 
 class BodyState(DeviceState):
-    """The state of a function that another one calls, of variables that may have no value."""
+    """The state of a function that another one calls, of perhaps uninitialized variables."""
 
     __slots__ = ()
 
     def get(self, variable: Any, default: Any = interpret.MISSING) -> Any:
-        """The device's copy of a variable's value, or the array it holds."""
+        """Return a variable's array, the device's copy if any."""
         if type(variable) is Node or variable not in self._state:
             return self._state.get(variable, default)
         return self._state.on_device([variable])[0]
@@ -320,7 +318,7 @@ class BodyState(DeviceState):
 
 
 def nearest(state: Any) -> NumpyState:
-    """A state as a program sees it: with arrays of a device where it has some."""
+    """Return a state as a program sees it, with arrays of a device where it has some."""
     if type(state) is OwnedValues:
         return BodyState(state)
     return DeviceState(state) if hasattr(state, "on_device") else NumpyState(state)

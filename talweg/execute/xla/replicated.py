@@ -1,4 +1,4 @@
-"""A program of several replicas: each device of a mesh runs it, on values of its own.
+"""Replicated programs: each device of a mesh runs the program on values of its own.
 
 What a replica has of its own (variables, batches, random streams, results) is an array with a row
 for each; the program itself is that of one replica.  Replicas meet in `all_reduce` alone.
@@ -26,11 +26,11 @@ APART = 1 << 44  # blocks of a random stream between two replicas
 
 
 class NotReplicatedError(Exception):
-    """A program does something that one replica cannot do for itself on its device."""
+    """A refusal: a program has a step that one replica cannot do on its device."""
 
 
 class ReplicatedExecutable(PartsExecutable):
-    """The only part of a program, for all devices; `apart`: inputs of which each has its own."""
+    """The only part of a program, for all devices; `apart`: per-replica inputs."""
 
     def __init__(self, static: StaticProgram, stages: Stages, mesh: ReplicaMesh, apart: list):
         self.mesh = mesh
@@ -48,7 +48,7 @@ class ReplicatedExecutable(PartsExecutable):
         else:
             super()._prepare()
 
-    def _called(self, equation: Equation, arrays: list) -> Any:
+    def _emit_callback(self, equation: Equation, arrays: list) -> Any:
         self.refused = f"{equation.prim.name}, which is done in Python"
         found = [jnp.zeros(x.dims, x.dtype.numpy_dtype) for x in equation.outputs]
         return tuple(found) if equation.prim.multiple else found[0]
@@ -77,7 +77,7 @@ class ReplicatedExecutable(PartsExecutable):
         return found
 
     def _execute(self, executable: Any, arguments: tuple) -> Any:
-        """Run an executable; where it meets other processes, while somebody looks after them."""
+        """Run an executable, watched where it has collectives with other processes."""
         watch = self.mesh.watch
         if watch is None:
             return super()._execute(executable, arguments)
@@ -90,7 +90,7 @@ class ReplicatedExecutable(PartsExecutable):
         return watch(run)
 
     def _everywhere(self) -> Any:
-        """The last part as a function of all replicas."""
+        """Return the last part as a function of all replicas."""
         mesh = self.mesh
         specs = tuple([mesh.apart if x in self.own else mesh.same for x in self.rest])
 
@@ -103,7 +103,7 @@ class ReplicatedExecutable(PartsExecutable):
         return mesh.spread(of_replica, (mesh.apart, specs), gives)
 
     def _end(self, emitter: Emitter) -> None:
-        """What failed in one replica has failed in all."""
+        """Agree on failures: one replica's failure is all replicas'."""
         if emitter.failed is not None:
             emitter.failed = lax.pmax(emitter.failed.astype(jnp.int32), REPLICAS) > 0
         if emitter.full is not None:
@@ -139,11 +139,11 @@ class ReplicatedProgram(XlaProgram):
 
     @property
     def kept(self) -> list[int]:
-        """The places of the arguments that are passed, beside what variables have."""
+        """The positions of the arguments that are passed, beside variables."""
         return self.signature.passed
 
     def run(self, inputs: list, states: list, state: Any) -> tuple[bool, list, list]:
-        """Whether it succeeded, the outputs, what variables that are written have then.
+        """Run the program: success, the outputs, new values of variables.
 
         All that replicas have of their own is an array with rows; memory of `states` is given away.
         """
@@ -162,7 +162,7 @@ class ReplicatedProgram(XlaProgram):
         return done, outputs, after
 
     def _streams_of(self, array: np.ndarray) -> Any:
-        """The states of the random streams of all replicas, the first of which is this one."""
+        """Return the states of all replicas' random streams, this replica's first."""
         rows = [array.copy() for _ in self.mesh.own]
         for number, row in zip(self.mesh.own, rows):
             row[0] += np.uint64(number * APART)

@@ -1,5 +1,4 @@
-"""Rules by which an equation becomes operations of XLA: by the rules of its primitive's
-declaration.
+"""Rules from equations to operations of XLA, read from declarations.
 
 The first that serves: `xla` (a function of JAX by its dotted name, a way of `ways.py`, or text over
 `j`), `fold`, `scatter`, `scan`, `redraw`, `scalar`, `loops`.  What has none runs as its NumPy
@@ -41,8 +40,7 @@ COMBINED = {"add": "add", "mul": "mul", "maximum": "max", "minimum": "min", None
 
 
 class JaxHandler:
-    """The handler that `xla` rules of declarations are written with: `j.numpy.sort(x)`,
-    `j.lax.rev(x, (0,))`.
+    """The handler of `xla` rules of declarations: `j.numpy.sort(x)`, `j.lax.rev(x, (0,))`.
 
     `require(condition)`: where it does not hold the program fails, and the interpreter, which runs
     the kernel, says why.
@@ -54,16 +52,16 @@ class JaxHandler:
         self.require, self._replicas = require, replicas
 
     def all_reduce(self, x: Any, count: int) -> Any:
-        """The sum over all replicas; of one program that stands for them, `count` times x."""
+        """Sum over all replicas; in one program for all of them, `count` times x."""
         return x * count if self._replicas is None else lax.psum(x, self._replicas)
 
     def relayout(self, x: Any, layout: str | None) -> Any:
-        """x as a layout shares it out; x where nothing knows its mesh."""
+        """Constrain x to a sharding; x itself where its mesh is unknown."""
         sharding = meshes.SHARDINGS.get(layout)
         return x if sharding is None else lax.with_sharding_constraint(x, sharding)
 
-    def checked(self, function: Callable[..., Any], *operands: object) -> Any:
-        """A function of linear algebra, which gives NaN where the kernel refuses its operands.
+    def check(self, function: Callable[..., Any], *operands: object) -> Any:
+        """Apply a function of linear algebra, with NaN for operands that the kernel refuses.
 
         NotImplemented for 16-bit floats.
         """
@@ -75,17 +73,17 @@ class JaxHandler:
 
 
 class NoEmitter:
-    """The emitter for the question whether a rule serves, which emits nothing."""
+    """A stub emitter for the question whether a rule applies."""
 
     axes: dict = {}
     replicas: str | None = None
 
     def require(self, condition: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def rule_of(equation: Equation) -> Rule | None:
-    """The rule by which an equation is done; None if XLA has no form of it."""
+    """Return the rule of an equation; None if XLA does not support it."""
     lowering = equation.prim.lowering
     direct = lowering.get("xla")
     if direct is not None:
@@ -106,7 +104,7 @@ def rule_of(equation: Equation) -> Rule | None:
 
 
 def _rule_for_dtypes(equation: Equation, rule: Rule) -> Rule | None:
-    """A rule, if it serves these dtypes."""
+    """Return a rule, if it supports these dtypes."""
     values = (*equation.inputs, *equation.outputs)
     if rule is _scalar and not any([x.dtype.is_complex for x in values]):
         return rule
@@ -166,7 +164,7 @@ def _loops(emitter: Emitter, equation: Equation, arrays: list) -> Any:
 
 
 def _scatter(emitter: Emitter, equation: Equation, arrays: list) -> Any:
-    """The result of scattering updates into a start; places outside of the result take none."""
+    """Scatter updates into a start; positions outside of the result are ignored."""
     plan = _plan("scatter", equation, arrays)
     index, counted = axes_of(plan.over)
     at, update, condition = plan.at(index)
@@ -202,7 +200,7 @@ def _start(emitter: Emitter, start: Any, dims: tuple, dtype: Any) -> Any:
 
 
 def _scan(emitter: Emitter, equation: Equation, arrays: list) -> Any:
-    """A scan along an axis: the carried value, one element after the other."""
+    """Scan along an axis: the carried value, one element after the other."""
     plan = _plan("scan", equation, arrays)
     dtype, count = equation.output.dtype, arrays[0].shape[plan.axis]
     rows = [jnp.moveaxis(x, plan.axis, 0).astype(compute_dtype(dtype)) for x in arrays]
@@ -224,13 +222,13 @@ def _scan(emitter: Emitter, equation: Equation, arrays: list) -> Any:
 
 
 def _plan(name: str, equation: Equation, arrays: Any) -> Any:
-    """The plan of a rule, None where it does not serve; `arrays` are looked at later."""
+    """Return the plan of a rule, None where it does not apply; `arrays` are read later."""
     operands = operands_of(equation.inputs, arrays)
     return equation.prim.lowering[name](s, *operands, **equation.params)
 
 
 def _redraw(emitter: Emitter, equation: Equation, arrays: list) -> Any:
-    """Random numbers of which some are drawn again, each group from blocks of its own."""
+    """Draw random numbers by rejection, each group from blocks of its own."""
     plan = _plan("redraw", equation, arrays)
     output, size = equation.output, plan.group
     groups = -(-output.size // size)

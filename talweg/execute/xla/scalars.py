@@ -1,4 +1,4 @@
-"""The scalar functions of `lower/ir/scalars.py` over whole arrays, by JAX.
+"""Scalar functions of `lower/ir/scalars.py` over whole arrays, by JAX.
 
 XLA simplifies as if numbers were real: (x + c) - c becomes x.  Where a rule needs what is rounded
 on the way, `exact` keeps it from that.
@@ -19,19 +19,19 @@ from talweg.kernels.random.philox import KEY_STEPS, MULTIPLIERS, ROUNDS
 
 
 def compute_dtype(dtype: DType) -> np.dtype:
-    """The dtype that numbers of a dtype are computed in: 16-bit floats in 32 bits, rounded once."""
+    """Return the dtype to compute in: 32 bits for 16-bit floats, rounded once."""
     if dtype.is_floating and dtype.size < 4:
         return np.dtype(np.float32)
     return dtype.numpy_dtype
 
 
 def exact(x: Any) -> Any:
-    """`x`, rounded to its dtype before anything is done with it."""
+    """Round `x` to its dtype before further operations."""
     return lax.optimization_barrier(x)
 
 
 def _together(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of lax, which broadcasts nothing by itself."""
+    """Apply a function of lax to operands broadcast to one shape."""
     return lambda *operands: function(*jnp.broadcast_arrays(*operands))
 
 
@@ -43,7 +43,7 @@ def _shift_right(x: Any, places: Any) -> Any:
 
 
 def _divide_integers(divide: Callable[..., Any], x: Any, y: Any) -> Any:
-    """A division of integers, 0 by zero."""
+    """Divide integers, 0 by zero."""
     none = y == 0
     return jnp.where(none, jnp.zeros_like(x), divide(x, jnp.where(none, jnp.ones_like(y), y)))
 
@@ -53,7 +53,7 @@ def _sub(x: Any, y: Any) -> Any:
 
 
 def _block(low: Any, high: Any, key: Any, block: Any) -> tuple:
-    """The four words of a block of Philox 4x32-10; see `kernels/random/philox.py`."""
+    """Compute the four words of a block of Philox 4x32-10; see `kernels/random/philox.py`."""
     u64, u32 = jnp.uint64, jnp.uint32
     start, high, key, block = [jnp.asarray(v).astype(u64) for v in (low, high, key, block)]
     low = start + block
@@ -149,7 +149,7 @@ SCALARS: dict[str, Callable[..., Any]] = {
 
 
 def cast(x: Any, source: DType, target: DType) -> Any:
-    """As the loop language converts: a float to an integer saturates, NaN becomes 0."""
+    """Convert as the loop language does: float to integer saturates, NaN becomes 0."""
     if target is bool_:
         return x != 0
     if source.is_complex and not target.is_complex:

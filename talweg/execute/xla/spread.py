@@ -1,4 +1,4 @@
-"""A program whose values are shared out among the devices of a mesh: one program for all of them.
+"""Sharded programs (SPMD): one program whose values are partitioned over a mesh.
 
 What the devices have of its arguments decides what they have of everything else: XLA's partitioner
 finds it, and puts in the collective operations.  Variables stay as they are shared out.
@@ -18,7 +18,7 @@ from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 
 class SpreadExecutable(PartsExecutable):
-    """The parts of a program on a mesh; `arrays`: those it is compiled for, by input and state."""
+    """The parts of a program on a mesh; `arrays`: the compiled-for ones by input and state."""
 
     may_be_called = False
 
@@ -61,14 +61,14 @@ class SpreadExecutable(PartsExecutable):
         donated = tuple([meshes.bring_to_mesh(x, self.mesh) for x in donated])
         return super()._run(number, donated, [meshes.bring_to_mesh(x, self.mesh) for x in given])
 
-    def _called(self, equation: Equation, arrays: list) -> Any:
+    def _emit_callback(self, equation: Equation, arrays: list) -> Any:
         if equation.prim.effect is not None:  # no order of effects for several devices
             raise SpecializationError(Reason.TOO_LITTLE, equation.prim.name)
-        return super()._called(equation, arrays)
+        return super()._emit_callback(equation, arrays)
 
 
 def compile_once(static: StaticProgram, name: str, mesh: Any, arrays: list) -> Any:
-    """A program of one primitive on a mesh; None where it needs Python."""
+    """Compile a program of one primitive on a mesh; None where it needs Python."""
     with engine.wide():
         found = SpreadExecutable(static, Stages(name), mesh, dict(zip(static.inputs, arrays)))
     return found if len(found.parts) == 1 and not found.hosts else None

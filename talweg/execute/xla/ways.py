@@ -1,4 +1,4 @@
-"""Ways that declarations name in the field `xla`: what takes more than one function of JAX.
+"""Rules that declarations name in the field `xla`, of more than one function of JAX.
 
 A way is called with the operands as arrays, and the parameters.
 """
@@ -18,7 +18,7 @@ from talweg.prims.nn.convolution import padding_pairs
 
 
 def precision() -> Any:
-    """The precision of float32 products, as `tf.config` says: with all digits, or with fewer."""
+    """Return the precision of float32 products by `tf.config`: all digits, or fewer."""
     return lax.Precision.DEFAULT if chosen.tensor_float_32 else lax.Precision.HIGHEST
 
 
@@ -27,7 +27,7 @@ def _small(dtype: Any) -> bool:
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """Products of matrices; those of 16-bit floats are summed in 32 bits."""
+    """Multiply matrices; products of 16-bit floats are summed in 32 bits."""
     wide = jnp.float32 if _small(x.dtype) else None
     found = jnp.matmul(x, y, precision=precision(), preferred_element_type=wide)
     return found.astype(x.dtype)
@@ -46,7 +46,7 @@ def _pairs(sizes: tuple, taps: tuple, strides: Any, padding: Any, dilation: Any)
 
 
 def convolution(x: Any, w: Any, *, strides: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    """z[n, o, m] = Σ x[n, o s + k d - low, c] w[k, c, m]."""
+    """Compute z[n, o, m] = Σ x[n, o s + k d - low, c] w[k, c, m]."""
     pairs = _pairs(x.shape[1:-1], w.shape[:-2], strides, padding, dilation)
     wide = jnp.float32 if _small(x.dtype) else None
     convolved = lax.conv_general_dilated(
@@ -65,7 +65,7 @@ def convolution(x: Any, w: Any, *, strides: Any, padding: Any, dilation: Any, gr
 
 
 def _transpose_linear(linear: Callable[..., Any], shape: tuple, g: Any) -> Any:
-    """The transpose of a linear function of an array of this shape, applied to a cotangent.
+    """Apply the transpose of a linear function of an array of this shape to a cotangent.
 
     16-bit floats are computed in 32 bits.
     """
@@ -79,21 +79,21 @@ def _widen(x: Any) -> Any:
 
 
 def convolution_input_gradient(g: Any, w: Any, *, sizes: tuple, **params: Any) -> Any:
-    """The transpose of `convolution` in x."""
+    """Compute the transpose of `convolution` in x."""
     shape = (g.shape[0], *sizes, w.shape[-2] * params["groups"])
     w = _widen(w)
     return _transpose_linear(lambda x: convolution(x, w, **params), shape, g)
 
 
 def convolution_filter_gradient(x: Any, g: Any, *, kernel: tuple, **params: Any) -> Any:
-    """The transpose of `convolution` in w."""
+    """Compute the transpose of `convolution` in w."""
     shape = (*kernel, x.shape[-1] // params["groups"], g.shape[-1])
     x = _widen(x)
     return _transpose_linear(lambda w: convolution(x, w, **params), shape, g)
 
 
 def _reduce_windows(x: Any, start: Any, combine: Any, window: Any, **params: Any) -> Any:
-    """The reduction of windows."""
+    """Reduce windows."""
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(x.shape[1:-1], window, strides, params["padding"], dilation)
     sizes, steps = (1, *window, 1), (1, *strides, 1)
@@ -103,26 +103,26 @@ def _reduce_windows(x: Any, start: Any, combine: Any, window: Any, **params: Any
 
 
 def max_pool(x: Any, **params: object) -> Any:
-    """The largest number of each window."""
+    """Compute the largest number of each window."""
     low = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else np.iinfo(x.dtype).min
     return _reduce_windows(x, low, lax.max, **params)
 
 
 def avg_pool(x: Any, **params: object) -> Any:
-    """The mean of each window, in which padding does not count."""
+    """Compute the mean of each window, without padding."""
     wide = _widen(x)
     count = _reduce_windows(jnp.ones((1, *x.shape[1:-1], 1), wide.dtype), 0, lax.add, **params)
     return (_reduce_windows(wide, 0, lax.add, **params) / count).astype(x.dtype)
 
 
 def avg_pool_transpose(g: Any, *, sizes: tuple, **params: object) -> Any:
-    """The transpose of `avg_pool`."""
+    """Compute the transpose of `avg_pool`."""
     shape = (g.shape[0], *sizes, g.shape[-1])
     return _transpose_linear(lambda x: avg_pool(x, **params), shape, g)
 
 
 def _first_maxima(x: Any, y: Any, *, window: tuple, **params: Any) -> tuple[Any, Any]:
-    """The row-major place in the image of the first maximum of each window."""
+    """Return the row-major position in the image of each window's first maximum."""
     strides, dilation = params["strides"], params["dilation"]
     sizes = x.shape[1:-1]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
@@ -152,7 +152,7 @@ def _has_nan(x: Any) -> bool:
 
 
 def max_pool_gather(v: Any, x: Any, y: Any, **params: Any) -> Any:
-    """The elements of v where x has the first maximum of each window."""
+    """Gather the elements of v at the first maxima of x's windows."""
     places, size = _first_maxima(x, y, **params)
     flat = v.reshape(v.shape[0], size, v.shape[-1])
     at = jnp.maximum(places, 0).reshape(v.shape[0], -1, v.shape[-1])
@@ -161,7 +161,7 @@ def max_pool_gather(v: Any, x: Any, y: Any, **params: Any) -> Any:
 
 
 def max_pool_scatter(g: Any, x: Any, y: Any, **params: Any) -> Any:
-    """The transpose of `max_pool_gather` in v."""
+    """Compute the transpose of `max_pool_gather` in v."""
     places, size = _first_maxima(x, y, **params)
     count, depth = x.shape[0], x.shape[-1]
     at = jnp.where(places < 0, size, places).reshape(count, -1, depth)
@@ -173,7 +173,7 @@ def max_pool_scatter(g: Any, x: Any, y: Any, **params: Any) -> Any:
 
 
 def patches_transpose(g: Any, *, sizes: tuple, window: tuple, **params: Any) -> Any:
-    """The sum, for each element of the image, of its taps in all windows."""
+    """Sum, for each element of the image, its taps in all windows."""
     strides, dilation = params["strides"], params["dilation"]
     pairs = _pairs(sizes, window, strides, params["padding"], dilation)
     depth = g.shape[-1] // int(np.prod(window))
@@ -192,23 +192,23 @@ def patches_transpose(g: Any, *, sizes: tuple, window: tuple, **params: Any) -> 
 
 
 def slices(begin: tuple, end: tuple, strides: tuple) -> tuple:
-    """The slices that `strided_slice` takes: an end below zero is before the first element."""
+    """Return the slices of `strided_slice`: an end below zero is before the first element."""
     rows = zip(begin, end, strides)
     return tuple([slice(a, None if z < 0 else z, step) for a, z, step in rows])
 
 
 def strided_slice(x: Any, *, begin: tuple, end: tuple, strides: tuple) -> Any:
-    """A part of an array."""
+    """Take a part of an array."""
     return x[slices(begin, end, strides)]
 
 
 def unslice(g: Any, *, begin: tuple, end: tuple, strides: tuple, shape: tuple) -> Any:
-    """Its transpose: zeros, but for that part."""
+    """Compute the transpose of a slice: zeros, except for that part."""
     return jnp.zeros(shape, g.dtype).at[slices(begin, end, strides)].set(g)
 
 
 def gather(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
-    """The parts of x along an axis that integers name."""
+    """Gather the parts of x along an axis that integers name."""
     if not all(x.shape):
         dims = (*x.shape[:axis], *indices.shape[batch_dims:], *x.shape[axis + 1 :])
         return jnp.zeros(dims, x.dtype)
@@ -234,7 +234,7 @@ def _running(sum_up: Callable[..., Any], start: int, x: Any, **params: Any) -> A
 
 
 def searchsorted(x: Any, v: Any, *, right: bool, dtype: Any) -> Any:
-    """The positions of numbers in rows that are in order; no comparison with NaN holds."""
+    """Return the positions of numbers in sorted rows; no comparison with NaN holds."""
     kind = dtype.numpy_dtype
     if not x.size or not v.size:
         return jnp.zeros(v.shape, kind)

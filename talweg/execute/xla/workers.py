@@ -1,4 +1,4 @@
-"""Several processes, each with devices of its own, as JAX joins them; and what they exchange.
+"""Multi-process runs, joined by JAX: each process has devices, and they exchange arrays.
 
 JAX's own service, which the processes need to find each other, ends a process whose peer is gone.
 So they leave it as soon as they are connected (where their devices are CPUs: gloo's connections
@@ -42,7 +42,7 @@ def is_cpu() -> bool:
 
 
 def devices_of_all(kind: str, count: int) -> list[list]:
-    """So many devices of a kind of each process, by process."""
+    """Return this many devices of a kind of each process, by process."""
     found: dict[int, list] = {}
     for device in jax.devices(machine.platforms.get(kind, kind).lower()):
         found.setdefault(device.process_index, []).append(device)
@@ -50,7 +50,7 @@ def devices_of_all(kind: str, count: int) -> list[list]:
 
 
 class WorkerMesh:
-    """Devices, `each` of every process, for what these exchange beside their programs."""
+    """Devices, `each` of every process, for exchanges outside of programs."""
 
     def __init__(self, devices: list, each: int = 1):
         self.count, self._each = len(devices), each
@@ -62,15 +62,15 @@ class WorkerMesh:
         self._all = jax.jit(lambda x: x, out_shardings=everywhere)
 
     def sum(self, flat: np.ndarray) -> np.ndarray:
-        """The sum of one vector of each process."""
-        return self._exchanged(self._sum, flat)[: flat.size]
+        """Sum one vector of each process."""
+        return self._exchange(self._sum, flat)[: flat.size]
 
     def rows(self, flat: np.ndarray) -> np.ndarray:
-        """The vectors of all processes, which are of one length."""
-        return self._exchanged(self._all, flat)[:, : flat.size]
+        """Return the vectors of all processes, which are of one length."""
+        return self._exchange(self._all, flat)[:, : flat.size]
 
-    def _exchanged(self, function: Callable[..., Any], flat: np.ndarray) -> np.ndarray:
-        size = padded_size(flat.size)
+    def _exchange(self, function: Callable[..., Any], flat: np.ndarray) -> np.ndarray:
+        size = round_up_size(flat.size)
         row = np.zeros((self._each, size), flat.dtype)
         row[0, : flat.size] = flat
         with engine.wide():
@@ -78,8 +78,8 @@ class WorkerMesh:
             return np.asarray(function(array))
 
 
-def padded_size(size: int) -> int:
-    """A size that is not much larger, of which there are few: 8 between two powers of two."""
+def round_up_size(size: int) -> int:
+    """Round a size up to one of few: 8 between two powers of two."""
     if size <= LEAST:
         return LEAST
     step = 1 << max(0, (size - 1).bit_length() - 4)
@@ -87,7 +87,7 @@ def padded_size(size: int) -> int:
 
 
 class Watched:
-    """A thread that runs what may wait for ever, while the one who asked looks who is lost."""
+    """A thread for work that may block for ever, while the caller checks for lost peers."""
 
     def __init__(self) -> None:
         self._ready = threading.Semaphore(0)
@@ -109,7 +109,7 @@ class Watched:
             self._done.release()
 
     def run(self, work: Callable[[], Any], lost: Callable[[], str | None]) -> Any:
-        """What `work` gives; TimeoutError, with who is lost, if it does not end because of that."""
+        """Run `work` and return its result; TimeoutError, with the lost peers, if it blocks."""
         with self._asking:
             if self._stuck:
                 raise TimeoutError(lost() or "an exchange has not ended")

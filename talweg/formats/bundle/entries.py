@@ -10,7 +10,7 @@ import numpy as np
 from talweg.core.dtypes import DType, as_dtype
 from talweg.core.errors import OpError, UnimplementedError, compose
 from talweg.formats.bundle.slices import Extents, read_extents, write_extents
-from talweg.formats.bundle.wire import damaged_error, field, four_bytes, read_fields, to_signed
+from talweg.formats.wire import damaged_error, field, four_bytes, read_fields, to_signed
 
 HEADER = b""  # the key of the header
 MOST_AXES = 64  # what NumPy allows

@@ -25,9 +25,9 @@ from talweg.formats.bundle.entries import (
 )
 from talweg.formats.bundle.slices import places_of, slice_key
 from talweg.formats.bundle.table import read_table
-from talweg.formats.bundle.wire import damaged_error, read_varint
 from talweg.formats.checksum import crc32c, mask_checksum
 from talweg.formats.files import read_file
+from talweg.formats.wire import damaged_error, read_varint
 
 
 def not_found(text: str, hint: str = "") -> OpError:

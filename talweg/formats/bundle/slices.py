@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from talweg.formats.bundle.wire import damaged_error, field, read_fields, to_signed
+from talweg.formats.wire import damaged_error, field, read_fields, to_signed
 
 WHOLE = -1  # the length of an extent that is all of an axis
 Extents = tuple[tuple[int, int], ...]  # begin and length along each axis

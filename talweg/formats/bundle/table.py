@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from talweg.core.errors import UnimplementedError, compose
-from talweg.formats.bundle.wire import damaged_error, read_varint, write_varint
 from talweg.formats.checksum import crc32c, mask_checksum
+from talweg.formats.wire import damaged_error, read_varint, write_varint
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48

@@ -23,9 +23,9 @@ from talweg.formats.bundle.entries import HEADER, BundleEntry, numpy_type, write
 from talweg.formats.bundle.reader import Bundle, data_file, index_file, packed_sizes
 from talweg.formats.bundle.slices import read_spec, slice_key
 from talweg.formats.bundle.table import write_table
-from talweg.formats.bundle.wire import write_varint
 from talweg.formats.checksum import crc32c, mask_checksum
 from talweg.formats.files import SUFFIX, sync_folder, write_file
+from talweg.formats.wire import write_varint
 
 
 class Piece(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from talweg.formats.bundle import wire
+from talweg.formats import wire
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # where a checkpoint keeps the message
 

@@ -187,7 +187,7 @@ class FunctionLibrary:
                 self.counted.add(source)
         self.requested = {node: tuple(inner) for node, inner in found.items()}
 
-    def kept_of(self, node: Node) -> tuple:
+    def find_residuals(self, node: Node) -> tuple:
         """The inner values asked for that can be kept: histories of inner operations cannot."""
         return tuple([x for x in self.requested.get(node, ()) if not _is_history(x)])
 

@@ -135,7 +135,7 @@ def _bounds(key: tuple) -> tuple[list[tuple], dict[str, int]]:
 def _branch(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     bodies, library = node.params["bodies"], writer.library
     handles = handles_of(bodies)
-    kept = library.kept_of(node)
+    kept = library.find_residuals(node)
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands[1:]]
     inputs += [writer.handle(variable) for variable in handles]
     ends = ("false", "true") if len(bodies) == 2 else [f"branch{k}" for k in range(len(bodies))]
@@ -233,7 +233,7 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
     params, library = node.params, writer.library
     body, condition, count = params["body"], params["cond"], params["count"]
     handles = handles_of((condition, body))
-    kept = library.kept_of(node)
+    kept = library.find_residuals(node)
     counted = node in library.counted
     inputs = [writer.operand(x, f"{name}/input") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
@@ -261,7 +261,7 @@ def _loop(writer: Exporter, node: Node, name: str, controls: list) -> list[Outpu
 def _call(writer: Exporter, node: Node, name: str, controls: list) -> list[Output]:
     body, library = node.params["body"], writer.library
     handles = handles_of((body,))
-    kept = library.kept_of(node)
+    kept = library.find_residuals(node)
     inputs = [writer.operand(x, f"{name}/args") for x in node.operands]
     inputs += [writer.handle(variable) for variable in handles]
     dtypes = [aval.dtype for aval in node.aval[:-1]] + [x.aval.dtype for x in kept]

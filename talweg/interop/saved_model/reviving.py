@@ -19,7 +19,7 @@ from talweg.core.tracking import AutoTrackable
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.bundle.wire import damaged_error
+from talweg.formats.wire import damaged_error
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.object_walk import variable_in
 from talweg.interop.checkpoint.restoring import VALUE

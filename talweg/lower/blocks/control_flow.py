@@ -1,4 +1,4 @@
-"""Loops and branches: blocks that hold the blocks of their bodies.
+"""Lowering of loops and branches to blocks that hold the blocks of their bodies.
 
 A carried value has one buffer, which holds what it is at the start of a trip; the body's last nests
 write the new value in its place, as they do with variables.  Of a stack of which a trip changes
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def repeat(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks of a loop."""
+    """Lower a loop to blocks."""
     return _LoopBuilder(builder, equation, name).blocks()
 
 
 class _CarriedSlot:
-    """An index that is known before a trip begins: by its number, and by carried values."""
+    """An index that is known before a trip begins: from the trip's number and carried values."""
 
     def __init__(self, body: _LoopBuilder, value: Value):
         self.reads: set[Value] = set()  # the carried values, and rows of such
@@ -85,7 +85,7 @@ class _LoopBuilder:
         self.static = StaticProgram()
 
     def blocks(self) -> list:
-        """The blocks before a loop, and the loop."""
+        """Return the blocks before a loop, and the loop."""
         before: list[Any] = []
         pairs = zip(self.body.carried, self.starts)
         for carried, start in pairs:
@@ -97,12 +97,12 @@ class _LoopBuilder:
         flag = self.body.flag
         buffer = None if flag is None else self.inner_buffers[flag.before]
         blocks = inner.blocks()
-        made = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
+        resolved = resolve_windows([*self.growth.blocks, *blocks, *self.last], self.builder.new)
         before += [kernel for _, kernel in inner.ahead.values()]
-        return [*before, Repeat(self.axis, made, buffer)]
+        return [*before, Repeat(self.axis, resolved, buffer)]
 
     def _inner(self) -> Any:
-        """The builder of the body."""
+        """Make the builder of the body."""
         static, body = self.static, self.body
         static.inputs = list(body.static.inputs)
         static.equations = self._with_windows()
@@ -110,7 +110,7 @@ class _LoopBuilder:
         conflicts: dict[Any, dict[Value, bool]] = {}
         places: dict[Any, set] = {}
         state: dict[Any, Buffer] = {}
-        used = self._used()
+        used = self._count_uses()
         for carried in body.carried:
             before, after = carried.before, carried.after
             writes = self._row_writes(before, after, used)
@@ -155,7 +155,7 @@ class _LoopBuilder:
         places: dict,
         state: dict,
     ) -> None:
-        """Write a row of a stack: as a result, if nobody reads what was there."""
+        """Write a row of a stack, straight into the result if the old row has no reader."""
         window = self._window(stack, slot)
         overwritten = self._overwritten(stack, slot)
         if not overwritten and not slot.reads and is_plain(value.dtype):
@@ -167,7 +167,7 @@ class _LoopBuilder:
         places[key] = slot.reads
 
     def _write_last(self, stack: Value, after: Value, used: dict, outputs: list) -> None:
-        """Write rows of a stack, whose places are computed in the trip, at its end."""
+        """Write rows of a stack, at positions computed in the trip, at the trip's end."""
         rows, new = [], self.builder.new
         while after is not stack:
             maker = after.maker
@@ -181,14 +181,14 @@ class _LoopBuilder:
             self.last += write_last(self.builder, self.inner_buffers[stack], place, value)
 
     def _is_passed_on(self, before: Value, after: Value, used: dict) -> bool:
-        """Whether a stack is changed by loops inside, and nothing else is done with it."""
+        """Whether a stack is only passed on to inner loops that change it."""
         found = pass_on(before, after)
         if not found or any(stack is before for stack, _ in self.rows.values()):
             return False
         return all(used.get(x, 0) == 1 for x in (before, *found))
 
     def _own(self, value: Value) -> Value:
-        """A value that the body computes: a copy of one that it is given."""
+        """Return a value that the body computes: a copy if it is an input of the body."""
         base = base_of(value)
         if base.content is None and base not in self.inner_buffers:
             return value
@@ -199,7 +199,7 @@ class _LoopBuilder:
         return copy
 
     def _overwritten(self, before: Value, place: _CarriedSlot | None = None) -> dict[Value, bool]:
-        """The values that are lost when a carried value, or a row of it, is written.
+        """Return the values that a write of a carried value, or of its row, destroys.
 
         The new value's own element of them may be read as it is written where that is true.
         """
@@ -229,15 +229,15 @@ class _LoopBuilder:
         return found
 
     def _with_windows(self) -> list[Equation]:
-        """The body's equations, those left out that read a row: these are windows."""
-        kept = []
+        """Return the body's equations without reads of rows, which become windows."""
+        other_equations = []
         for equation in self.body.static.equations:
             if equation.prim is row and equation.inputs[0] in self.inner_buffers:
                 stack, index = equation.inputs
                 try:
                     index_in_row = self._place(index)
                 except UnloweredError:
-                    kept.append(equation)
+                    other_equations.append(equation)
                     continue
                 value = equation.output
                 self.rows[value] = (stack, index_in_row)
@@ -245,11 +245,11 @@ class _LoopBuilder:
                 self.static.inputs.append(value)
                 value.maker = None
             else:
-                kept.append(equation)
-        return kept
+                other_equations.append(equation)
+        return other_equations
 
-    def _used(self) -> dict[Value, int]:
-        """The number of uses of each value in the body; sets which stacks are read as wholes."""
+    def _count_uses(self) -> dict[Value, int]:
+        """Count the uses of each value in the body; finds which stacks are read as wholes."""
         used: dict[Value, int] = {}
         for equation in self.static.equations:
             for x in equation.inputs:
@@ -260,7 +260,7 @@ class _LoopBuilder:
         return used
 
     def _row_writes(self, before: Value, after: Value, used: dict) -> list | None:
-        """(place, value) of each row that a trip changes; None where it changes more."""
+        """Return (position, value) of each row that a trip writes; None where it writes more."""
         writes = []
         value = after
         while value is not before:
@@ -281,7 +281,7 @@ class _LoopBuilder:
 
 
 def _apart(i: Index, j: Index) -> bool:
-    """Whether two indices are certainly different."""
+    """Whether two indices certainly differ."""
     difference = i - j
     return not difference.terms and difference.constant != 0
 
@@ -292,18 +292,18 @@ def _all_apart(writes: list) -> bool:
 
 
 def fill_buffer(builder: LoweringBuilder, value: Value, buffer: Buffer) -> list:
-    """The blocks that put a stored value, or a constant, into a buffer."""
+    """Return the blocks that copy a stored value, or a constant, into a buffer."""
     if not is_plain(value.dtype):
         return copy_buffer(builder.buffer_of(value), buffer, builder.new)
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.dims)]
     index = tuple(map(Index.of, axes))
-    expr = Inliner(builder.stored_at).at(value, index)
+    expr = Inliner(builder.load_stored).at(value, index)
     loops = plain_loops(axes, [Store(buffer, flat(index, value.dims), expr)])
     return [Kernel("start", loops, ("start",))]
 
 
 def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks of a branch."""
+    """Lower a branch to blocks."""
     body = equation.params["body"]
     index, *operands = equation.inputs
     outer = iter(operands)
@@ -331,14 +331,14 @@ def choose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def _is_given(value: Value, buffers: dict) -> bool:
-    """Whether a body has a value without computing anything."""
+    """Whether a body's result needs no computation."""
     return value.content is not None or value in buffers
 
 
 def _choice(builder: LoweringBuilder, index: Value, count: int) -> tuple[Buffer, list]:
-    """The buffer that holds the number of the body."""
+    """Return the buffer that holds the number of the chosen body."""
     choice = builder.new("choice", int32, (), "temporary")
-    value = Inliner(builder.stored_at).at(index, ())
+    value = Inliner(builder.load_stored).at(index, ())
     inside = s.logical_and(s.greater_equal(value, 0), s.less(value, count))
     number = s.select(inside, value, count - 1)
     return choice, [Kernel("choose", [Store(choice, 0, s.cast(number, int32))], ("choose",))]

@@ -1,4 +1,4 @@
-"""The registry of lowerings of single equations, by the name their declaration gives as `call`.
+"""The registry of lowerings of single equations, by the declaration's field `call`.
 
 A way gets the builder and the equation, and gives the blocks that compute it, or None where it does
 not apply: the NumPy kernel is called then.

@@ -1,5 +1,4 @@
-"""Rejection sampling: random numbers of which some are drawn again: those of a truncated
-distribution.
+"""Lowering of rejection sampling: random numbers of a truncated distribution.
 
 A declaration's `redraw` rule says how (`handler.Redraw`).  Every group begins with the numbers of
 its first block, in vectors, many groups at a time; then each group is looked at, and the few that
@@ -26,9 +25,9 @@ TOGETHER = 256  # groups whose first blocks are drawn at a time
 
 
 def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The way of declarations with a `redraw` rule."""
+    """Lower an equation by its `redraw` rule."""
     value = equation.output
-    operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]
+    operands = [InlineOperand(Inliner(builder.load_stored), x) for x in equation.inputs]
     plan = equation.prim.lowering["redraw"](s, *operands, **equation.params)
     if plan is None:
         return None
@@ -37,7 +36,7 @@ def redraw(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
     loops = _RejectionLoops(builder, builder.buffer_of(value), plan)
     kernel = Kernel(name, loops.all(), [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *builder.finished()]
+    return [kernel, *builder.emit_epilogue()]
 
 
 class _RejectionLoops:
@@ -45,7 +44,7 @@ class _RejectionLoops:
         self.builder, self.z, self.plan = builder, z, plan
 
     def all(self) -> list:
-        """Loops over whole groups, many at a time, over those left over, and the part of one."""
+        """Emit the loops over whole groups, many at a time, and over the remainder."""
         groups, rest = divmod(self.z.size, self.plan.group)
         count, left = divmod(groups, TOGETHER)
         loops = []
@@ -60,45 +59,45 @@ class _RejectionLoops:
         return loops
 
     def groups(self, count: int, first: Index) -> list:
-        """So many groups, from one on."""
+        """Emit a loop over this many groups, from one on."""
         plan, size = self.plan, self.plan.group
         drawn = self.builder.new("drawn", plan.dtype, (TOGETHER * size,), "scratch")
         lane, group = Axis("i", count * size), Axis("g", count)
         number = Index.of(lane)
         block = (first + number // size) * plan.blocks
         draws = [Store(drawn, number, plan.draw(block * size + number % size))]
-        copied = self.stored(first * size + number, load(drawn, number))
-        own = [load(drawn, Index.of(group) * size + k) for k in range(size)]
-        short = s.logical_not(s.all(*map(plan.keep, own)))  # type: ignore[arg-type]
-        mended = [When(short, self.group(first + group, size, own))]
+        copied = self.emit_store(first * size + number, load(drawn, number))
+        first_blocks = [load(drawn, Index.of(group) * size + k) for k in range(size)]
+        short = s.logical_not(s.all(*map(plan.keep, first_blocks)))  # type: ignore[arg-type]
+        mended = [When(short, self.group(first + group, size, first_blocks))]
         return [
             For(lane, draws, "vector"),
             For(lane, [copied], "vector"),
             *wrap_in_loops([group], mended, "serial"),
         ]
 
-    def stored(self, place: Index, number: Expr) -> Store:
-        """A number as a result."""
+    def emit_store(self, place: Index, number: Expr) -> Store:
+        """Emit the store of a number as a result."""
         return Store(self.z, place, s.cast(number, self.z.dtype))
 
     def group(self, group: Index, size: int, first: list[Expr] | None) -> list:
-        """One group, one number after the other; `first` are those of its first block, if drawn."""
+        """Emit one group, number after number; `first` are those of its first block, if drawn."""
         plan = self.plan
         taken = Tile("taken", int32)
         body: list[Any] = [taken]
         for number in first or ():
-            body += self.taken(taken, group, size, number)
+            body += self.accept(taken, group, size, number)
         start = 0 if first is None else 1
         block = Axis("b", plan.blocks - start)
         place = (group * plan.blocks + start + block) * plan.group
         tiles = [Tile(f"z{k}", plan.dtype, (), plan.draw(place + k)) for k in range(plan.group)]
-        again = [*tiles, *[x for z in tiles for x in self.taken(taken, group, size, z.at())]]
+        again = [*tiles, *[x for z in tiles for x in self.accept(taken, group, size, z.at())]]
         more = When(s.less(taken.at(), size), again)
         return [*body, For(block, [more], "serial")]
 
-    def taken(self, taken: Tile, group: Index, size: int, number: Expr) -> list:
-        """Statements that take a number if it is to be kept and one is wanted."""
+    def accept(self, taken: Tile, group: Index, size: int, number: Expr) -> list:
+        """Emit statements that accept a number if it passes and one is still wanted."""
         wanted = s.logical_and(self.plan.keep(number), s.less(taken.at(), size))
-        place = group * self.plan.group + s.clamped(taken.at(), size)
-        store = self.stored(place, number)
+        place = group * self.plan.group + s.clamp(taken.at(), size)
+        store = self.emit_store(place, number)
         return [When(wanted, [store, Update(taken, (), const(1, int32), "add")])]

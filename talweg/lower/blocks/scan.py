@@ -1,4 +1,4 @@
-"""Scans: what is carried along one axis from element to element.
+"""Lowering of scans: a number carried along one axis from element to element.
 
 A declaration's `scan` rule says how (`handler.Scan`).  The axis is gone along in order; the axes
 after it are columns, of which a block has its carried numbers in registers; the axes before it, and
@@ -24,13 +24,13 @@ WIDTH = 64  # columns carried in registers
 
 
 def scan(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The way of declarations with a `scan` rule."""
+    """Lower an equation by its `scan` rule."""
     value = equation.output
     if not all(is_plain(x.dtype) for x in (*equation.inputs, value)):
         return None
     if not value.size:
         return []
-    operands = [InlineOperand(Inliner(builder.stored_at), x) for x in equation.inputs]
+    operands = [InlineOperand(Inliner(builder.load_stored), x) for x in equation.inputs]
     plan = equation.prim.lowering["scan"](s, *operands, **equation.params)
     loops = _ScanLoops(builder, value, plan, operands)
     kernel = Kernel(name, loops.all(), [v.maker.prim.name for v in builder.current.members])
@@ -48,7 +48,7 @@ class _ScanLoops:
         self.rows = [Axis(f"o{k}", size) for k, size in enumerate(self.before)]
 
     def all(self) -> list:
-        """The loops over blocks of columns, and over those left over."""
+        """Emit the loops over blocks of columns and over the remainder."""
         count, rest = divmod(self.columns, WIDTH)
         if self.columns < 2 * WIDTH:
             return self.block(Axis("b", 1), self.columns, 0)
@@ -59,7 +59,7 @@ class _ScanLoops:
         return loops + left
 
     def block(self, block: Axis, width: int, first: int) -> list:
-        """Blocks of columns of one width."""
+        """Emit blocks of columns of one width."""
         plan, dims = self.plan, self.value.dims
         step, lane = Axis("i", dims[plan.axis]), Axis("c", width)
         tile = Tile("carried", self.value.dtype, (width,) if width > 1 else (), plan.start)
@@ -69,8 +69,8 @@ class _ScanLoops:
         if plan.reverse:
             along = step.extent - 1 - along
         indices = (*map(Index.of, self.rows), along, column)
-        whole = flat(indices, (*self.before, step.extent, self.columns))
-        index = unflatten(whole, dims)
+        flat_index = flat(indices, (*self.before, step.extent, self.columns))
+        index = unflatten(flat_index, dims)
         elements = [x(*index) for x in self.operands]
         new = plan.step(tile.at(*lanes), Index.of(step), *elements)
         body: list[Any] = [Update(tile, lanes, new)]

@@ -1,4 +1,4 @@
-"""Rows combined into rows that data names: gradients of gathers, sums of segments, histograms.
+"""Lowering of scatters: gradients of gathers, sums of segments, histograms.
 
 A declaration's `scatter` rule says for each update where it goes and what combines it
 (`handler.Scatter`).  Axes of the updates that are axes of the result, too, may run side by side:
@@ -34,13 +34,13 @@ WIDE = 256  # bytes of a row from which it is worth a note whether it has been w
 
 
 def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The way of declarations with a `scatter` rule."""
+    """Lower an equation by its `scatter` rule."""
     value = equation.output
     if not all(is_plain(x.dtype) for x in (*equation.inputs, value)):
         return None
     if not value.size:
         return []
-    inliner = Inliner(builder.stored_at)
+    inliner = Inliner(builder.load_stored)
     operands = [InlineOperand(inliner, x) for x in equation.inputs]
     plan = equation.prim.lowering["scatter"](s, *operands, **equation.params)
     if plan is None:
@@ -50,12 +50,12 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
     loops = _ScatterLoops(plan, value, z, builder.threads)
     if there is None and loops.is_written_once():
         left = builder.new("left", bool_, (loops.places(),), "scratch")
-        body = loops.written_once(left)
+        body = loops.write_once(left)
     else:
         body = loops.body(fill=there is None)
     kernel = Kernel(name, body, [equation.prim.name])
     kernel.node = equation.node
-    return [kernel, *([] if there else builder.finished())]
+    return [kernel, *([] if there else builder.emit_epilogue())]
 
 
 class _ScatterLoops:
@@ -73,7 +73,7 @@ class _ScatterLoops:
         self.inner = [axis for axis in along if axes.index(axis) > last]
 
     def body(self, fill: bool) -> list:
-        """First the start values, then the updates, for a part of the places at a time."""
+        """Emit the start values, then the updates, for a part of the positions at a time."""
         first = self._first()
         rows = [axis for axis in first if type(axis) is Axis]
         begun = [self._begin(first)] if fill else []
@@ -82,46 +82,46 @@ class _ScatterLoops:
             mark = const(self.plan.mark, self.z.dtype)
             passes.insert(0, [Store(self.z, flat(self.place, self.value.dims), mark)])
         columns, blocks, values = self._columns([*begun, *[x for part in passes for x in part]])
-        made = []
+        scatter_loops = []
         if begun:
             begun = substitute(begun, values)
             joined, one = merge_axes([*rows, *columns], begun)
-            made = nest_in_loops(joined, substitute(begun, one), "vector")
+            scatter_loops = nest_in_loops(joined, substitute(begun, one), "vector")
         for part in passes:
             inside = nest_in_loops(columns, substitute(part, values), "vector")
             if self.condition is not None:
                 inside = [When(self.condition, inside)]
-            made += wrap_in_loops(self.rows, inside, "serial")
-        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
+            scatter_loops += wrap_in_loops(self.rows, inside, "serial")
+        return wrap_in_loops([*self.outer, *blocks], scatter_loops, "parallel")
 
     def _first(self) -> list:
-        """A place of the result, with axes of its own where data says which."""
+        """Return an index of the result, with axes of its own where data gives the position."""
         free = {Index.of(axis) for axis in (*self.outer, *self.inner)}
         return [
             i if i in free else Axis(f"f{k}", self.value.dims[k]) for k, i in enumerate(self.place)
         ]
 
     def _begin(self, first: list) -> Store:
-        """The start value at a place."""
+        """Emit the start value at a position."""
         index = tuple(map(Index.of, first))
         start = self.plan.start
         filling: Any = start(*index) if callable(start) else const(start, self.z.dtype)
         return Store(self.z, flat(index, self.value.dims), filling)
 
     def places(self) -> int:
-        """The number of rows that indices may name."""
+        """Return the number of rows that indices may name."""
         return math.prod([axis.extent for axis in self._first() if type(axis) is Axis])
 
     def is_written_once(self) -> bool:
-        """Whether it is worth it to write each row of the result once."""
+        """Whether writing each row of the result once is profitable."""
         plan, z = self.plan, self.z
         row = math.prod([axis.extent for axis in self.inner]) * z.dtype.size
         plain = plan.op in ("add", None) and plan.mark is None and not callable(plan.start)
         plain = plain and z.dtype.is_floating
         return plain and z.kind == "output" and z.nbytes >= STREAMED_BYTES and row >= WIDE
 
-    def written_once(self, left: Buffer) -> list:
-        """The updates, the first of each row together with the start; then all other rows.
+    def write_once(self, left: Buffer) -> list:
+        """Emit the updates, each row's first together with its start, then untouched rows.
 
         `left`: which rows have not been written.
         """
@@ -144,11 +144,11 @@ class _ScatterLoops:
             inside = [When(self.condition, inside)]
         there = flat(tuple(map(Index.of, rows)), tuple([axis.extent for axis in rows]))
         offset = Axis("n", left.size)
-        made = nest_in_loops([offset], [Store(left, offset, const(True, bool_))], "vector")
-        made += wrap_in_loops(self.rows, inside, "serial")
+        clear_flags = nest_in_loops([offset], [Store(left, offset, const(True, bool_))], "vector")
+        clear_flags += wrap_in_loops(self.rows, inside, "serial")
         other = nest_in_loops(columns, substitute([begun], values), "vector")
-        made += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
-        return wrap_in_loops([*self.outer, *blocks], made, "parallel")
+        clear_flags += wrap_in_loops(rows, [When(load(left, there), other)], "serial")
+        return wrap_in_loops([*self.outer, *blocks], clear_flags, "parallel")
 
     def _update(self) -> list[Store]:
         place, op = flat(self.place, self.value.dims), self.plan.op
@@ -158,7 +158,7 @@ class _ScatterLoops:
         return [Store(self.z, place, _unless_nan(op, now, self.item))]
 
     def _columns(self, statements: list) -> tuple[list[Axis], list[Axis], dict]:
-        """The innermost axes as few as can be, the blocks of them, and what stands for the old."""
+        """Split the innermost axes into blocks of columns, with an index for the split axes."""
         axes, values = merge_axes(self.inner, statements)
         if not axes or math.prod(self.plan.over) < SHARED_WORK:
             return axes, [], values
@@ -176,7 +176,7 @@ class _ScatterLoops:
 
 
 def _unless_nan(op: str, x: Expr, y: Expr) -> Expr:
-    """The larger (smaller) of two numbers; if one is NaN, the other."""
+    """Emit the larger (smaller) of two numbers; if one is NaN, the other."""
     if not x.dtype.is_floating:
         return s.maximum(x, y) if op == "fmax" else s.minimum(x, y)
     better = s.greater(y, x) if op == "fmax" else s.less(y, x)

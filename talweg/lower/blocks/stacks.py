@@ -1,4 +1,4 @@
-"""Stacks of unknown length: their memory grows as a loop goes on (`Grow`), nothing else is special.
+"""Lowering of stacks of dynamic length, whose memory grows as a loop runs (`Grow`).
 
 A row that is read or written must be there first.  Where it is follows from the number of the trip
 and from carried values, or is computed in the trip; then it is stored, so that every thread can
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def kind_of(value: Value) -> str:
-    """The kind of the buffer of a value within a program."""
+    """Return the kind of a value's buffer within a program."""
     return "stack" if is_endless(value) and value.size else "temporary"
 
 
 class Growth:
-    """The blocks at the beginning of a trip that see to it that stacks have the rows it needs."""
+    """The blocks at the beginning of a trip that allocate the rows which it writes."""
 
     def __init__(self, builder: LoweringBuilder):
         self.builder = builder
@@ -41,13 +41,13 @@ class Growth:
         self.done: set[tuple] = set()
 
     def ask(self, buffer: Buffer, place: Index) -> None:
-        """See to it that a stack has a row."""
+        """Ensure that a stack has memory for a row."""
         if buffer.kind != "stack" or (buffer, place) in self.done:
             return
         self.done.add((buffer, place))
-        self.blocks.append(Grow(buffer, self._known(place)))
+        self.blocks.append(Grow(buffer, self._hold(place)))
 
-    def _known(self, place: Index) -> Index:
+    def _hold(self, place: Index) -> Index:
         if all(type(atom) is Axis for atom, _ in place.terms):
             return place
         found = self.held.get(place)
@@ -59,7 +59,7 @@ class Growth:
 
 
 def is_blank(value: Value) -> bool:
-    """Whether only such rows of a stack are read as were written."""
+    """Whether a stack's rows are read only after they were written."""
     maker = value.maker
     if maker is None or maker.prim.role is not Role.LOOP:
         return False
@@ -67,7 +67,7 @@ def is_blank(value: Value) -> bool:
 
 
 def append_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks that put rows into a stack: the first ones of another one, from a place on."""
+    """Return the blocks that append the first rows of one stack to another, from a row on."""
     _, start, rows, count = equation.inputs
     target, source = builder.buffer_of(equation.output), builder.buffer_of(rows)
     if not rows.size:
@@ -76,17 +76,17 @@ def append_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list
     stores, places = [], []
     for value in (start, count):
         held = builder.new("row", int64, (), "temporary")
-        stores.append(Store(held, 0, s.cast(Inliner(builder.stored_at).at(value, ()), int64)))
+        stores.append(Store(held, 0, s.cast(Inliner(builder.load_stored).at(value, ()), int64)))
         places.append(s.element(load(held, 0)))
     return [Kernel(name, stores, ("place",)), Fill(target, source, *places)]
 
 
 def stack_put(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks that copy a stack and change a row of it."""
+    """Return the blocks that copy a stack and write a row of it."""
     stack, place, value = equation.inputs
     target = builder.buffer_of(equation.output)
     held = builder.new("row", int64, (), "temporary")
-    index = s.cast(Inliner(builder.stored_at).at(place, ()), int64)
+    index = s.cast(Inliner(builder.load_stored).at(place, ()), int64)
     row = builder.buffer_of(value) if value.content is None else builder.constant(value)
     if isinstance(target, BufferWindow):
         raise refuse(name, "a stack within a stack")
@@ -98,19 +98,19 @@ def stack_put(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def export_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The call that hands the rows of a stack over."""
+    """Return the call that exports the rows of a stack as a side output."""
     function = partial(equation.params["exports"].hand_over, equation.params["place"])
     return [Host("export", function, [builder.buffer_of(x) for x in equation.inputs], [])]
 
 
 def fetch_rows(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The call that fills a stack with the rows that the program is given."""
+    """Return the call that fills a stack with rows that are passed to the program."""
     function = partial(equation.params["exports"].fetch, equation.params["place"])
     return [Host("fetch", function, [], [builder.buffer_of(equation.output)])]
 
 
 def write_last(builder: LoweringBuilder, stack: Buffer, row_number: Buffer, value: Buffer) -> list:
-    """The blocks that copy a row to the place in a stack that a buffer holds.
+    """Return the blocks that copy a row to the position in a stack that a buffer holds.
 
     Where the place is below zero no row is changed: the first one becomes what it is.
     """
@@ -123,13 +123,13 @@ def write_last(builder: LoweringBuilder, stack: Buffer, row_number: Buffer, valu
     axes = [Axis(f"i{k}", size) for k, size in enumerate(value.shape)]
     inside = flat(tuple(map(Index.of, axes)), value.shape)
     target = row * value.size + inside
-    own = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
-    body = plain_loops(axes, [Store(stack, target, own)])
+    chosen_row = s.select(s.less(asked, 0), load(stack, target), load(value, inside))
+    body = plain_loops(axes, [Store(stack, target, chosen_row)])
     return [*blocks, Grow(stack, row), Kernel("put", body, ("with_row",))]
 
 
 def stack_of_array(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks that make a stack of an array."""
+    """Return the blocks that make a stack of an array."""
     (x,) = equation.inputs
     target = builder.buffer_of(equation.output)
     if not x.size:
@@ -137,12 +137,12 @@ def stack_of_array(builder: LoweringBuilder, equation: Equation, name: str) -> l
     axes = [Axis(f"i{k}", size) for k, size in enumerate(x.dims)]
     index = tuple(map(Index.of, axes))
     place = flat(index, x.dims)
-    stores = plain_loops(axes, [Store(target, place, Inliner(builder.stored_at).at(x, index))])
+    stores = plain_loops(axes, [Store(target, place, Inliner(builder.load_stored).at(x, index))])
     return [Fill(target, None), Grow(target, x.dims[0] - 1), Kernel(name, stores, ("widen",))]
 
 
 def beginning(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks that copy the first rows of a stack; those that nobody wrote are zero."""
+    """Return the blocks that copy the first rows of a stack, with zeros for unwritten ones."""
     (x,), result = equation.inputs, equation.output
     source, target = builder.buffer_of(x), builder.buffer_of(result)
     if not result.size:
@@ -154,7 +154,7 @@ def beginning(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def start_stack(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
-    """The blocks that put the start of a carried stack into its buffer."""
+    """Return the blocks that copy the initial value of a carried stack into its buffer."""
     if buffer.kind != "stack":  # there is nothing in its rows
         return []
     if is_zero(start):
@@ -164,12 +164,12 @@ def start_stack(builder: LoweringBuilder, start: Value, buffer: Buffer) -> list:
 
 
 def stack_row(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """The blocks that read a row whose place is computed, or that is read outside of loops."""
+    """Return the blocks that read a row at a computed position, or outside of loops."""
     stack, row_index = equation.inputs
     buffer = builder.buffer_of(stack)
     if isinstance(buffer, BufferWindow) or not is_endless(stack):
         raise refuse(name, "a row of a stack within a stack")
-    index = s.element(Inliner(builder.stored_at).at(row_index, ()))
+    index = s.element(Inliner(builder.load_stored).at(row_index, ()))
     held = builder.new("row", int64, (), "temporary")
     before: list[Kernel | Grow] = [Kernel(name, [Store(held, 0, number(index))], ("place",))]
     row = s.element(load(held, 0))

@@ -1,1 +1,1 @@
-"""Convolutions as loops: direct, depthwise and by Winograd's algorithm."""
+"""Lowering of convolutions: direct, depthwise, and by Winograd's algorithm."""

@@ -1,4 +1,4 @@
-"""Convolutions and their gradients as loops: which way each goes, with what was measured.
+"""Lowering of convolutions and their gradients: the choice of algorithm, with measurements.
 
 On one core (AMD Zen 3, AVX2, 102 GFLOP/s in registers), float32:
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def convolution(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The blocks of one of the three primitives; None for what the NumPy kernel does."""
+    """Lower one of the three primitives to blocks; None for the NumPy kernel's part."""
     value = equation.output
     if value.dtype.name not in ("float32", "float64") or not value.size:
         return None
@@ -55,7 +55,7 @@ def convolution(builder: LoweringBuilder, equation: Equation, name: str) -> list
 
 
 def _note(blocks: list, node: object) -> None:
-    """Let kernels know where they come from."""
+    """Label kernels with their operation and algorithm."""
     for block in blocks:
         if type(block) is Repeat:
             _note(block.body, node)
@@ -64,12 +64,12 @@ def _note(blocks: list, node: object) -> None:
 
 
 def lanes_of(value: Value) -> int:
-    """The numbers of a vector."""
+    """Return the number of lanes of a vector."""
     return registers().lanes(value.dtype.size)
 
 
 def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """z, tile by tile."""
+    """Lower z, tile by tile."""
     x, w = product_operands(equation)
     geometry = geometry_of(equation)
     windows = geometry.forward()
@@ -94,7 +94,7 @@ def _forward(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
 
 def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """x̄: windows over g, with the filters turned round, for each residue of the strides."""
+    """Lower x̄: windows over g, with reversed filters, for each residue of the strides."""
     g, w = product_operands(equation)
     geometry = geometry_of(equation)
     filters = builder.buffer_of(w)
@@ -120,8 +120,8 @@ def _input_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> 
                 own = [i * line.tap_stride + line.tap_first for i, line in zip(taps, lines)]
                 return weight(tuple(own[-rank:]), channel, group, result, None)
 
-            made = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
-            blocks.append(made.kernel(tap, own))
+            kernels = Depthwise(builder, windows, builder.buffer_of(g), equation.output)
+            blocks.append(kernels.kernel(tap, own))
             continue
         blocks += _products(builder, windows, g, equation.output, weight, own)
     return blocks
@@ -136,14 +136,14 @@ def _products(
     name: str,
     filters: Buffer | None = None,
 ) -> list:
-    """Sums of products over all channels, by the way that is faster.
+    """Lower sums of products over all channels by the faster algorithm.
 
     filters: those that `weight` reads, if they lie in memory as the windows have them.
     """
     source, dtype = builder.buffer_of(x), value.dtype
     if source.dtype is not dtype and windows.reduced:
-        made = TileConvolution(builder, windows, source, value)
-        return made.kernels(weight, len(value.dims) - 2, filters, name)
+        tile_builder = TileConvolution(builder, windows, source, value)
+        return tile_builder.kernels(weight, len(value.dims) - 2, filters, name)
     blocks = choose(windows, dtype.size, builder.threads)
     if blocks is not None:
         return Winograd(builder, windows, source, weight, value, blocks).kernels(name)
@@ -153,7 +153,7 @@ def _products(
 
 
 def _filter_gradient(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """w̄: sums over places."""
+    """Lower w̄: sums over positions."""
     x, g = [builder.buffer_of(value) for value in product_operands(equation)]
     windows = geometry_of(equation).forward()
     if x.dtype is not equation.output.dtype:

@@ -1,4 +1,4 @@
-"""Convolutions of each channel by itself, or two: the lanes of vectors are groups.
+"""Depthwise convolutions, of one or two channels a group: the lanes of vectors are groups.
 
 A tile has the results of a few neighbouring places for a vector or two of groups; the filter's
 taps for these stay in registers, or in the first cache, while a row goes by.
@@ -28,15 +28,15 @@ SUMS = 1 << 20  # bytes of all chunks' sums
 
 
 def is_depthwise(windows: Windows, lanes: int) -> bool:
-    """Whether this way is the better one: small groups, enough of them for a vector."""
+    """Whether depthwise lowering is profitable: small groups, enough of them for a vector."""
     return windows.depth <= 2 and windows.width <= 2 and windows.groups >= lanes
 
 
 class Depthwise(PaddedInput):
-    """Builds the kernel of one `Windows` of many small groups."""
+    """The builder of the kernel of one `Windows` of many small groups."""
 
     def kernel(self, weight: Callable, name: str) -> Kernel:
-        """The kernel; `weight(taps, channel, group, result)` is the filter's element."""
+        """Build the kernel; `weight(taps, channel, group, result)` is the filter's element."""
         lines = self.windows.lines
         rows = [Axis(f"d{k}", line.outs) for k, line in enumerate(lines[:-1])]
         rows[0] = Axis("d0", self.rows)
@@ -104,14 +104,14 @@ class Depthwise(PaddedInput):
 
 
 def blocks_of(channels: int, wide: int) -> list[tuple[int, int, int]]:
-    """(first, count, width): blocks of at most `wide` groups."""
+    """Return blocks of at most `wide` groups as (first, count, width)."""
     full, rest = divmod(channels, wide)
     found = [(0, full, wide)] if full else []
     return [*found, (full * wide, 1, rest)] if rest else found
 
 
 class DepthwiseFilters(PaddedInput):
-    """Builds the kernels of the filter gradient for many small groups."""
+    """The builder of the filter gradient's kernels for many small groups."""
 
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
@@ -131,7 +131,7 @@ class DepthwiseFilters(PaddedInput):
         self.sums: Buffer = builder.new("sums", value.dtype, shape, "temporary")
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernel that sums, and the one that adds up the sums of all chunks."""
+        """Build the kernel of partial sums, and the one that adds those of all chunks."""
         value, windows = self.value, self.windows
         body: list[Any] = self.copying()
         for first, count, width in blocks_of(windows.groups, registers().lanes(value.dtype.size)):
@@ -149,7 +149,7 @@ class DepthwiseFilters(PaddedInput):
         return [summing, total_of(self.builder, value, self.sums, f"{name}total")]
 
     def _taps(self, group: Index, width: int, channel: int, result: int) -> list:
-        """Tiles of taps: whole rows of them, if they are few."""
+        """Tile the taps: by whole rows, if they are few."""
         sizes = [line.taps for line in self.windows.lines]
         together = 1
         merged = 0
@@ -177,7 +177,7 @@ class DepthwiseFilters(PaddedInput):
         channel: int,
         result: int,
     ) -> list:
-        """The sums of `count` taps of a block of channels over the places of a block."""
+        """Emit the sums of `count` taps of a block of channels over a block's positions."""
         value, windows = self.value, self.windows
         m, n = Axis("m", count), Axis("n", width)
         tile = Tile("w", value.dtype, (count, width))

@@ -1,4 +1,4 @@
-"""Convolutions as products of matrices that are never made: a tile of results in registers.
+"""Direct convolution: an implicit matrix product with a tile of results in registers.
 
 A tile holds some neighbouring results of a row, for a panel of two vectors of filters: 6 x 16
 float32 numbers in 12 registers.  For every product it takes 2 loads of the panel and 6 of x, each
@@ -30,7 +30,7 @@ RUN = 4  # products next to each other that are too few for a loop, or for a til
 
 
 class DirectConvolution(PaddedInput):
-    """Builds the kernel of one `Windows`."""
+    """The builder of the kernels of one `Windows`."""
 
     def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
         super().__init__(builder, windows, source, value, _parts(windows, value.dtype.size))
@@ -42,7 +42,7 @@ class DirectConvolution(PaddedInput):
         self.skips = long and max(together) == 1  # taps that are in rows of zeros
 
     def kernels(self, panels: list[FilterPanels], name: str) -> list[Kernel]:
-        """The kernels, which read filters from panels."""
+        """Build the kernels, which read filters from panels."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         group = Axis("g", self.windows.groups)
         if not self.whole:
@@ -66,7 +66,7 @@ class DirectConvolution(PaddedInput):
     # -- rows
 
     def _panel(self, panels: FilterPanels, group: Index, panel: Index) -> list:
-        """All results of the block for one panel."""
+        """Emit all results of the block for one panel."""
         lines = self.windows.lines
         tallest = self._tallest(panels.width)
         middle = [Axis(f"d{k}", line.outs) for k, line in enumerate(lines[:-1])]
@@ -83,19 +83,19 @@ class DirectConvolution(PaddedInput):
         return wrap_in_loops(outer, loops, "serial")
 
     def _tallest(self, width: int) -> int:
-        """The height of the tallest tile for a panel of that width."""
+        """Return the height of the tallest tile for a panel of that width."""
         most = registers().rows(width // registers().lanes(self.value.dtype.size))
         if 0 < self.windows.reduced <= UNROLLED:
             return most * 2 // 3  # leave registers for what neighbours share
         return most
 
     def _heights(self) -> int:
-        """The heights of the tiles of a block."""
+        """Return the heights of the tiles of a block."""
         lines = self.windows.lines
         return self.rows if len(lines) == 2 else lines[-2].outs
 
     def _together(self, columns: int, rows: int, tallest: int) -> int:
-        """The number of rows that are taken together so that tiles are tall."""
+        """Return the number of rows that form one line, so that tiles are tall."""
         best, most = 1, 0.0
         for count in range(1, min(rows, 2 * tallest // columns + 1) + 1):
             heights = shares(count * columns, tallest)
@@ -108,7 +108,7 @@ class DirectConvolution(PaddedInput):
     def _row(
         self, panels: FilterPanels, group: Index, panel: Index, at: list, rows: int, tallest: int
     ) -> list:
-        """The tiles of some rows."""
+        """Emit the tiles of some rows."""
         columns = self.windows.lines[-1].outs
         heights = shares(rows * columns, tallest)
         loops: list[Any] = []
@@ -118,13 +118,13 @@ class DirectConvolution(PaddedInput):
                 loops += self._tile(panels, group, panel, at, Index(start), height)
                 start += height
             return loops
-        whole, some = self._inside(at) if self.skips else (None, True)
-        if whole is None:
+        all_inside, some = self._inside(at) if self.skips else (None, True)
+        if all_inside is None:
             return self._tiles(panels, group, panel, at, heights, False)
         guarded = self._tiles(panels, group, panel, at, heights, True)
         if not some:
             return guarded
-        return [When(whole, self._tiles(panels, group, panel, at, heights, False), guarded)]
+        return [When(all_inside, self._tiles(panels, group, panel, at, heights, False), guarded)]
 
     def _tiles(
         self,
@@ -135,7 +135,7 @@ class DirectConvolution(PaddedInput):
         heights: list,
         guarded: bool,
     ) -> list:
-        """The tiles of a row, in a loop for each height."""
+        """Emit the tiles of a row, in a loop for each height."""
         tiles: list[Any] = []
         start = 0
         for height in dict.fromkeys(heights):
@@ -148,7 +148,7 @@ class DirectConvolution(PaddedInput):
         return tiles
 
     def _inside(self, at: list) -> tuple[Expr | None, bool]:
-        """Whether all taps are in rows of x (None if certain), and if that can be."""
+        """Return whether all taps are in rows of x (None if certain), and if that is possible."""
         conditions, some = [], True
         for line, row in zip(self.windows.lines[:-1], self._first_rows(at)):
             last = line.size - (line.taps - 1) * line.step
@@ -157,7 +157,7 @@ class DirectConvolution(PaddedInput):
         return s.all(*conditions), some
 
     def _first_rows(self, at: list) -> list:
-        """The rows of x that the first taps read."""
+        """Return the rows of x that the first taps read."""
         own = [at[0] + Index.of(self.block) * self.rows, *at[1:]]
         return [row * line.scale + line.origin for row, line in zip(own, self.windows.lines)]
 
@@ -173,7 +173,7 @@ class DirectConvolution(PaddedInput):
         height: int,
         guarded: bool = False,
     ) -> list:
-        """A tile: `height` results from column `first` of row `at` on.
+        """Emit a tile: `height` results from column `first` of row `at` on.
 
         guarded: taps in rows that are not in x are left out.
         """
@@ -194,8 +194,8 @@ class DirectConvolution(PaddedInput):
             k = Index.of(channel) * (windows.reduced // run) + others
         offset = self.place(*self._split(at, first + m), tuple(numbers))
         offset = offset + group * windows.depth + channel
-        own = (group * panels.count + panel) * (windows.reduced * width)
-        product = load(self.read, offset) * load(panels.buffer, own + k * width + n)
+        panel_start = (group * panels.count + panel) * (windows.reduced * width)
+        product = load(self.read, offset) * load(panels.buffer, panel_start + k * width + n)
         body: list = [For(m, [For(n, [Update(tile, (m, n), product, "add")], "vector")], "unroll")]
         if windows.interleaved and not guarded:
             body = wrap_in_loops(taps[:apart], body, "unroll")
@@ -215,7 +215,7 @@ class DirectConvolution(PaddedInput):
         return [tile, *body, *self._results(panels, group, panel, at, first, tile)]
 
     def _split(self, at: list, column: Index) -> tuple[list, Index]:
-        """Rows and column of a place that may be in a row after `at`."""
+        """Return rows and column of a position that may be in a row after `at`."""
         outs = self.windows.lines[-1].outs
         row = column // outs
         return [*at[:-1], at[-1] + row], column % outs
@@ -223,7 +223,7 @@ class DirectConvolution(PaddedInput):
     def _results(
         self, panels: FilterPanels, group: Index, panel: Index, at: list, first: Index, tile: Tile
     ) -> list:
-        """The epilogue of a tile: the statements that store its numbers."""
+        """Emit the epilogue of a tile: the statements that store its numbers."""
         before = group * self.windows.width + panel * panels.width + panels.first
 
         def results(m: Axis, n: Axis, found: Expr) -> list:
@@ -234,7 +234,7 @@ class DirectConvolution(PaddedInput):
 
 
 def _runs(rows: int, together: int) -> list[tuple[int, int, int]]:
-    """(first row, how many, rows each) that make up all rows."""
+    """Partition all rows into runs: (first row, count, rows each)."""
     count, rest = divmod(rows, together)
     found = [(0, count, together)] if count else []
     if rest:
@@ -243,7 +243,7 @@ def _runs(rows: int, together: int) -> list[tuple[int, int, int]]:
 
 
 def _parts(windows: Windows, size: int) -> int:
-    """Into how many tasks the work on a block of rows is cut: its panels, or one.
+    """Return the number of tasks of a block of rows: its panels, or one.
 
     Panels, if there are few blocks, or if filters do not stay in the second cache from block to
     block: then each panel is used for all blocks, one after the other.

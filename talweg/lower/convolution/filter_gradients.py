@@ -1,4 +1,4 @@
-"""Filter gradients of convolutions: sums over places, a tile of the filter in registers.
+"""Filter gradients of convolutions: sums over positions, a tile of the filter in registers.
 
     w̄[k, m] = Σ x[place + k] g[place, m]   over all images and places
 
@@ -41,7 +41,7 @@ LAYERS = (16, 24, 12, 20, 18, 8, 10, 14)  # channels that lie together, best fir
 
 
 class FilterBlock(NamedTuple):
-    """The block that is copied at once: `images` images, `rows` rows of results of each."""
+    """The block that is packed at once: `images` images, `rows` rows of results of each."""
 
     images: int
     rows: int
@@ -58,7 +58,7 @@ class GradientPanel(NamedTuple):
 
 
 class FilterGradient:
-    """Builds the kernels."""
+    """The builder of the filter gradient's kernels."""
 
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
@@ -75,11 +75,13 @@ class FilterGradient:
         self.chunks = chunks_of(windows.batch, first.outs // rows, self._most())
         images = 1
         if rows == first.outs:
-            own = windows.batch // self.chunks[0]
-            images = max([n for n in divisors(own) if n == 1 or self._bytes(rows, n) <= CACHE])
+            images_of_chunk = windows.batch // self.chunks[0]
+            images = max(
+                [n for n in divisors(images_of_chunk) if n == 1 or self._bytes(rows, n) <= CACHE]
+            )
         self.block = FilterBlock(images, rows)
         self._axes()
-        spans = [first.covered(rows), *[line.span for line in windows.lines[1:]]]
+        spans = [first.cover(rows), *[line.span for line in windows.lines[1:]]]
         self.spans = tuple(spans)
         dtype = value.dtype
         shape = (windows.channels // self.layer, images, *spans, self.layer)
@@ -89,9 +91,9 @@ class FilterGradient:
         self.sums: Buffer = builder.new("sums", dtype, shape, "temporary")
 
     def _bytes(self, rows: int, images: int) -> int:
-        """Of the copies that a tile reads."""
+        """Return the bytes of the packed operands that a tile reads."""
         first, *others = self.windows.lines
-        span = first.covered(rows) * math.prod([line.span for line in others]) * self.layer
+        span = first.cover(rows) * math.prod([line.span for line in others]) * self.layer
         outs = rows * math.prod([line.outs for line in others]) * 2 * self.lanes
         return (span + outs) * images * self.value.dtype.size
 
@@ -102,7 +104,7 @@ class FilterGradient:
 
     @property
     def run(self) -> tuple[int, int]:
-        """The number of k tiles run over, and of the axes of taps they cover (the last ones)."""
+        """The numbers of the filter in a run, and the number of (last) tap axes it covers."""
         run, merged = min(self.layer, self.windows.depth), 0
         lines = self.windows.lines
         while merged < len(lines) and (run < RUN or (self.neighbours and not merged)):
@@ -111,7 +113,7 @@ class FilterGradient:
         return run, merged
 
     def _rows(self) -> int:
-        """The number of rows that fit into the cache."""
+        """Return the number of rows that fit into the cache."""
         outs = self.windows.lines[0].outs
         return max([rows for rows in divisors(outs) if rows == 1 or self._bytes(rows, 1) <= CACHE])
 
@@ -120,7 +122,7 @@ class FilterGradient:
         return max(1, min(2 * TASKS, SUMS // max(size, 1)))
 
     def _axes(self) -> None:
-        """The loops over chunks, over blocks of a chunk, and over the images of a block."""
+        """Make the loops over chunks, over blocks of a chunk, and over images of a block."""
         images, blocks = self.chunks
         lines, batch = self.windows.lines, self.windows.batch
         self.chunk, self.part = Axis("u", images), Axis("v", blocks)
@@ -133,7 +135,7 @@ class FilterGradient:
         self.own_sums = Index.of(self.chunk) * blocks + self.part
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernels that sum, and the one that adds up the sums of all chunks."""
+        """Build the kernels of partial sums, and the one that adds those of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         found = [
             Kernel(f"{name}{number or ''}", loops, names)
@@ -144,7 +146,7 @@ class FilterGradient:
     # -- loops over panels and blocks
 
     def _summing(self) -> list[list]:
-        """Chunks in parallel; panels, too, if chunks are few, those of each width by themselves."""
+        """Emit parallel loops over chunks, and over panels if chunks are few."""
         windows = self.windows
         panels = widths(windows.width, self.lanes)
         alone = math.prod(self.chunks) >= TASKS
@@ -169,7 +171,7 @@ class FilterGradient:
                     copied + wrap_in_loops([group], inner, "serial"),
                 )
             else:
-                before = self._cleared(gradient_panels[0])
+                before = self._clear(gradient_panels[0])
                 outer = [self.chunk, self.part, group, gradient_panels[0].axis]
                 body = copied + self._copies_of_g(gradient_panels, alone=True) + tiles[0]
             blocks = wrap_in_loops([self.group_of_images, self.step], body, "serial")
@@ -177,7 +179,7 @@ class FilterGradient:
         return loops
 
     def _panel_of(self, axis: Axis, group: Index, first: int, width: int) -> GradientPanel:
-        """One of the panels that begin with channel `first` of a group; where it is copied to."""
+        """Return a panel that begins with channel `first` of a group, and its copy's buffer."""
         copy = None
         if self.windows.reduced >= COPIED:
             shape = (axis.extent, self.places, width)
@@ -185,8 +187,8 @@ class FilterGradient:
         channel = group * self.windows.width + Index.of(axis) * width + first
         return GradientPanel(axis, group, channel, width, copy)
 
-    def _cleared(self, panel: GradientPanel) -> list:
-        """Zeros in a panel of the chunk's sums."""
+    def _clear(self, panel: GradientPanel) -> list:
+        """Emit zeros in a panel of the chunk's sums."""
         filters = self.value.dims[-1]
         row = Axis("z", self.value.size // filters)
         start = self.own_sums * self.value.size + Index.of(row) * filters + panel.channel
@@ -211,17 +213,17 @@ class FilterGradient:
         return wrap_in_loops([image], copied, "serial")
 
     def _copies_of_g(self, panels: list, alone: bool = False) -> list:
-        """Panels of g, the places of the block one after the other; row by row, as g is.
+        """Emit the packing of panels of g, position after position, in the order of g.
 
         alone: of one panel only, that of the loop around.
         """
         lines, filters = self.windows.lines, self.value.dims[-1]
         image = Axis("i", self.block.images)
-        own = self.places // self.block.images
-        axis = Axis("d", own)
+        places_of_image = self.places // self.block.images
+        axis = Axis("d", places_of_image)
         outs = math.prod([line.outs for line in lines])
-        there = (self.first_image + image) * outs + self.row_block * own + axis
-        here = Index.of(image) * own + axis
+        there = (self.first_image + image) * outs + self.row_block * places_of_image + axis
+        here = Index.of(image) * places_of_image + axis
         body: list[Any] = []
         for panel in panels:
             if panel.copy is None:
@@ -236,7 +238,7 @@ class FilterGradient:
     # -- tiles
 
     def _panel(self, panel: GradientPanel) -> list:
-        """All tiles of a panel, for one block of places."""
+        """Emit all tiles of a panel, for one block of positions."""
         windows = self.windows
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines)]
         layers = Axis("y", windows.depth // self.layer if self.layer < windows.depth else 1)
@@ -258,7 +260,7 @@ class FilterGradient:
     def _tile(
         self, panel: GradientPanel, layer: Index, outer: list, first: Index, height: int
     ) -> list:
-        """A tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
+        """Emit a tile: `height` numbers from `first` on, of those that follow the taps `outer`."""
         windows, value = self.windows, self.value
         width, channel = panel.width, panel.channel
         depth = min(self.layer, windows.depth)
@@ -267,11 +269,13 @@ class FilterGradient:
         k = first + m  # from here on the tap and the channel within a layer
         sizes = tuple([line.taps for line in windows.lines])
         taps = [*map(Index.of, outer), *_split(k // depth, sizes[len(outer) :])]
-        own = k % depth + layer * depth  # the channel within the group
+        channel_in_layer = k % depth + layer * depth  # the channel within the group
         outs = [self.block.rows, *[line.outs for line in windows.lines[1:]]]
         places = [Axis("i", self.block.images), *[Axis(f"d{j}", n) for j, n in enumerate(outs)]]
         at = tuple(map(Index.of, places))
-        product = load(self.copy, self._place(at, taps, panel.group * windows.depth + own))
+        product = load(
+            self.copy, self._place(at, taps, panel.group * windows.depth + channel_in_layer)
+        )
         if panel.copy is None:
             product = product * load(self.g, self._place_of_g(at) * value.dims[-1] + channel + n)
         else:
@@ -284,12 +288,12 @@ class FilterGradient:
         if inside is not None:
             body = [When(inside, body)]
         body = wrap_in_loops(places[:-1], body, "serial")
-        row = flat((self.own_sums, *taps, own), (0, *sizes, windows.depth))
+        row = flat((self.own_sums, *taps, channel_in_layer), (0, *sizes, windows.depth))
         store = Store(self.sums, row * value.dims[-1] + channel + n, tile.at(m, n), "add")
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _rows_inside(self, rows: tuple, outer: list) -> Expr | None:
-        """Whether taps are in rows of x, as far as they are the same for all of a tile."""
+        """Return whether taps are in rows of x, where that is uniform over a tile."""
         found = []
         own = [rows[0] + self.row_block * self.block.rows, *rows[1:]]
         for line, row, tap in zip(self.windows.lines, own, outer):
@@ -298,13 +302,13 @@ class FilterGradient:
         return s.all(*found)
 
     def _place_of_g(self, at: tuple) -> Index:
-        """The number of a place of the block among all places."""
+        """Return the number of a block's position among all positions."""
         outs = tuple([line.outs for line in self.windows.lines])
         row = at[1] + self.row_block * self.block.rows
         return flat((self.first_image + at[0], row, *at[2:]), (0, *outs))
 
     def _place(self, at: tuple, taps: list, channel: Index) -> Index:
-        """The index of a channel in the copy, for a place of the block and a tap."""
+        """Return the index of a channel in the copy, for a position of the block and a tap."""
         number, within_layer = channel // self.layer, channel % self.layer
         found = number * self.block.images + at[0]
         for line, place, tap, span in zip(self.windows.lines, at[1:], taps, self.spans):
@@ -313,7 +317,7 @@ class FilterGradient:
 
 
 def _some_at_once(axis: Axis, body: list) -> list:
-    """A loop along a row, several places in each turn: its end is found sooner by fewer turns."""
+    """Emit a loop along a row, unrolled by several positions a turn."""
     extent = axis.extent
     many = next((n for n in TURNS if extent % n == 0), TURNS[-1])
     whole, rest = divmod(extent, many)
@@ -330,7 +334,7 @@ def _some_at_once(axis: Axis, body: list) -> list:
 
 
 def _split(number: Index, sizes: tuple) -> list[Index]:
-    """The taps of the last axes from their number."""
+    """Return the taps of the last axes from their number."""
     found: list[Index] = []
     for position, size in enumerate(reversed(sizes)):
         last = position == len(sizes) - 1
@@ -340,7 +344,7 @@ def _split(number: Index, sizes: tuple) -> list[Index]:
 
 
 def chunks_of(images: int, blocks: int, most: int) -> tuple[int, int]:
-    """Among how many groups of images, and of blocks of rows, work is dealt out."""
+    """Return the numbers of groups of images and of row blocks that work is divided into."""
 
     def enough(number: int, already: int) -> int:
         fitting = [n for n in divisors(number) if n * already <= most]
@@ -359,7 +363,7 @@ def total_of(
     place_of: Callable[[tuple], Index] | None = None,
     size: int | None = None,
 ) -> Kernel:
-    """The kernel that adds up the sums of all chunks.
+    """Return the kernel that adds up the sums of all chunks.
 
     Where those of a chunk are not as the value is: `place_of` the index, in `size` numbers.
     """

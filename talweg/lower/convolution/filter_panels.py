@@ -1,4 +1,4 @@
-"""Filters in panels: as tiles read them, a vector or some for each product, one after the other."""
+"""Filter panels: filters packed in the order in which tiles read them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FilterPanels(NamedTuple):
 
 
 def widths(results: int, lanes: int) -> list[tuple[int, int, int]]:
-    """(first, count, width) of the panels for so many results: two vectors wide, if possible.
+    """Return (first, count, width) of the panels, two vectors wide if possible.
 
     What is left over is a panel of its own or, if it is one vector or less, makes the last one
     three vectors wide.
@@ -52,7 +52,7 @@ def widths(results: int, lanes: int) -> list[tuple[int, int, int]]:
 def panels_of(
     builder: LoweringBuilder, windows: Windows, rank: int, dtype: DType, weight: Callable, name: str
 ) -> tuple[list[FilterPanels], Kernel]:
-    """The filters in panels, and the kernel that copies them.
+    """Return the packed filters, and the kernel that packs them.
 
     `rank` is the number of the filter's spatial axes; `weight(taps, reduced channel, group, result
     channel, guard)` is the filter's element, with taps in the filter's own order.
@@ -68,7 +68,7 @@ def panels_of(
 
 
 def _copying(panels: FilterPanels, windows: Windows, rank: int, weight: Callable) -> list:
-    """Loops over panels, taps and channels.
+    """Emit loops over panels, taps and channels.
 
     Where the lanes are neighbours in memory, panels come last: so rows are read as they lie.
     """

@@ -1,4 +1,4 @@
-"""The geometry of a convolution's windows, for the loops that compute it.
+"""Geometry of a convolution's windows: sizes, strides, padding.
 
 A `Windows` describes products  z[t] = Σ x[t scale + tap step + origin] w[tap]  along any number of
 spatial axes: a convolution is one, its input gradient is one for each residue of the stride.
@@ -19,7 +19,10 @@ MOST_APART = 12  # taps that may take turns
 
 
 class Line(NamedTuple):
-    """Windows along one axis; results t = 0, 1, ... belong at first + t stride of the result."""
+    """The windows along one axis; results t = 0, 1, ...
+
+    belong at first + t stride of the result.
+    """
 
     size: int  # of what is read
     outs: int  # results
@@ -34,16 +37,16 @@ class Line(NamedTuple):
 
     @property
     def span(self) -> int:
-        """The number of places that all windows together cover."""
-        return self.covered(self.outs)
+        """The number of positions that all windows together cover."""
+        return self.cover(self.outs)
 
-    def covered(self, outs: int) -> int:
-        """The number of places that so many neighbouring windows cover."""
+    def cover(self, outs: int) -> int:
+        """Return the number of positions that this many neighbouring windows cover."""
         return (outs - 1) * self.scale + (self.taps - 1) * self.step + 1
 
     @property
     def padded(self) -> bool:
-        """Whether windows reach over the ends."""
+        """Whether windows extend over the ends."""
         return self.origin < 0 or self.origin + self.span > self.size
 
 
@@ -51,7 +54,7 @@ ONE = Line(1, 1, 1, 1, 1, 0)
 
 
 class Windows(NamedTuple):
-    """Products of x [batch, *sizes, groups * depth] and filters of `width` results a group."""
+    """A sum of products of x [batch, *sizes, groups * depth] and filters [width] a group."""
 
     batch: int
     lines: tuple[Line, ...]
@@ -61,20 +64,19 @@ class Windows(NamedTuple):
 
     @property
     def reduced(self) -> int:
-        """Products that make up a result."""
+        """The number of products that make up a result."""
         return math.prod([line.taps for line in self.lines]) * self.depth
 
     @property
     def run(self) -> tuple[int, int]:
-        """The length of a run of products with neighbouring places in x; the number of axes of
-        taps apart."""
+        """The length of a run of products contiguous in x, and the number of axes outside."""
         if self.lines[-1].step == 1 and self.groups == 1:
             return self.lines[-1].taps * self.depth, len(self.lines) - 1
         return self.depth, len(self.lines)
 
     @property
     def interleaved(self) -> bool:
-        """Whether taps that are apart take turns in the panels, rather than their runs.
+        """Whether panels interleave the taps outside of runs, rather than the runs.
 
         There is one loop then rather than one for each such tap; but more places are read by turns,
         which in long runs would often lie in the same set of the cache.
@@ -84,23 +86,23 @@ class Windows(NamedTuple):
 
     @property
     def channels(self) -> int:
-        """Of x."""
+        """The number of channels of x."""
         return self.groups * self.depth
 
     @property
     def padded(self) -> bool:
-        """Whether any window reaches over the ends."""
+        """Whether any window extends over the ends."""
         return bool(self.reduced) and any(line.padded for line in self.lines)
 
     @property
     def work(self) -> int:
-        """Multiplications."""
+        """The number of multiplications."""
         outs = math.prod([line.outs for line in self.lines])
         return self.batch * outs * self.reduced * self.groups * self.width
 
 
 class Geometry(NamedTuple):
-    """Sizes and parameters of a convolution, whichever of its three arrays is computed."""
+    """The sizes and parameters of a convolution, whichever of its three arrays is computed."""
 
     batch: int
     sizes: tuple[int, ...]
@@ -114,7 +116,7 @@ class Geometry(NamedTuple):
     width: int  # output channels of a group
 
     def forward(self) -> Windows:
-        """The convolution."""
+        """Return the windows of the convolution."""
         lines = [
             Line(size, out, taps, stride, step, -low)
             for size, out, taps, stride, low, step in self._axes()
@@ -122,7 +124,7 @@ class Geometry(NamedTuple):
         return Windows(self.batch, _two(lines), self.groups, self.depth, self.width)
 
     def backward(self) -> list[Windows]:
-        """The input gradient: one product for each residue of the places modulo the strides.
+        """Return the input gradient's windows: one product for each residue modulo the strides.
 
         x̄[i] = Σ g[(i + low - k step) / stride] w[k] over the taps k for which that is a whole
         number: every stride/gcd(stride, step)th one.  Taken backwards they are windows over g.
@@ -145,7 +147,7 @@ def _two(lines: list[Line]) -> tuple[Line, ...]:
 
 
 def residues(size: int, outs: int, taps: int, stride: int, low: int, step: int) -> list[Line]:
-    """The windows over g of the places first, first + stride, ... for each `first`."""
+    """Return the windows over g of the positions first, first + stride, ... for each `first`."""
     common = math.gcd(stride, step)
     apart = stride // common
     residues = []
@@ -165,7 +167,7 @@ def residues(size: int, outs: int, taps: int, stride: int, low: int, step: int) 
 
 
 def geometry_of(equation: Equation) -> Geometry:
-    """Of one of the three primitives of convolution."""
+    """Return the geometry of one of the three primitives of convolution."""
     first, second = [value.dims for value in equation.inputs]
     params, result = equation.params, equation.output.dims
     name = equation.prim.name
@@ -186,12 +188,12 @@ def geometry_of(equation: Equation) -> Geometry:
 
 
 def divisors(number: int) -> list[int]:
-    """In rising order."""
+    """Return the divisors of a number in rising order."""
     return [k for k in range(1, number + 1) if number % k == 0]
 
 
 def shares(count: int, most: int) -> list[int]:
-    """`count` as few numbers of at most `most`, which differ by one at most, larger ones first."""
+    """Split `count` into few numbers of at most `most` that differ by one, larger ones first."""
     parts = max(1, -(-count // most))
     size, more = divmod(count, parts)
     return [size + 1] * more + [size] * (parts - more)

@@ -1,4 +1,4 @@
-"""Convolutions of bfloat16 by the processor's matrix registers, with float32 sums.
+"""Convolutions of bfloat16 by the processor's matrix registers (AMX), with float32 sums.
 
 What the windows of some results read is gathered, a row for each result (Chellapilla et al. 2006,
 "High performance convolutional neural networks for document processing"), in a buffer that stays in
@@ -31,12 +31,12 @@ MOST = 4  # blocks at a time
 
 
 def whole(count: int) -> int:
-    """So many numbers in whole blocks or steps."""
+    """Round a number up to whole blocks or steps."""
     return -(-count // SIDE) * SIDE
 
 
 class TileConvolution(PaddedInput):
-    """Builds the kernels of one `Windows`, of one group of channels."""
+    """The builder of the kernels of one `Windows` of a single group of channels."""
 
     def __init__(self, builder: LoweringBuilder, windows: Windows, source: Buffer, value: Value):
         self.row = whole(windows.reduced)  # numbers of a gathered row
@@ -58,7 +58,7 @@ class TileConvolution(PaddedInput):
         )
 
     def kernels(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
-        """The kernels; `weight` is the filter's element, as in `filter_panels.panels_of`.
+        """Build the kernels; `weight` is the filter's element, as for `filter_panels.panels_of`.
 
         direct: the filters, if they lie in memory as rows of results.
         """
@@ -86,14 +86,14 @@ class TileConvolution(PaddedInput):
     # -- filters
 
     def _filters(self, weight: Callable, rank: int, direct: Buffer | None, name: str) -> list:
-        """The kernels that put the filters into the order of the registers."""
+        """Build the kernels that pack the filters in the order of the registers."""
         windows, kernels = self.windows, []
         matrix = direct
         if matrix is None:
             shape = (windows.reduced, windows.width)
-            made: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
-            kernels.append(Kernel(f"{name}filters", self._matrix(made, weight, rank), ("copy",)))
-            matrix = made
+            packed: Buffer = self.builder.new("filters", bfloat16, shape, "temporary")
+            kernels.append(Kernel(f"{name}filters", self._matrix(packed, weight, rank), ("copy",)))
+            matrix = packed
         loops: list[Any] = []
         for run in spans(windows.width, SIDE):
             panel = Axis("p", run.count)
@@ -109,7 +109,7 @@ class TileConvolution(PaddedInput):
         return [*kernels, Kernel(f"{name}panels", all_shared(loops), ("convolution",))]
 
     def _matrix(self, target: Buffer, weight: Callable, rank: int) -> list:
-        """The filters as a matrix: a row for each tap and channel."""
+        """Return the filters as a matrix: a row for each tap and channel."""
         windows = self.windows
         taps = [Axis(f"t{k}", line.taps) for k, line in enumerate(windows.lines)]
         channel, result = Axis("c", windows.depth), Axis("n", windows.width)
@@ -127,7 +127,7 @@ class TileConvolution(PaddedInput):
     # -- blocks
 
     def _groups(self, columns: SpanRun, group: Index) -> list:
-        """All results of the block, for one group of panels."""
+        """Emit all results of the block, for one group of panels."""
         found: list[Any] = []
         for run in self.runs:
             part = Axis("r", run.count)
@@ -136,7 +136,7 @@ class TileConvolution(PaddedInput):
         return found
 
     def gathering(self, size: int, first: Index) -> list:
-        """What the windows of `size` results from number `first` of the block on read."""
+        """Emit the gather (im2col) of `size` results' windows from number `first` on."""
         windows, m = self.windows, Axis("m", size)
         run, apart = windows.run
         taps = [Axis(f"k{k}", line.taps) for k, line in enumerate(windows.lines[:apart])]
@@ -153,11 +153,11 @@ class TileConvolution(PaddedInput):
 
     @property
     def rest(self) -> int:
-        """Numbers that a gathered row lacks to whole steps."""
+        """The numbers that a gathered row lacks to whole steps."""
         return self.row - self.windows.reduced
 
     def _split(self, number: Index) -> tuple[list, Index]:
-        """Rows and column of a result of the block."""
+        """Return rows and column of a result of the block."""
         outs = [line.outs for line in self.windows.lines]
         column, number = number % outs[-1], number // outs[-1]
         rows: list[Index] = []
@@ -167,7 +167,7 @@ class TileConvolution(PaddedInput):
         return [number, *rows], column
 
     def _results(self, run: SpanRun, first: Index, columns: SpanRun, group: Index) -> list:
-        """Some results: gathered, multiplied, and what follows from them."""
+        """Emit some results: gathered, multiplied, and their epilogue."""
         panel = group * columns.pieces + columns.first // SIDE
         arguments = [
             *map(Index, (self.row // SIDE, run.pieces, columns.pieces, 0)),

@@ -1,4 +1,4 @@
-"""Filter gradients of bfloat16 convolutions by the processor's matrix registers.
+"""Filter gradients of bfloat16 convolutions by the processor's matrix registers (AMX).
 
 w̄ = (what windows read)^T g: a product of the transpose of what `matrix_tiles.py` gathers and of g,
 summed over blocks of places, each of which is added to float32 sums of its thread.
@@ -28,7 +28,7 @@ SUMS = 16 << 20  # bytes of all sums
 
 
 class TileFilterGradient(PaddedInput):
-    """Builds the kernels, for one group of channels."""
+    """The builder of the kernels, for one group of channels."""
 
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, x: Buffer, g: Buffer, value: Value
@@ -64,19 +64,19 @@ class TileFilterGradient(PaddedInput):
         return range(math.prod([axis.extent for axis in self.taps]))
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernels that sum, and the one that adds up the sums of all chunks."""
+        """Build the kernels of partial sums, and the one that adds those of all chunks."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         chunk, split = Axis("u", self.chunks), self.taps if self.split else []
-        own = Axis("n", self.windows.batch // self.images // self.chunks)
+        block_axis = Axis("n", self.windows.batch // self.images // self.chunks)
         step, inside = Axis("b", self.blocks), Axis("i", self.images)
-        first = (Index.of(chunk) * own.extent + own) * self.images
+        first = (Index.of(chunk) * block_axis.extent + block_axis) * self.images
         self.image, self.block = first + inside, Index.of(step)
         body = wrap_in_loops([inside], [*self.copying(), *self._gathering(inside)], "serial")
         offset = (first * self.blocks + step) * self.own * self.windows.width
         number = flat(tuple(map(Index.of, split)), tuple([axis.extent for axis in split]))
         target = Index.of(chunk) * self.size + number * (self.size // self._count)
-        body += self._products(offset, target, Index.of(own) * self.blocks + step)
-        loops = wrap_in_loops([own, step], body, "serial")
+        body += self._products(offset, target, Index.of(block_axis) * self.blocks + step)
+        loops = wrap_in_loops([block_axis, step], body, "serial")
         kernel = Kernel(name, wrap_in_loops([chunk, *split], loops, "parallel"), names)
         return [kernel, *self._totals(name)]
 
@@ -85,7 +85,7 @@ class TileFilterGradient(PaddedInput):
         return len(self.taps_apart) if self.split else 1
 
     def _gathering(self, inside: Axis) -> list:
-        """What the windows of one image of the block read, a row for each place."""
+        """Emit the gather of one image's windows in the block, a row for each position."""
         windows, m, lane = self.windows, Axis("m", self.own), Axis("j", self.windows.run[0])
         numbers = (*map(Index.of, self.taps), *[ZERO] * (len(windows.lines) - len(self.taps)))
         outs = [line.outs for line in windows.lines]
@@ -102,7 +102,7 @@ class TileFilterGradient(PaddedInput):
         return wrap_in_loops([m, *([] if self.split else self.taps)], body, "serial")
 
     def _products(self, offset: Index, target: Index, step: Index) -> list:
-        """One block's part of the sums from `target` on; the first sets them."""
+        """Emit one block's part of the sums from `target` on; the first sets them."""
         width, k, places = self.windows.width, self.k, self.places
         left = [
             *map(Index, (1, k, places)),
@@ -130,7 +130,7 @@ class TileFilterGradient(PaddedInput):
         ]
 
     def _totals(self, name: str) -> list[Kernel]:
-        """The kernel that adds up the sums of all chunks, from where a number of w̄ is in them."""
+        """Build the kernel that adds the sums of all chunks, at their positions of w̄."""
         run, width = self.k, self.windows.width
 
         def place(index: tuple) -> Index:

@@ -1,4 +1,4 @@
-"""The padded input that windows read: in x itself, or in a copy with zeros round it.
+"""Padded inputs: windows read x itself, or a copy with zeros round it.
 
 Work is cut into blocks of rows of results.  If a block's part of x is small each thread makes its
 own copy of it, just before it is read; or all of x is copied once.
@@ -49,7 +49,7 @@ class PaddedInput:
         self.skips = False
         if windows.padded:
             rows = windows.lines[0].outs if whole else self.rows
-            spans = [windows.lines[0].covered(rows), *[line.span for line in windows.lines[1:]]]
+            spans = [windows.lines[0].cover(rows), *[line.span for line in windows.lines[1:]]]
             shape = (windows.batch if whole else 1, *spans, windows.channels)
             self.copy = builder.new(
                 "padded", source.dtype, shape, "temporary" if whole else "scratch"
@@ -61,7 +61,7 @@ class PaddedInput:
         return self.source if self.copy is None else self.copy
 
     def copying(self) -> list:
-        """Makes the copy, if there is one: that of a block, or of an image."""
+        """Emit the copy, if there is one: that of a block, or of an image."""
         if self.copy is None:
             return []
         size = math.prod([line.size for line in self.windows.lines]) * self.windows.channels
@@ -84,7 +84,7 @@ class PaddedInput:
         )
 
     def place(self, rows: list, column: Index, taps: tuple) -> Index:
-        """The index of a window's first channel; rows[0] counts from the first of the block."""
+        """Return the index of a window's first channel; rows[0] counts from the block's first."""
         lines = self.windows.lines
         own = self.copy is not None and not self.whole  # a copy of the block
         found = ZERO if own else Index.of(self.image)
@@ -99,20 +99,19 @@ class PaddedInput:
         return found * self.windows.channels
 
     def result_index(self, rows: list, column: Index, channel: Index) -> tuple:
-        """The index of a result; rows[0] counts from the first of the block."""
+        """Return the index of a result; rows[0] counts from the first of the block."""
         own = [rows[0] + Index.of(self.block) * self.rows, *rows[1:], column]
         places = [i * line.stride + line.first for i, line in zip(own, self.windows.lines)]
         return (Index.of(self.image), *places[len(places) - len(self.value.dims) + 2 :], channel)
 
 
 def rows_of_block(windows: Windows, size: int, parts: int = 1, most: int | None = None) -> int:
-    """The number of rows that a task computes: all, or few enough for a small copy and for many
-    tasks."""
+    """Return the rows that a task computes: all, or fewer for a small copy and many tasks."""
     first, *others = windows.lines
     row = math.prod([line.span for line in others]) * windows.channels * size
     best = 1
     for rows in divisors(first.outs):
-        small = parts > 1 or not windows.padded or first.covered(rows) * row <= SCRATCH
+        small = parts > 1 or not windows.padded or first.cover(rows) * row <= SCRATCH
         tasks = parts * windows.batch * (first.outs // rows)
         if most is not None and rows > most:
             break
@@ -133,14 +132,14 @@ def copy_padded(
     zero_rows: bool = True,
     kind: str = "serial",
 ) -> list:
-    """Copies what `rows` rows of results from row number `block` * rows on read, zeros round it.
+    """Emit the copy that `rows` rows of results from row `block` * rows on read, zero-padded.
 
     `start` is where the image begins in `source`.  The copy, from the first place read on, is
     image number `part` of `target` [channels / width, images, *spans, width].
     zero_rows: whether rows outside of the image are made, too; kind: of the loops over rows.
     """
     lines = windows.lines
-    spans = [lines[0].covered(rows), *[line.span for line in lines[1:]]]
+    spans = [lines[0].cover(rows), *[line.span for line in lines[1:]]]
     axes = [Axis(f"h{k}", span) for k, span in enumerate(spans[:-1])]
     at = [Index.of(axis) + line.origin for axis, line in zip(axes, lines)]
     at[0] = at[0] + block * (rows * lines[0].scale)
@@ -182,7 +181,7 @@ def copy_padded(
 
 
 def zeros(target: Buffer, start: Index, count: int) -> list:
-    """Stores of `count` zeros."""
+    """Emit stores of `count` zeros."""
     if not count:
         return []
     axis = Axis("z", count)

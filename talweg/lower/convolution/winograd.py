@@ -1,4 +1,4 @@
-"""3x3 convolutions with fewer products: blocks of tiles, transformed, multiplied, transformed back.
+"""Winograd's convolution of 3x3 filters: tiles are transformed, multiplied, transformed back.
 
 The results are cut in tiles of m x m; at the edges tiles reach over the end, into zeros.  For each
 of the (m + 2)² points there is a product of matrices [tiles, depth] [depth, width], summed over the
@@ -46,7 +46,7 @@ CHUNK = 16  # channels of a panel of filters that are transformed at once
 
 
 class Filters:
-    """The transformed filters: for each point the panels one after the other, [depth, width]."""
+    """The transformed filters: for each point its panels [depth, width], one after the other."""
 
     def __init__(
         self, builder: LoweringBuilder, windows: Windows, form: WinogradTransform, dtype: Any
@@ -59,13 +59,13 @@ class Filters:
         self.buffer: Buffer = builder.new("filters", dtype, shape, "temporary")
 
     def place(self, one: TilePanels, panel: Index, point: Axis | Index, channel: Index) -> Index:
-        """The index of a panel's filters for a point and a channel."""
+        """Return the index of a panel's filters for a point and a channel."""
         depth = self.windows.depth
         found = Index.of(point) * self.step + one.first * depth + panel * (depth * one.width)
         return found + Index.of(channel) * one.width
 
     def kernel(self, weight: Callable, name: str) -> Kernel:
-        """Makes them; `weight` as for `Winograd`.
+        """Build the kernel of the transform; `weight` as for `Winograd`.
 
         A row of points at a time: few places are written by turns.
         """
@@ -97,7 +97,7 @@ class Filters:
 
             body: list[Any] = []
             if values[0].data[1].coefficient(lane) != 1:  # channels are neighbours
-                values, body = self._turned(weight, column, part, channel, lane, result, guard)
+                values, body = self._arrange(weight, column, part, channel, lane, result, guard)
             first = [
                 Store(between, place(i, column), value)
                 for i, value in enumerate(spread(matrix, values))
@@ -113,10 +113,10 @@ class Filters:
             loops += wrap_in_loops([chunk], wrap_in_loops([panel], body, "serial"), "parallel")
         return Kernel(f"{name}filters", loops, ("convolution",))
 
-    def _turned(
+    def _arrange(
         self, weight: Callable, column: Axis, part: Axis, channel: Index, lane: Axis, *rest: object
     ) -> tuple[list, list]:
-        """The filters at (0..2, column), and the loops that put them with results as neighbours.
+        """Return the filters at (0..2, column), and loops that store results as neighbours.
 
         They are read with channels as neighbours: one store whose lanes lie apart, instead of one
         for each row of points.
@@ -133,7 +133,7 @@ class Filters:
         return [load(turned, place(i)) for i in range(TAPS)], body
 
     def taps(self, *numbers: Any) -> tuple:
-        """The numbers that taps have in the filter."""
+        """Return the positions of the taps in the filter."""
         return tuple(
             [
                 Index.of(line.tap_first) + number * line.tap_stride
@@ -143,7 +143,7 @@ class Filters:
 
 
 class Winograd:
-    """Builds the kernels of one `Windows`.
+    """The builder of the kernels of one `Windows`.
 
     `weight(taps, channel, group, result, guard)` is an element of the filters.
     """
@@ -182,7 +182,7 @@ class Winograd:
         self.results: Buffer = builder.new("results", value.dtype, shape, "scratch")
 
     def kernels(self, name: str) -> list[Kernel]:
-        """The kernels, the last of which hands over the results."""
+        """Build the kernels, the last of which stores the results."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         found = [self.filters.kernel(self.weight, name)]
         if self.blocks.shared:
@@ -196,7 +196,7 @@ class Winograd:
     # -- products
 
     def _products(self, kind: str) -> list:
-        """The products of tiles and filters, a matrix product for each point."""
+        """Emit the products of tiles and filters, a matrix product for each point."""
         found: list[Any] = []
         point = Axis("w", self.form.products)
         for one in self.filters.panels:
@@ -213,7 +213,7 @@ class Winograd:
     def _product(
         self, one: TilePanels, panel: Index, point: Axis, first: Index, height: int
     ) -> list:
-        """The products of `height` tiles, from number `first` on, with a panel."""
+        """Emit the products of `height` tiles, from number `first` on, with a panel."""
         m, n = Axis("m", height), Axis("n", one.width)
         (layers,) = self.tiles.panels
         layer, lane = Axis("l", layers.count), Axis("k", layers.width)
@@ -231,13 +231,13 @@ class Winograd:
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, tile: Index) -> Index:
-        """The index at which a panel of a transformed tile begins, for point 0."""
+        """Return the index at which a panel of a transformed tile begins, for point 0."""
         return (panel * one.width + one.first) * self.blocks.tiles + tile * one.width
 
     # -- results
 
     def _finishing(self, kind: str) -> list:
-        """Transforms what was made, and hands over those results that there are."""
+        """Emit the inverse transform, and the stores of results within the image."""
         size = self.form.size
         body: list[Any] = []
         for one in self.filters.panels:
@@ -259,7 +259,7 @@ class Winograd:
         return wrap_in_loops(self.block.axes, body, kind)
 
     def _again(self) -> list:
-        """The results of a tile, the plain way."""
+        """Emit the results of a tile by direct convolution."""
         i, j = [Axis(name, self.form.results) for name in "xy"]
         first, second = [Axis(name, TAPS) for name in "ab"]
         channel, lane = Axis("k", self.windows.depth), Axis("n", self.windows.width)
@@ -270,7 +270,7 @@ class Winograd:
         return plain(self.results, [i, j, lane, first, second, channel], product)
 
     def _handing_over(self) -> list:
-        """The statements that store the results of a tile, as far as they are in the image."""
+        """Emit the stores of a tile's results within the image."""
         results, block = self.form.results, self.block
         i, j, lane = Axis("x", results), Axis("y", results), Axis("n", self.windows.width)
         row = block.row_number() * results + i

@@ -1,4 +1,4 @@
-"""Filter gradients of 3x3 convolutions with fewer products: sums over tiles of x and of g.
+"""Winograd's filter gradients of 3x3 convolutions: sums over tiles of x and of g.
 
     w̄ = Gᵀ [Σ (A g Aᵀ) ∘ (Bᵀ x B)] G   over the tiles of all images
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class WinogradFilters:
-    """Builds the blocks of a program for one filter gradient."""
+    """The builder of the blocks for one filter gradient."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class WinogradFilters:
         self.results: Buffer = builder.new("results", value.dtype, shape, "scratch")
 
     def kernels(self, name: str) -> list:
-        """The blocks; the last is the kernel that makes the result of the sums."""
+        """Build the blocks; the last is the kernel that makes the result of the sums."""
         names = (self.value.maker.prim.name,)  # type: ignore[union-attr]
         body: list[Any] = self.inputs.kernels(f"{name}tiles", names)
         body += self.cotangents.kernels(f"{name}cotangents", names)
@@ -100,7 +100,7 @@ class WinogradFilters:
         return [*body, Kernel(name, self._finishing(), names)]
 
     def _products(self, op: str | None) -> list:
-        """The products of channels and results for each point, summed over the tiles of a block."""
+        """Emit the products of channels and results at each point, summed over a block's tiles."""
         statements: list[Any] = []
         point = Axis("w", self.form.products)
         (layers,) = self.inputs.panels
@@ -127,7 +127,7 @@ class WinogradFilters:
         height: int,
         op: str | None,
     ) -> list:
-        """The sums for `height` channels of a layer, from number `first` on, and a panel."""
+        """Emit the sums for `height` channels of a layer, from number `first` on, and a panel."""
         m, n, number = Axis("m", height), Axis("n", one.used), Axis("k", self.blocks.tiles)
         (layers,) = self.inputs.panels
         tile = Tile("w", self.value.dtype, (height, one.used))
@@ -146,11 +146,11 @@ class WinogradFilters:
         return [tile, *body, For(m, [For(n, [store], "vector")], "unroll")]
 
     def _place(self, one: TilePanels, panel: Index, channel: Index) -> Index:
-        """The index of a panel's sums for a channel, for point 0."""
+        """Return the index of a panel's sums for a channel, for point 0."""
         return (panel * one.width + one.first) * self.windows.depth + channel * one.width
 
     def _finishing(self) -> list:
-        """Transforms the sums, and hands over the results."""
+        """Emit the inverse transform of the sums, and the stores of results."""
         size, channel, width = self.form.size, Axis("c", self.windows.depth), self.windows.width
         body: list[Any] = []
         for one in self.cotangents.panels:
@@ -180,6 +180,6 @@ class WinogradFilters:
 
 
 def results_of(windows: Windows) -> Windows:
-    """The windows of one place each that read the results of a convolution."""
+    """Return the windows of one position each that read the results of a convolution."""
     lines = [line._replace(size=line.outs, taps=1, origin=0) for line in windows.lines]
     return windows._replace(lines=tuple(lines), depth=windows.width, width=windows.depth)

@@ -1,4 +1,4 @@
-"""Infinite numbers and NaN in Winograd's convolutions: what they touch is computed the plain way.
+"""Infinite numbers and NaN in Winograd's convolutions: affected results are recomputed directly.
 
 A tile is made of differences, so one infinity or NaN in it makes all of its results NaN, and sums
 may overflow that would not have.  Therefore results are looked at, tile by tile (for filters
@@ -18,14 +18,14 @@ from talweg.lower.ir.loops import Buffer, Expr, For, Store, Tile, Update, When, 
 
 
 def redo_if_nonfinite(results: Buffer, again: list) -> list:
-    """Does `again`, which makes all of `results`, if one of them is not finite."""
+    """Emit `again`, which makes all of `results`, under the condition that one is not finite."""
     total, number = Tile("s", results.dtype), Axis("e", results.size)
     update = Update(total, (), load(results, Index.of(number)) * 0.0, "add")
     return [total, *wrap_in_loops([number], [update], "vector"), When(s.is_nan(total.at()), again)]
 
 
 def plain(results: Buffer, axes: list[Axis], product: Expr) -> list:
-    """Makes results [i, j, lane] as sums over the other axes: `axes` begin with these three."""
+    """Emit results [i, j, lane] as direct sums over the other axes behind these."""
     total = Tile("z", results.dtype)
     place = flat(tuple(map(Index.of, axes[:3])), results.shape)
     body: list[Any] = [
@@ -37,7 +37,7 @@ def plain(results: Buffer, axes: list[Axis], product: Expr) -> list:
 
 
 def plain_filters(windows: Windows, x: Buffer, g: Buffer, results: Buffer, channel: Axis) -> list:
-    """Makes the gradients [i, j, lane] of the filters for one channel of x."""
+    """Emit the gradients [i, j, lane] of the filters for one channel of x, as direct sums."""
     taps, lane = [Axis("x", TAPS), Axis("y", TAPS)], Axis("n", windows.width)
     places = [Axis(name, line.outs) for name, line in zip("rc", windows.lines)]
     image = Axis("i", windows.batch)

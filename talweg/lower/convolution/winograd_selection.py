@@ -1,4 +1,4 @@
-"""Whether a convolution goes by Winograd's products, with which tiles, in which blocks.
+"""Selection of Winograd's algorithm: whether, with which tiles, in which blocks.
 
 Costs are estimated in cycles of a core that does two vector products in each, from measurements on
 one (AMD Zen 3, float32): the products reach 90 % of that; a transform takes a few cycles for each
@@ -28,7 +28,7 @@ SLOWER = ((3 << 17, 1.0), (3 << 19, 1.8), (1 << 62, 2.8))  # transforms, by byte
 
 
 class WinogradBlocking(NamedTuple):
-    """Tiles that a task takes at once: `rows` rows of `columns` tiles of each of `images` images.
+    """The tiles of a task: `rows` rows of `columns` tiles of each of `images` images.
 
     shared: the work on a block is shared by all threads.
     """
@@ -42,7 +42,7 @@ class WinogradBlocking(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """Of a block."""
+        """The number of tiles of a block."""
         return self.images * self.rows * self.columns
 
 
@@ -54,41 +54,41 @@ class WinogradSizes(NamedTuple):
 
     @property
     def lanes(self) -> int:
-        """Of a vector."""
+        """The number of lanes of a vector."""
         return registers().lanes(self.size)
 
     @property
     def columns(self) -> int:
-        """Results with what fills their panels, and these their vectors."""
+        """The number of results, padded to whole panels and vectors."""
         found = widths(self.windows.width, self.lanes)
         return sum([count * max(width, self.lanes) for _, count, width in found])
 
     @property
     def vectors(self) -> tuple[int, int]:
-        """Of the channels, and of the results."""
+        """The numbers of vectors of the channels, and of the results."""
         return -(-self.windows.depth // self.lanes), -(-self.windows.width // self.lanes)
 
     def plain(self) -> float:
-        """The cost of plain products."""
+        """Estimate the cost of direct convolution."""
         windows = self.windows
         outs = windows.batch * windows.lines[0].outs * windows.lines[1].outs
         return outs * windows.reduced * self.columns / (2 * self.lanes * PLAIN)
 
     def filters(self, form: WinogradTransform) -> int:
-        """Bytes of transformed filters."""
+        """Return the bytes of transformed filters."""
         return form.products * self.windows.depth * self.columns * self.size
 
     def block(self, form: WinogradTransform, tiles: int) -> int:
-        """The bytes of intermediate results for so many tiles."""
+        """Return the bytes of intermediate results for this many tiles."""
         return form.products * tiles * (self.windows.depth + self.columns) * self.size
 
     def slower(self, blocks: WinogradBlocking) -> float:
-        """The factor by which transforms are slower for want of cache."""
+        """Return the factor by which cache misses slow the transforms."""
         nbytes = self.block(blocks.form, blocks.tiles)
         return next(factor for most, factor in SLOWER if nbytes <= most)
 
     def forward(self, blocks: WinogradBlocking) -> float:
-        """The cost of a convolution."""
+        """Estimate the cost of a convolution."""
         windows, form, tiles = self.windows, blocks.form, blocks.tiles
         nbytes = self.filters(form)
         each = SPREAD if nbytes <= FAR else SPREAD_FAR
@@ -105,7 +105,7 @@ class WinogradSizes(NamedTuple):
         return product_cost + (cost + transforms) * self._count(blocks)
 
     def backward(self, blocks: WinogradBlocking) -> float:
-        """The cost of a filter gradient."""
+        """Estimate the cost of a filter gradient."""
         windows, form, tiles = self.windows, blocks.form, blocks.tiles
         channels, results = self.vectors
         products = tiles * form.products * windows.depth * self.columns
@@ -119,13 +119,13 @@ class WinogradSizes(NamedTuple):
         return found + (cost + transforms) * count
 
     def _count(self, blocks: WinogradBlocking) -> int:
-        """The number of blocks."""
+        """Return the number of blocks."""
         parts = blocks.tile_rows // blocks.rows
         return self.windows.batch // blocks.images * parts
 
 
 def grow_to_tiles(windows: Windows, form: WinogradTransform) -> Windows:
-    """The windows of whole tiles, some of which may reach over the end."""
+    """Return the windows of whole tiles, some of which may extend over the end."""
     lines = [
         line._replace(outs=-(-line.outs // form.results) * form.results) for line in windows.lines
     ]
@@ -133,15 +133,14 @@ def grow_to_tiles(windows: Windows, form: WinogradTransform) -> Windows:
 
 
 def is_short(windows: Windows) -> bool:
-    """Whether the filters are 3x3, at each place, for all channels together."""
+    """Whether the filters are 3x3 with all channels in one group."""
     lines = windows.lines
     plain = [(line.taps, line.scale, line.step, line.stride) == (TAPS, 1, 1, 1) for line in lines]
     return len(lines) == 2 and all(plain) and windows.groups == 1
 
 
 def choose(windows: Windows, size: int, threads: int) -> WinogradBlocking | None:
-    """Choose how a convolution is computed by Winograd's algorithm; None if plain ones are as
-    good.
+    """Choose how a convolution is computed by Winograd's algorithm; None if direct is as good.
 
     Whether it does depends on the shapes alone, so that results are the same on any threads.
     """
@@ -186,7 +185,7 @@ def _best_form(windows: Windows, size: int, filters: bool) -> WinogradTransform 
 
 
 def _options(sizes: WinogradSizes, form: WinogradTransform, shared: bool) -> list[WinogradBlocking]:
-    """All blocks of equal size that are not too large, or else the smallest."""
+    """Return all blocks of equal size that are not too large, or else the smallest."""
     windows = sizes.windows
     rows, columns = [-(-line.outs // form.results) for line in windows.lines]
     found = [WinogradBlocking(form, 1, some, rows, columns, shared) for some in divisors(rows)]

@@ -1,4 +1,4 @@
-"""Tiles of an image, transformed: what the products of Winograd's convolutions read.
+"""Transformed tiles of an image, the operands of Winograd's products.
 
 A block has some tiles of one image or several.  For each point the transformed tiles lie in panels
 of channels, [tiles, width] each, so that what a product reads is one stretch of memory.
@@ -39,7 +39,7 @@ class TilePanels(NamedTuple):
 
 
 def panels_of(channels: int, size: int) -> list[TilePanels]:
-    """Panels of as many vectors as tiles of registers are wide."""
+    """Partition channels into panels of as many vectors as register tiles are wide."""
     return [
         TilePanels(first, count, width, min(width, channels - first))
         for first, count, width in widths(channels, registers().lanes(size))
@@ -47,20 +47,20 @@ def panels_of(channels: int, size: int) -> list[TilePanels]:
 
 
 def layers_of(channels: int) -> list[TilePanels]:
-    """Panels of channels that are read one by one."""
+    """Partition channels that are read one by one into panels."""
     fitting = [count for count in LAYERS if channels % count == 0]
     width = fitting[0] if fitting and channels > WIDEST else channels
     return [TilePanels(0, channels // width, width, width)]
 
 
 def rows_of(panels: TilePanels, rows: int, size: int) -> list[TileRun]:
-    """The heights of the register tiles that are as wide as the panels, for so many rows."""
+    """Return the heights of the register tiles as wide as the panels, for this many rows."""
     vectors = -(-panels.width // registers().lanes(size))
     return runs(shares(rows, registers().rows(vectors)))
 
 
 def apart(count: int, size: int) -> int:
-    """So many numbers, and some more, so that steps of this size meet all sets of a cache."""
+    """Pad a stride so that successive steps map to different cache sets."""
     line = LINE // size
     lines = -(-count // line)
     return (lines + 1 - lines % 2) * line
@@ -75,29 +75,28 @@ def both_axes(
     read: Callable,
     store: Callable,
 ) -> list:
-    """`function` (of `winograd_transforms.py`) of the columns of [size, size], and then of the
-    rows.
+    """Apply `function` (of `winograd_transforms.py`) to columns, then to rows.
 
     `read(i, j)` is an element for a lane, `store(i, j, value)` the statement that takes a result;
     j, and then i, are axes of loops: written out, all this would be long.
     """
     column = Axis("j", size)
-    made = function(matrix, [read(i, Index.of(column)) for i in range(size)])
-    shape = (len(made), size, lane.extent)
-    between: Buffer = builder.new("columns", made[0].dtype, shape, "scratch")
+    columns_done = function(matrix, [read(i, Index.of(column)) for i in range(size)])
+    shape = (len(columns_done), size, lane.extent)
+    between: Buffer = builder.new("columns", columns_done[0].dtype, shape, "scratch")
 
     def place(i: Axis | int, j: Axis | int) -> Index:
         return flat((Index.of(i), Index.of(j), Index.of(lane)), shape)
 
-    first = [Store(between, place(i, column), value) for i, value in enumerate(made)]
-    row = Axis("i", len(made))
+    first = [Store(between, place(i, column), value) for i, value in enumerate(columns_done)]
+    row = Axis("i", len(columns_done))
     values = function(matrix, [load(between, place(row, j)) for j in range(size)])
     second = [store(Index.of(row), j, value) for j, value in enumerate(values)]
     return [For(lane, [For(column, first), For(row, second)], "vector")]
 
 
 class TileBlock:
-    """The place of a block of tiles: among images from `first` on, and among the rows of tiles."""
+    """The position of a block of tiles: among images from `first` on, and among rows of tiles."""
 
     def __init__(self, blocks: WinogradBlocking, images: Axis, rows: Axis):
         self.blocks, self.images, self.rows = blocks, images, rows
@@ -110,21 +109,21 @@ class TileBlock:
         return [self.image, self.row, self.column]
 
     def image_number(self) -> Index:
-        """The number of a tile's image."""
+        """Return the number of a tile's image."""
         return Index.of(self.images) * self.blocks.images + self.image
 
     def row_number(self) -> Index:
-        """In which row of tiles of its image a tile is."""
+        """Return the number of a tile's row of tiles in its image."""
         return Index.of(self.rows) * self.blocks.rows + self.row
 
     def tile(self) -> Index:
-        """The number of a tile in the block."""
+        """Return the number of a tile in the block."""
         at = (Index.of(self.image), Index.of(self.row), Index.of(self.column))
         return flat(at, (0, self.blocks.rows, self.blocks.columns))
 
 
 class TransformedTiles:
-    """Reads the tiles of a block in `source` and transforms them by `matrix`, on both axes.
+    """The transform of a block's tiles in `source` by `matrix`, on both axes.
 
     `windows` are those of whole tiles, some of which may reach over the end of `source`; `kind` is
     that of the buffers.
@@ -150,7 +149,7 @@ class TransformedTiles:
         self.copy: Buffer | None = None
         if windows.padded:
             first, second = windows.lines
-            spans = (first.covered(block.blocks.rows * self.form.results), second.span)
+            spans = (first.cover(block.blocks.rows * self.form.results), second.span)
             shape = (block.blocks.images, *spans, windows.channels)
             self.copy = builder.new("padded", dtype, shape, kind)
 
@@ -160,14 +159,14 @@ class TransformedTiles:
         return self.source if self.copy is None else self.copy
 
     def kernels(self, name: str, names: tuple) -> list[Kernel]:
-        """The kernels in which all threads make them together."""
+        """Build the kernels in which all threads transform the tiles together."""
         found = [Kernel(name, self.transforming("parallel"), names)]
         if self.copy is not None:
             found.insert(0, Kernel(f"{name}padded", self.copying("parallel"), names))
         return found
 
     def copying(self, kind: str = "serial") -> list:
-        """Makes the copy with zeros round it, if there is one."""
+        """Emit the zero-padded copy, if there is one."""
         if self.copy is None:
             return []
         block, size = self.block, self.windows.channels
@@ -188,7 +187,7 @@ class TransformedTiles:
         return wrap_in_loops([block.image], body, kind)
 
     def transforming(self, kind: str = "serial") -> list:
-        """Transforms the tiles."""
+        """Emit the transform of the tiles."""
         source, size = self.read_from, len(self.matrix[0])
         statements: list[Any] = []
         for one in self.panels:
@@ -207,12 +206,12 @@ class TransformedTiles:
         return wrap_in_loops(self.block.axes, statements, kind)
 
     def place(self, one: TilePanels, panel: Index, tile: Index, point: Axis | int = 0) -> Index:
-        """The index at which a panel of a tile begins."""
+        """Return the index at which a panel of a tile begins."""
         first = (panel * one.width + one.first) * self.block.blocks.tiles
         return Index.of(point) * self.step + first + tile * one.width
 
     def read(self, i: Index | int, j: Index) -> Index:
-        """The index of the numbers at (i, j) of a tile."""
+        """Return the index of the numbers at (i, j) of a tile."""
         first, second = self.windows.lines
         block, results = self.block, self.form.results
         column = Index.of(block.column) * results + j

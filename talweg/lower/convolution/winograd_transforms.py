@@ -1,4 +1,4 @@
-"""Fewer products for short filters: the matrices of F(m x m, 3 x 3), and sums by them.
+"""Winograd's transforms F(m x m, 3 x 3): the matrices, and sums by them.
 
 m neighbouring results of a filter of three taps are coefficients of a product of polynomials, which
 is known by its values at m + 2 points (one of them infinity): so many products in place of 3 m
@@ -45,7 +45,7 @@ class WinogradTransform(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of points, which is that of the numbers read along an axis."""
+        """The number of points, and of numbers read along an axis."""
         return self.results + TAPS - 1
 
     @property
@@ -56,7 +56,7 @@ class WinogradTransform(NamedTuple):
 
 @cache
 def form_of(results: int) -> WinogradTransform:
-    """The form for so many results."""
+    """Return the transform for this many results."""
     points = [Fraction(0)]
     for pair in PAIRS[results]:
         points += [pair, -pair]
@@ -69,9 +69,9 @@ def form_of(results: int) -> WinogradTransform:
         filters.append([point**k / norm for k in range(TAPS)])
     inputs.append(_coefficients(points, size))
     filters.append([Fraction(int(k == TAPS - 1)) for k in range(TAPS)])
-    made = [[point**k for k in range(results)] for point in points]
-    made.append([Fraction(int(k == results - 1)) for k in range(results)])
-    return WinogradTransform(results, _floats(inputs), _floats(filters), _floats(made))
+    powers = [[point**k for k in range(results)] for point in points]
+    powers.append([Fraction(int(k == results - 1)) for k in range(results)])
+    return WinogradTransform(results, _floats(inputs), _floats(filters), _floats(powers))
 
 
 def _product(factors: list[Fraction]) -> Fraction:
@@ -82,7 +82,7 @@ def _product(factors: list[Fraction]) -> Fraction:
 
 
 def _coefficients(roots: list[Fraction], size: int) -> list[Fraction]:
-    """Of the polynomial with these roots, lowest power first."""
+    """Return the coefficients of the polynomial with these roots, lowest power first."""
     found = [Fraction(1)]
     for root in roots:
         shifted = [Fraction(0), *found]
@@ -95,7 +95,7 @@ def _floats(rows: list[list[Fraction]]) -> Matrix:
 
 
 def spread(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
-    """matrix [size, n] times values [n]; rows of a pair share their sums."""
+    """Multiply a matrix [size, n] by values [n]; rows of a pair share their sums."""
     found = [_sum(matrix[0], values)]
     for row in matrix[1:-1:2]:
         even, factor = _sum(row[::2], values[::2]), _divisor(row[1::2])
@@ -106,7 +106,7 @@ def spread(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
 
 
 def _divisor(factors: Sequence[float]) -> float:
-    """A factor by which all can be divided exactly, so that one product less is made; or 1."""
+    """Return a common exact divisor, which saves one product; or 1."""
     for factor in factors:
         if factor and all([(other / factor * EXACT).is_integer() for other in factors]):
             return factor
@@ -114,7 +114,7 @@ def _divisor(factors: Sequence[float]) -> float:
 
 
 def apply_transpose(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
-    """The transpose of matrix [size, n] times values [size]."""
+    """Multiply the transpose of a matrix [size, n] by values [size]."""
     pairs = list(zip(values[1:-1:2], values[2:-1:2]))
     sums = [[x + y for x, y in pairs], [x - y for x, y in pairs]]
     found = []
@@ -125,7 +125,7 @@ def apply_transpose(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
 
 
 def _sum(factors: Sequence[float], values: Sequence[Expr]) -> Expr:
-    """Σ factor value: what is not multiplied first, so that the others are fused with a sum."""
+    """Emit Σ factor value, bare terms first, so that others become fused multiply-adds."""
     terms = [(factor, value) for factor, value in zip(factors, values) if factor]
     terms.sort(key=lambda term: (term[0] != 1, abs(term[0]) != 1))
     found: Expr | None = None

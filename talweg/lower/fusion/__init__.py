@@ -1,1 +1,1 @@
-"""Fusion: which values are materialized, which loops compute them, what is inlined."""
+"""Fusion: which values are materialized, which loops compute them, which are inlined."""

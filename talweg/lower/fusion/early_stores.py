@@ -1,4 +1,4 @@
-"""Carried values that are written before the last nests of a trip: where they are computed.
+"""Early stores: carried values written where they are computed, before a trip's final nests.
 
 That saves a copy.  It is right if nobody reads what is lost after that: no later unit, and in the
 same nest only the own element, by members that come first.
@@ -24,7 +24,7 @@ WITH_RESULTS = frozenset(("matmul",))  # blocks that can put a result into sever
 
 
 def write_early(builder: LoweringBuilder) -> None:
-    """Let the units of a body write carried values, as many as possible."""
+    """Make the units of a body write carried values, as many as possible."""
     grouping, static = builder.grouping, builder.static
     wanted = [
         (variable, base_of(after))
@@ -51,7 +51,7 @@ def write_early(builder: LoweringBuilder) -> None:
 
 
 def _is_made_here(builder: LoweringBuilder, base: Value) -> bool:
-    """Whether a value is computed by a nest, or by a block that can."""
+    """Whether a value is computed by a nest, or by a block that supports early stores."""
     if base.content is not None or base in builder.grouping.given or not is_plain(base.dtype):
         return False
     if base in builder.in_place or base.maker is None:
@@ -62,7 +62,7 @@ def _is_made_here(builder: LoweringBuilder, base: Value) -> bool:
 
 
 def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) -> bool:
-    """Let the unit that makes a value write it where the carried one is, if nobody minds."""
+    """Store a value early in the memory of the carried one, if no later reader conflicts."""
     grouping, target = builder.grouping, builder.state[variable]
     unit = grouping.units[grouping.unit_of[base]]
     if unit.space[0] == "general" and base in builder.buffers:
@@ -83,10 +83,10 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
         ):
             _to_front(builder, other)
             continue
-        for value, own in lost.items():
+        for value, own_unit in lost.items():
             if reads is not None and value not in reads:
                 continue
-            inside = own and other is unit and type(unit) is Nest and unit.space[0] == "map"
+            inside = own_unit and other is unit and type(unit) is Nest and unit.space[0] == "map"
             if not inside or value in unit.elsewhere:
                 return False
     if type(unit) is Nest:
@@ -108,17 +108,17 @@ def _try(builder: LoweringBuilder, variable: CarriedValue | tuple, base: Value) 
 
 
 def copy_if_lost(builder: LoweringBuilder, value: Value, lost: set[Value]) -> Value:
-    """A value, or its copy if it is among those that are lost, made before everything else."""
+    """Return a value, or a copy made before everything else if it would be overwritten."""
     if base_of(value) not in lost:
         return value
     grouping = builder.grouping
-    copy = grouping.copied(value)
+    copy = grouping.add_copy(value)
     _to_front(builder, grouping.units[grouping.unit_of[copy]])
     return copy
 
 
 def _copies(builder: LoweringBuilder, unit: Nest) -> bool:
-    """Whether a unit only copies what the body is given and nobody has written yet."""
+    """Whether a unit only copies inputs of the body that are not overwritten yet."""
     if type(unit) is not Nest or any(value in builder.written for value in unit.loads):
         return False
     names = [
@@ -129,7 +129,7 @@ def _copies(builder: LoweringBuilder, unit: Nest) -> bool:
 
 
 def _to_front(builder: LoweringBuilder, unit: Nest) -> None:
-    """Let a unit run before all others."""
+    """Move a unit before all others."""
     grouping = builder.grouping
     order = [unit, *[other for other in grouping.units if other is not unit]]
     new = {other.number: place for place, other in enumerate(order)}
@@ -142,7 +142,7 @@ def _to_front(builder: LoweringBuilder, unit: Nest) -> None:
 
 
 def _reads(unit: Nest) -> set[Value] | None:
-    """The values that a unit reads from memory; None if that is not known."""
+    """Return the values that a unit reads from memory; None if unknown."""
     if unit.space[0] == "general":
         return None
     if type(unit) is Block:

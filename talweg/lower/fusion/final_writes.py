@@ -1,4 +1,4 @@
-"""The last nests of a program: new values of variables, written in place, and copied results.
+"""Final nests of a program: new values of variables, written in place, and copied results.
 
 They run after everything else, so that what reads a variable's value at the start finds it.  Among
 them, whoever reads a variable comes before whoever writes it; where that is impossible (two
@@ -27,7 +27,7 @@ def place_finals(
     places: dict[Any, set[Value]],
     elsewhere: set[Value],
 ) -> list[Nest]:
-    """The final nests in order; `copies` are (value, buffer) of results that need a copy.
+    """Order the final nests; `copies` are (value, buffer) of results that need a copy.
 
     New values that are in `elsewhere` are written by others.
     """
@@ -58,7 +58,7 @@ def place_finals(
         for nest in troubled:
             for value, _ in nest.targets:
                 if value in grouping.given:
-                    renamed[value] = grouping.copied(value)
+                    renamed[value] = grouping.add_copy(value)
                 else:
                     grouping.ensure(value)
         copies = [(renamed.get(base_of(value), value), target) for value, target in copies]
@@ -66,7 +66,7 @@ def place_finals(
 
 
 def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]]:
-    """The nests, readers of a value before its writer; and those for which that fails."""
+    """Order the nests, readers of a value before its writer; also those in a cycle."""
     after: dict[Nest, set] = {nest: set() for nest in finals}  # who must have run before
     readers: dict[Value, set] = {}
     for nest in finals:
@@ -96,26 +96,26 @@ def _order_nests(finals: list[Nest], lost: dict) -> tuple[list[Nest], list[Nest]
 
 
 def order_members(nest: Nest, lost: dict) -> bool:
-    """Put the members of a nest in an order in which none reads what another one has overwritten.
+    """Order the members of a nest so that none reads a value that another has overwritten.
 
     What a member reads is in a register for the members after it, if it is certainly written.
     """
     targets: dict[Value, set] = {value: set() for value in nest.members}
     for writer, target in nest.targets:
         targets[writer].update({} if isinstance(target, Buffer) else lost[target])
-    own = {value: nest.own_loads.get(value, set()) for value in nest.members}
+    own_loads = {value: nest.own_loads.get(value, set()) for value in nest.members}
     left, ordered = list(nest.members), []
     known: set[Value] = set()
     while left:
         for value in left:
-            fresh = targets[value] - known - own[value]
-            if not any(fresh & own[other] for other in left if other is not value):
+            fresh = targets[value] - known - own_loads[value]
+            if not any(fresh & own_loads[other] for other in left if other is not value):
                 break
         else:
             return False
         left.remove(value)
         ordered.append(value)
         if any(value is writer for writer, _ in nest.targets):
-            known |= own[value]
+            known |= own_loads[value]
     nest.members[:] = ordered
     return True

@@ -1,5 +1,4 @@
-"""Fusion groups, each computed in one pass over memory: stored values gathered into nests of
-loops.
+"""Fusion groups: stored values gathered into loop nests, each one pass over memory.
 
 A `Nest` runs over a space of places, in row-major order.  Its members are stored values of which
 each place holds one element, reductions of them, and values with one element a row.  There are
@@ -35,12 +34,11 @@ MOST_STEPS = 400  # expressions of a nest
 
 
 class RefusedError(Exception):
-    """Why a value does not join a nest."""
+    """A refusal: the reason for which a value does not join a nest."""
 
 
 class Fold:
-    """The reduction that a declaration's `fold` rule says: op, start, and the axes as a pattern
-    of sizes."""
+    """A reduction by a declaration's `fold` rule: op, start, and the axes as a pattern of sizes."""
 
     __slots__ = ("equation", "op", "pattern", "start")
 
@@ -54,7 +52,7 @@ class Fold:
 
 
 def pattern_of(dims: tuple, axes: Any) -> list[tuple[bool, int]]:
-    """Neighbouring axes taken together: (whether reduced, size), sizes of 1 left out."""
+    """Merge neighbouring axes: (whether reduced, size), without sizes of 1."""
     pattern: list[tuple[bool, int]] = []
     for axis, size in enumerate(dims):
         if size == 1:
@@ -68,7 +66,7 @@ def pattern_of(dims: tuple, axes: Any) -> list[tuple[bool, int]]:
 
 
 def space_of(pattern: list) -> tuple | None:
-    """("rows", rows, columns) or ("columns", outer, rows, columns), None for other patterns."""
+    """Return ("rows", rows, columns), ("columns", outer, rows, columns), or None."""
     flags = [reduced for reduced, _ in pattern]
     sizes = [size for _, size in pattern]
     if flags == [True]:
@@ -83,7 +81,7 @@ def space_of(pattern: list) -> tuple | None:
 
 
 class Nest:
-    """Loops over a space, and the values computed there."""
+    """A fused loop nest: its iteration space, and the values computed there."""
 
     __slots__ = (
         "axes",
@@ -114,11 +112,11 @@ class Nest:
 
     @property
     def total(self) -> int:
-        """The number of places of the iteration space."""
+        """The number of points of the iteration space."""
         return math.prod(self.space[1:])
 
     def set_axes(self) -> None:
-        """Axes for each part of the space, as fine as the members' dimensions."""
+        """Make axes for each part of the space, as fine as the members' dimensions."""
         parts, position = [], 0
         shapes = [dims for dims in self.shapes if math.prod(dims) == self.total]
         dims = max(shapes, key=len, default=(self.total,))
@@ -142,7 +140,7 @@ class Nest:
         )
 
     def place(self, value: Value, fold: bool) -> Index | None:
-        """The index in `value` of the element of a place: by all axes, or by the rows alone."""
+        """Return the index in `value` of a point's element: by all axes, or by the rows alone."""
         if fold:
             kept = [self.axes[0]] if self.space[0] == "rows" else [self.axes[0], self.axes[2]]
         elif value.size == self.total:
@@ -155,13 +153,13 @@ class Nest:
         return flat(tuple(map(Index.of, axes)), tuple([axis.extent for axis in axes]))
 
     def full(self) -> Index:
-        """The place in the space."""
+        """Return the point in the space."""
         axes = [axis for part in self.axes for axis in part]
         return flat(tuple(map(Index.of, axes)), tuple([axis.extent for axis in axes]))
 
 
 class Block(Nest):
-    """An equation with a way of its own: a product, a convolution, a host call.
+    """An equation with a lowering of its own: a product, a convolution, a host call.
 
     Elementwise values may join it where its `call` is one of FINISHING: they are computed from each
     element of its result when that is final, while it is in registers or cache.
@@ -180,12 +178,12 @@ class Block(Nest):
 
     @property
     def finishes(self) -> bool:
-        """Whether other values can be computed from its result as it is made."""
+        """Whether the block's epilogue can compute other values from its result."""
         return self.equation.prim.lowering.get("call") in FINISHING
 
 
 class FusionPlan:
-    """The units of a program, nests and blocks, in the order in which they run."""
+    """The fusion plan of a program: its units, nests and blocks, in order of execution."""
 
     def __init__(self, storage: Storage):
         self.storage = storage
@@ -219,14 +217,14 @@ class FusionPlan:
             self.unit_of[value] = unit.number
 
     def ensure(self, value: Value) -> None:
-        """See to it that a value is stored, if it is not a constant."""
+        """Ensure that a value is stored, if it is no constant."""
         base = base_of(value)
         if base.content is None and base not in self.unit_of and base not in self.given:
             self.storage.stored.add(base)
             self.add(base)
 
-    def copied(self, value: Value) -> Value:
-        """A stored copy of a value that the program is given."""
+    def add_copy(self, value: Value) -> Value:
+        """Return a stored copy of an input of the program."""
         equation = Equation(arithmetic.identity, [value], {})
         copy = Value(value.dims, value.dtype)
         equation.outputs, copy.maker = (copy,), equation
@@ -278,11 +276,11 @@ class FusionPlan:
         target: object,
         alone: bool = False,
     ) -> None:
-        """Make `value` a member of `nest`; RefusedError if that cannot be."""
+        """Make `value` a member of `nest`; RefusedError if it cannot be."""
         before = nest.space
         if fold and type(nest) is Block:
             raise RefusedError("a reduction of a block's result")
-        nest.space = merged_space(before, space, value, fold)
+        nest.space = merge_spaces(before, space, value, fold)
         shape = value.maker.inputs[0].dims if fold else value.dims
         nest.shapes.append(shape)
         try:
@@ -318,8 +316,8 @@ class FusionPlan:
             raise RefusedError("it needs a whole reduction")
 
 
-def merged_space(own: tuple, other: tuple, value: Value, fold: bool) -> tuple:
-    """The space of a nest when a member with another space joins it."""
+def merge_spaces(own: tuple, other: tuple, value: Value, fold: bool) -> tuple:
+    """Return the space of a nest after a member with another space joins it."""
     if own == other:
         return own
     if not fold:
@@ -333,7 +331,7 @@ def merged_space(own: tuple, other: tuple, value: Value, fold: bool) -> tuple:
 
 
 class _Trial:
-    """Makes a member's expression to see what it reads."""
+    """A trial expansion of a member's expression that finds its reads."""
 
     def __init__(self, grouping: FusionPlan, nest: Nest):
         self.grouping, self.nest = grouping, nest
@@ -344,7 +342,7 @@ class _Trial:
         self.steps = 0
 
     def expression(self, value: Value, fold: bool) -> int:
-        """Pull the element of a place; how many parts it has."""
+        """Inline the element of a point and count its parts."""
         nest = self.nest
         inliner = Inliner(self._resolve)
         if fold:
@@ -394,5 +392,5 @@ def is_fold_value(value: Value) -> bool:
 
 
 def probe(dtype: DType) -> Expr:
-    """An expression that stands for any."""
+    """Return a placeholder expression."""
     return Expr("probe", (), dtype)

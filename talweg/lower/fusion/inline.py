@@ -1,4 +1,4 @@
-"""The element of a value at an index, as an expression of what is stored.
+"""Inlining of producers: the element of a value as an expression of stored elements.
 
 Pulling goes from a result to its operands: elementwise functions, views, padding and the like take
 no loop of their own, their expressions stand where they are used.  It ends at values that are
@@ -21,11 +21,11 @@ from talweg.passes.specialize.stack_primitives import is_endless
 
 
 class UnloweredError(Exception):
-    """Why something has no form in loops."""
+    """A refusal: a primitive or dtype has no form in loops."""
 
 
 class InlineOperand:
-    """An operand of a rule: called with indices it gives the element there."""
+    """An operand of a rule: called with indices it returns the element there."""
 
     __slots__ = ("_inliner", "_value")
 
@@ -46,7 +46,7 @@ class InlineOperand:
         return self._inliner.at(self._value, tuple(map(Index.of, index)))
 
     def only(self, condition: Expr | None, *index: object) -> Expr:
-        """The element where the condition holds; anything where the index is out of range."""
+        """Return the element where the condition holds; any where the index is out of range."""
         if condition is None:
             return self(*index)
         inliner = self._inliner
@@ -58,17 +58,17 @@ class InlineOperand:
             inliner.guard = before
 
     def where(self, condition: Expr | None, other: Expr | int, *index: object) -> Expr:
-        """The element where the condition holds, `other` where the index is out of range."""
+        """Return the element where the condition holds, `other` elsewhere."""
         found = self.only(condition, *index)
         return found if condition is None else s.select(condition, found, other)
 
     def at_place(self, place: Index) -> Expr:
-        """The element at a place in row-major order."""
+        """Return the element at a position in row-major order."""
         return self._inliner.at(self._value, unflatten(place, self._value.dims))
 
 
 class Inliner:
-    """Makes expressions; `resolve(value, index)` reads what is stored, or gives None."""
+    """The inliner of producers; `resolve(value, index)` reads stored values, or gives None."""
 
     def __init__(self, resolve: Callable[[Value, tuple, Expr | None], Expr | None]):
         self.resolve = resolve
@@ -76,7 +76,7 @@ class Inliner:
         self.made: dict[tuple, Expr] = {}
 
     def at(self, value: Value, index: tuple) -> Expr:
-        """The element of `value` at `index`."""
+        """Return the element of `value` at `index` as an expression."""
         key = (value, index, self.guard)
         found = self.made.get(key)
         if found is None:
@@ -96,7 +96,7 @@ class Inliner:
         return self.of_equation(equation, index)
 
     def of_equation(self, equation: Equation, index: tuple) -> Expr:
-        """The element of an equation's result, from its operands."""
+        """Return the element of an equation's result, from its operands."""
         prim, params = equation.prim, equation.params
         rule = prim.lowering.get("loops")
         if callable(rule):
@@ -108,7 +108,7 @@ class Inliner:
 
 
 def align_index(index: tuple, dims: tuple) -> tuple:
-    """The index into an operand of sizes `dims` that is broadcast to the result."""
+    """Return the index into an operand of sizes `dims` that is broadcast to the result."""
     if type(index) is Places and index.dims == dims:
         return index
     lead = len(index) - len(dims)
@@ -116,7 +116,7 @@ def align_index(index: tuple, dims: tuple) -> tuple:
 
 
 def scalar_of(prim: Primitive, parts: list, params: dict, dtype: DType) -> Expr:
-    """An elementwise function of scalar expressions."""
+    """Apply an elementwise function to scalar expressions."""
     rule = prim.lowering.get("scalar")
     if callable(rule):
         element: Any = rule(s, *parts, **params)
@@ -148,12 +148,12 @@ _PLAIN = frozenset(
 
 
 def is_plain(dtype: DType) -> bool:
-    """Whether loops compute with numbers of this dtype."""
+    """Whether loops can compute with numbers of this dtype."""
     return dtype.name in _PLAIN
 
 
 def kind_of(dtype: DType) -> str:
-    """f, i, u or b."""
+    """Return the kind of a dtype: f, i, u or b."""
     if dtype.is_bool:
         return "b"
     if dtype.is_floating:
@@ -162,7 +162,7 @@ def kind_of(dtype: DType) -> str:
 
 
 def can_inline(equation: Equation) -> bool:
-    """Whether an equation's result is a function of its operands' elements that rules tell."""
+    """Whether rules give an equation's element as a function of its operands' elements."""
     prim = equation.prim
     if prim.multiple or prim.effect is not None:
         return False
@@ -178,7 +178,7 @@ def can_inline(equation: Equation) -> bool:
 
 
 def loops_cost(equation: Equation) -> float | None:
-    """The cost of an element of a `loops` rule, as declared; None if the rule does not serve."""
+    """Return the declared cost of an element of a `loops` rule; None if the rule does not apply."""
     return equation.prim.lowering["cost"](*equation.inputs, **equation.params)
 
 
@@ -186,7 +186,7 @@ _costs: dict[tuple, float | None] = {}
 
 
 def scalar_cost(equation: Equation) -> float | None:
-    """The cost of an element of a `scalar` rule; None if the rule does not serve these dtypes."""
+    """Return the cost of an element of a `scalar` rule; None if it does not apply to the dtypes."""
     prim, dtypes = equation.prim, tuple([x.dtype for x in equation.inputs])
     key = (prim, dtypes, *[v for v in equation.params.values() if isinstance(v, DType)])
     if key not in _costs:

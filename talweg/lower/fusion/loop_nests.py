@@ -25,7 +25,7 @@ SHARE = 8192  # elements of a plain loop that a thread takes at once
 
 
 class NestBuilder:
-    """Builds the kernel of one nest.
+    """The builder of one nest's kernel.
 
     `elsewhere(base)` is the buffer of a value made outside of the nest, None if it is not stored;
     `wanted(base)` that of a member, if somebody reads it from memory; `new(name, dtype, shape,
@@ -44,7 +44,7 @@ class NestBuilder:
         self.stages: dict[int, list[tuple[Value, Expr]]] = {}
 
     def build(self, name: str) -> Kernel:
-        """The kernel."""
+        """Build the kernel."""
         nest = self.nest
         for level in sorted(set(nest.levels.values())):
             self.level = level
@@ -62,12 +62,12 @@ class NestBuilder:
         return not self.nest.final and is_fold_value(value)
 
     def _is_row(self, value: Value) -> bool:
-        """Whether it is a value of whole rows, not reduced here."""
+        """Whether a value consists of whole rows and is not reduced here."""
         space = self.nest.space
         return space[0] == "rows" and value.size != self.nest.total and not self._is_fold(value)
 
     def _member(self, inliner: Inliner, value: Value) -> Expr:
-        """A member's element; of a reduction, what is reduced."""
+        """Return a member's element; of a reduction, the reduced element."""
         nest, maker = self.nest, value.maker
         if self._is_fold(value):
             x = maker.inputs[0]  # type: ignore[union-attr]
@@ -106,7 +106,7 @@ class NestBuilder:
         return load(self._row_buffer(base), self._column())
 
     def _row_buffer(self, base: Value) -> Buffer:
-        """The buffer that keeps a member of an earlier stage for later ones."""
+        """Return the buffer that passes a member from an earlier stage to later ones."""
         buffer = self.local.get(base)
         if buffer is None:
             columns = self.nest.space[2]
@@ -118,7 +118,7 @@ class NestBuilder:
         return flat(tuple(map(Index.of, inner)), tuple([axis.extent for axis in inner]))
 
     def _stores(self, value: Value, expr: Expr, place: Index) -> list:
-        """The stores of a member."""
+        """Return the stores of a member."""
         if self.nest.final:
             targets = [buffer for own, buffer in self.nest.targets if own is value]
             return [Store(buffer, place, expr) for buffer in targets]
@@ -149,7 +149,7 @@ class NestBuilder:
         return wrap_in_loops(axes, substitute(body, values) if values else body, "parallel")
 
     def _stage(self, members: list, inner: list[Axis], row: Index) -> list:
-        """Values of whole rows, then one pass over the columns, then what that pass has summed."""
+        """Emit values of whole rows, a pass over the columns, and values of that pass's sums."""
         before: list[Any] = []
         inside: list[Any] = []
         after: list[Any] = []
@@ -185,12 +185,12 @@ class NestBuilder:
 
 
 def column_loops(outer: list, middle: list, inner: list, inside: list, sums: list) -> list:
-    """Loops that sum along `middle` for every place of `outer` and `inner`.
+    """Emit loops that sum along `middle` for every point of `outer` and `inner`.
 
     `sums` are (equation, what is summed, the buffer of the sums or None).
     """
-    kept = [*outer, *inner]
-    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+    result_axes = [*outer, *inner]
+    offset = flat(tuple(map(Index.of, result_axes)), tuple([axis.extent for axis in result_axes]))
     parts: list[Any] = list(inside)
     tiles, after = [], []
     for number, (equation, expr, buffer) in enumerate(sums):
@@ -224,7 +224,7 @@ def column_loops(outer: list, middle: list, inner: list, inside: list, sums: lis
 
 
 def _by_lane(statement: Any, lane: Axis, tiles: dict[Tile, Tile]) -> Any:
-    """The statement with its own tiles, indexed by the vector axis."""
+    """Return the statement with tiles of its own, indexed by the vector axis."""
     if isinstance(statement, Update):
         return Update(tiles[statement.tile], (lane,), statement.value, statement.op)
     if isinstance(statement, Store) and statement.value.op == "read":
@@ -235,7 +235,7 @@ def _by_lane(statement: Any, lane: Axis, tiles: dict[Tile, Tile]) -> Any:
 
 
 def blocks_of(size: int, sums: int) -> list[tuple[int, int, int]]:
-    """Blocks of columns that are summed at once: (the first column, how many blocks, their width).
+    """Return blocks of columns summed at once: (first column, number of blocks, width).
 
     They are equal, unless the size has no fitting divisor: then the last one is wider.
     """
@@ -248,8 +248,7 @@ def blocks_of(size: int, sums: int) -> list[tuple[int, int, int]]:
 
 
 def block_of(size: int, sums: int) -> int:
-    """The number of columns that are summed at once: all, or the largest fitting divisor; at
-    least 1."""
+    """Return the columns summed at once: all, or the largest divisor that fits, at least 1."""
     most = BLOCK if sums < 2 else BLOCK // 2
     if size <= 2 * most:
         return max(1, size)
@@ -263,32 +262,34 @@ def block_of(size: int, sums: int) -> int:
 
 
 def general_loops(equation: Any, buffer: Buffer, inliner: Inliner) -> list:
-    """A reduction along any axes, by itself."""
+    """Emit a reduction along any axes, by itself."""
     x = equation.inputs[0]
     fold = Fold(equation)
     axes = [Axis(f"a{k}", size) for k, size in enumerate(x.dims)]
     reduced = equation.params["axes"]
     reduced = range(len(axes)) if reduced is None else reduced
-    kept = [axis for k, axis in enumerate(axes) if k not in reduced]
+    result_axes = [axis for k, axis in enumerate(axes) if k not in reduced]
     summed = [axis for k, axis in enumerate(axes) if k in reduced]
     expr = inliner.at(x, tuple(map(Index.of, axes)))
     if axes and axes[-1] not in summed and axes[-1].extent > 1:
-        return column_loops(kept[:-1], summed, kept[-1:], [], [(equation, expr, buffer)])
-    offset = flat(tuple(map(Index.of, kept)), tuple([axis.extent for axis in kept]))
+        return column_loops(
+            result_axes[:-1], summed, result_axes[-1:], [], [(equation, expr, buffer)]
+        )
+    offset = flat(tuple(map(Index.of, result_axes)), tuple([axis.extent for axis in result_axes]))
     tile = Tile("s", buffer.dtype, (), fold.start)
     inside = nest_in_loops(summed, [Update(tile, (), expr, fold.op)], "vector")
-    return wrap_in_loops(kept, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
+    return wrap_in_loops(result_axes, [tile, *inside, Store(buffer, offset, tile.at())], "parallel")
 
 
 def guard_load(buffer: Buffer, place: Index, guard: Expr | None) -> Expr:
-    """A load, which reads nothing where the guard does not hold."""
+    """Return a load that reads memory only where the guard holds."""
     if guard is None:
         return load(buffer, place)
     return load(buffer, place, guard, const(False if buffer.dtype.is_bool else 0, buffer.dtype))
 
 
 def wrap_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
-    """`body` inside of loops over all axes, of one kind."""
+    """Nest `body` in loops over all axes, of one kind."""
     for axis in reversed(axes):
         if axis.extent != 1:
             body = [For(axis, body, kind)]
@@ -296,7 +297,7 @@ def wrap_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
 
 
 def nest_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
-    """`body` inside of serial loops, the innermost of the given kind."""
+    """Nest `body` in serial loops, the innermost of the given kind."""
     axes = [axis for axis in axes if axis.extent != 1]
     if not axes:
         return body
@@ -304,7 +305,7 @@ def nest_in_loops(axes: Sequence[Axis], body: list, kind: str) -> list:
 
 
 def in_squares(axes: list[Axis], body: list) -> list | None:
-    """Loops over squares, where lanes would be read from rows whose lines have one place in cache.
+    """Tile loops in squares, where lanes would read lines of one cache set.
 
     So it is with transposed matrices of 1,024 columns: each line is needed again for the next row,
     and is gone by then.  A square's lines stay (1024 x 1024: 7.3 ms, now 0.7).
@@ -322,7 +323,7 @@ def in_squares(axes: list[Axis], body: list) -> list | None:
 
 
 def _conflict(axes: list[Axis], body: list) -> Axis | None:
-    """The axis along which neighbours lie that are read in lanes far from each other, if any."""
+    """Return the axis of neighbours that are read in lanes far from each other, if any."""
     if len(axes) < 2 or axes[-1].extent % SQUARE or axes[-1].extent < 4 * SQUARE:
         return None
     values = [statement.value for statement in body if type(statement) is Store]
@@ -342,7 +343,7 @@ def _conflict(axes: list[Axis], body: list) -> Axis | None:
 
 
 def plain_loops(axes: list[Axis], body: list) -> list:
-    """Loops over all axes whose iterations are independent."""
+    """Emit loops over all axes whose iterations are independent."""
     axes, values = merge_axes(axes, body)
     body = substitute(body, values) if values else body
     squares = in_squares(axes, body)
@@ -353,8 +354,8 @@ def plain_loops(axes: list[Axis], body: list) -> list:
     (axis,) = axes
     count, rest = divmod(axis.extent, SHARE)
     part, lane = Axis("p", count), Axis(axis.name, SHARE)
-    whole = substitute(body, {axis: Index.of(part) * SHARE + lane})
-    loops: list[Any] = [For(part, [For(lane, whole, "vector")], "parallel")]
+    full_parts = substitute(body, {axis: Index.of(part) * SHARE + lane})
+    loops: list[Any] = [For(part, [For(lane, full_parts, "vector")], "parallel")]
     if rest:
         lane = Axis(axis.name, rest)
         left = substitute(body, {axis: Index.of(lane) + count * SHARE})

@@ -1,4 +1,4 @@
-"""The choice which values of a static program are materialized, and which are inlined.
+"""Materialization: the choice which values of a static program are stored, which inlined.
 
 Stored are the results of reductions and of blocks (products, convolutions, host calls), what blocks
 read, what the program gives back, and what would cost more to compute again at every use than to
@@ -20,7 +20,7 @@ LIGHT = 16.0  # cost of updates that are computed as they are put where they bel
 
 
 def is_fold(equation: Equation) -> bool:
-    """Whether it combines elements along axes by a rule of its declaration."""
+    """Whether an equation reduces along axes by a `fold` rule."""
     return "fold" in equation.prim.lowering and _foldable(equation)
 
 
@@ -30,7 +30,7 @@ def _foldable(equation: Equation) -> bool:
 
 
 def own_cost(equation: Equation) -> float:
-    """The cost of one element of a pulled result, operands apart."""
+    """Return the cost of one element of an inlined result, operands apart."""
     if Trait.SAME_MEMORY in equation.prim.traits:
         return 0.0
     if "scalar" in equation.prim.lowering:
@@ -41,7 +41,7 @@ def own_cost(equation: Equation) -> float:
 
 
 class Storage:
-    """`stored`: the base values that have memory, in the order in which they are made."""
+    """The result of the choice; `stored`: the values with memory, in order of execution."""
 
     def __init__(self, static: StaticProgram):
         self.static = static
@@ -70,7 +70,7 @@ class Storage:
         self.stored |= self.wanted
 
     def _updates(self, equation: Equation) -> list[Value]:
-        """The values that rows are combined with, if they have no other use.
+        """Return the updates of scatters that have no other use.
 
         Where a variable is written in place they may be computed from what is overwritten.
         """
@@ -90,7 +90,7 @@ class Storage:
         ]
 
     def parts(self, value: Value) -> list[Value]:
-        """The stored values of which one that is not stored is computed."""
+        """Return the stored values that an inlined value is computed from."""
         found: dict[Value, None] = {}
         pending = [value]
         while pending:
@@ -102,7 +102,7 @@ class Storage:
         return list(found)
 
     def _should(self) -> None:
-        """Values that are cheaper to store than to compute at every use."""
+        """Whether a value is cheaper to store than to compute at every use."""
         cost: dict[Value, float] = {}
         for equation in self.live:
             if self.kind[equation] != "inliner":
@@ -134,7 +134,7 @@ class Storage:
 
 
 def times(value: Value, result: Value) -> int:
-    """The number of times an element of `value` is computed where it is inlined into `result`.
+    """Count the evaluations of an element of `value` where it is inlined into `result`.
 
     Once for each element of the result; but once for a row, if it is the same for the whole row.
     """
@@ -151,7 +151,7 @@ def _kind(equation: Equation) -> str:
 
 
 def _live(static: StaticProgram) -> list[Equation]:
-    """The equations that something needs, or that act on the world."""
+    """Return the live equations: needed ones, and those with effects."""
     needed: set[Value] = {*static.outputs, *[after for _, _, after in static.states]}
     needed.update(static.guards)
     kept = []

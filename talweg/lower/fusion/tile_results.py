@@ -24,7 +24,7 @@ LONG = 15.0  # operations of an expression from which a tile is put aside
 def tile_results(
     builder: LoweringBuilder, tile: Tile, used: int, results: Callable[[Axis, Axis, Expr], list]
 ) -> list:
-    """The statements that take a tile, of which `used` columns are real.
+    """Emit the statements that consume a tile, of which `used` columns are real.
 
     `results(m, n, number)`: the stores for row m, column n.
     """
@@ -44,7 +44,7 @@ def tile_results(
 
 
 def all_shared(statements: list) -> list:
-    """The statements of a kernel, each in a loop that threads share if one of them is.
+    """Return a kernel's statements, each in a shared loop if one of them is in one.
 
     A tile is put aside by the thread that computes it, so never beside such loops.
     """
@@ -66,6 +66,6 @@ def _is_shared(statement: Any) -> bool:
 
 
 def effort(stores: list) -> float:
-    """The operations of what is stored, each part once."""
+    """Count the operations of the stored expressions, each part once."""
     roots = [store.value for store in stores]
     return sum([SCALARS[part.op].cost if part.op in SCALARS else 0.0 for part in walk(roots)], 0.0)

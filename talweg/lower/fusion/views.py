@@ -1,4 +1,4 @@
-"""Values that are other values seen in another way: without memory of their own.
+"""Views: values that reinterpret the memory of other values.
 
 A reshape shares memory as it is.  A product can also read its operands through transposes, slices
 and reshapes, where rows and columns still lie at constant strides (`matrix_view`).
@@ -21,7 +21,7 @@ FEWEST, NARROWEST = 2, 8  # rows; columns, and numbers of k: of products by matr
 
 
 def base_of(value: Value) -> Value:
-    """The value whose memory this one shares: itself, or what it is a mere reshape of."""
+    """Return the value whose memory this one shares: itself, or the operand of its reshapes."""
     while value.content is None and value.maker is not None:
         if Trait.SAME_MEMORY not in value.maker.prim.traits:
             break
@@ -30,7 +30,7 @@ def base_of(value: Value) -> Value:
 
 
 class MatrixView:
-    """Matrices [..., rows, columns] in the memory of `base`.
+    """A view of matrices [..., rows, columns] in the memory of `base`.
 
     Their elements are at `start` + row * `stride`, + column; or the other way round if `turned`.
     `axes` are those of the leading dimensions, on which `start` depends.
@@ -44,7 +44,7 @@ class MatrixView:
 
 
 def matrix_view(value: Value) -> MatrixView:
-    """The way to read a value's matrices: from what it is a view of, if that is possible."""
+    """Return a view of a value's matrices, in the memory of its operand if possible."""
     chain = [value]
     while chain[-1].maker is not None and chain[-1].content is None:
         maker = chain[-1].maker
@@ -97,7 +97,7 @@ def _strides(value: Value, root: Value, axes: list, place: Index) -> MatrixView 
 
 
 def is_product(equation: Equation) -> bool:
-    """Whether it is a product that BLAS computes."""
+    """Whether an equation is a product that BLAS computes."""
     return (
         equation.prim.lowering.get("call") == "matmul"
         and equation.output.dtype.name in BLAS
@@ -106,7 +106,7 @@ def is_product(equation: Equation) -> bool:
 
 
 def short_operands(equation: Equation) -> list[Value] | None:
-    """The bfloat16 values of which the operands of a product or convolution are casts.
+    """Return the bfloat16 values whose casts are operands of a product or convolution.
 
     None for others, and where no matrix registers multiply these.
     """
@@ -135,7 +135,7 @@ SHORT = {"matmul": _product_fits, "convolution": _convolution_fits}
 
 
 def before_cast(value: Value) -> Value | None:
-    """The bfloat16 value that this one is the cast of; None for any other."""
+    """Return the bfloat16 value whose cast this one is, None for any other."""
     maker = value.maker
     if value.content is not None or maker is None or maker.prim is not arithmetic.cast:
         return None
@@ -143,12 +143,12 @@ def before_cast(value: Value) -> Value | None:
 
 
 def product_operands(equation: Equation) -> list[Value]:
-    """The values that a product or convolution reads."""
+    """Return the values that a product or convolution reads."""
     return short_operands(equation) or list(equation.inputs)
 
 
 def operands_of(equation: Equation) -> list[Value]:
-    """The operands that a block reads from memory."""
+    """Return the operands that a block reads from memory."""
     if is_product(equation):
         return [matrix_view(x).base for x in product_operands(equation)]
     return product_operands(equation)

@@ -37,7 +37,7 @@ _FREE = frozenset(("const", "load", "read", "index", "bits"))
 
 
 class Cost(NamedTuple):
-    """Operations, and bytes read from and written to memory."""
+    """A cost: operations, and bytes read from and written to memory."""
 
     flops: float
     bytes_read: int
@@ -45,16 +45,16 @@ class Cost(NamedTuple):
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes read and written."""
+        """The bytes read and written."""
         return self.bytes_read + self.bytes_written
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte moved."""
+        """The operations for each byte moved."""
         return self.flops / self.bytes_moved if self.bytes_moved else float("inf")
 
     def plus(self, other: Cost) -> Cost:
-        """One after the other."""
+        """Return the cost of two parts that run one after the other."""
         return Cost(
             self.flops + other.flops,
             self.bytes_read + other.bytes_read,
@@ -66,7 +66,7 @@ NOTHING = Cost(0.0, 0, 0)
 
 
 def total(program: LoopProgram) -> Cost:
-    """The cost of a program.
+    """Return the cost of a program.
 
     Of a `while`, and of a `repeat` that may end at any time, one round; of an `if` its dearest
     body.
@@ -75,7 +75,7 @@ def total(program: LoopProgram) -> Cost:
 
 
 def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
-    """The cost of blocks that run one after the other, for one value of the axes around them."""
+    """Return the cost of sequential blocks, for one value of the axes around them."""
     total = NOTHING
     for block in blocks:
         if type(block) is Kernel:
@@ -94,7 +94,7 @@ def of_blocks(blocks: Iterable, around: frozenset[Axis] = frozenset()) -> Cost:
 
 
 def cost(kernel: Kernel, around: frozenset[Axis] = frozenset()) -> Cost:
-    """The cost of a kernel, for one value of the axes of repeats around it.
+    """Return the cost of a kernel, for one value of the axes of repeats around it.
 
     A part of a kernel may be given as one: the tiles around that it reads cost nothing.
     """
@@ -119,10 +119,10 @@ class _CostCounter:
 
     def body(self, body: list, times: int) -> None:
         """Count a list of statements that runs `times` times."""
-        own: list[int] = []
+        own_costs: list[int] = []
         for statement in body:
             for expr in roots(statement):
-                self.expression(expr, times, own)
+                self.expression(expr, times, own_costs)
             for index in indices(statement):
                 self._index_cost(index)
             kind = type(statement)
@@ -144,11 +144,11 @@ class _CostCounter:
                 self.either(statement, times)
             elif kind is Call:
                 self.call(statement, times)
-        for key in own:
+        for key in own_costs:
             del self.changes[key]
 
     def either(self, statement: When, times: int) -> None:
-        """Count a condition: the arm that computes more, and what either of them touches.
+        """Count a condition: the costlier arm, and the elements that either touches.
 
         What is done about a NaN is not counted: it is rare.
         """
@@ -189,7 +189,7 @@ class _CostCounter:
             own.append(id(expr))
 
     def _index_cost(self, index: Index) -> int:
-        """The cost of an index, by the loops in which it changes."""
+        """Return the cost of an index, by the loops in which it changes."""
         times = 1
         for atom, _ in index.terms:
             if type(atom) in (Quotient, Remainder):
@@ -225,7 +225,7 @@ class _CostCounter:
                     found[buffer] = buffer.nbytes
 
     def touch(self, reached: dict, word: str, buffer: Buffer, index: Index) -> None:
-        """Count the elements that an index reaches, those that another one reached once.
+        """Count the elements that an index reaches, shared ones once.
 
         Indices that differ by a constant reach the same, moved along.
         """
@@ -245,7 +245,7 @@ class _CostCounter:
 
 
 def _most(argument: Index) -> int:
-    """The largest value of a size given to a routine; 1 where nothing is known."""
+    """Return the largest value of a size given to a routine; 1 if unknown."""
     if type(argument) in (Pointer, Expr):
         return 1
     largest = Index.of(argument).largest

@@ -1,4 +1,4 @@
-"""Index expressions: where in a buffer an element lies, as an integer function of loop axes.
+"""Index expressions: the position of an element in a buffer, an integer function of loop axes.
 
 An `Index` is a constant plus terms `coefficient * atom`.  An atom is an `Axis` (the variable of a
 loop), a `Quotient` or `Remainder` of an index by a positive number, or an `Element`: an integer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Axis:
-    """The variable of a loop: it runs over 0, ..., extent - 1."""
+    """The variable of a loop, over 0, ..., extent - 1."""
 
     __slots__ = ("extent", "name")
     smallest = 0
@@ -33,7 +33,7 @@ class Axis:
 
 
 class Quotient:
-    """index // divisor, rounded down."""
+    """The quotient index // divisor, rounded down."""
 
     __slots__ = ("divisor", "index", "key")
 
@@ -43,13 +43,13 @@ class Quotient:
 
     @property
     def smallest(self) -> int | None:
-        """The smallest value it can have, None if that is not known."""
+        """The smallest possible value, None if unknown."""
         low = self.index.smallest
         return None if low is None else low // self.divisor
 
     @property
     def largest(self) -> int | None:
-        """The largest value it can have, None if that is not known."""
+        """The largest possible value, None if unknown."""
         top = self.index.largest
         return None if top is None else top // self.divisor
 
@@ -64,7 +64,7 @@ class Quotient:
 
 
 class Remainder:
-    """index % divisor."""
+    """The remainder index % divisor."""
 
     __slots__ = ("divisor", "index", "key")
     smallest = 0
@@ -75,7 +75,7 @@ class Remainder:
 
     @property
     def largest(self) -> int:
-        """The largest value it can have."""
+        """The largest possible value."""
         low, top = self.index.smallest, self.index.largest
         most = self.divisor - 1
         return most if top is None or low is None or low < 0 else min(top, most)
@@ -100,12 +100,12 @@ class Element:
 
     @property
     def smallest(self) -> int | None:
-        """A lower bound, which it has where it is a maximum with a number."""
+        """A lower bound, where the value is a maximum with a number."""
         return _limit(self.value, "maximum", max)
 
     @property
     def largest(self) -> int | None:
-        """An upper bound, which it has where it is a minimum with a number."""
+        """An upper bound, where the value is a minimum with a number."""
         return _limit(self.value, "minimum", min)
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +119,7 @@ class Element:
 
 
 def _limit(value: Any, op: str, tighter: Any) -> int | None:
-    """What `op` bounds an expression by, at the top of nested maximums and minimums."""
+    """Return the bound of an expression at the top of nested maximums or minimums `op`."""
     if value.op == "const":
         return int(value.data)
     if value.op not in ("maximum", "minimum"):
@@ -133,7 +133,7 @@ def _limit(value: Any, op: str, tighter: Any) -> int | None:
 
 
 class Index:
-    """constant + sum of coefficient * atom; immutable, equal by content."""
+    """The affine index constant + sum of coefficient * atom; immutable, equal by content."""
 
     __slots__ = ("constant", "key", "terms")
 
@@ -143,7 +143,7 @@ class Index:
 
     @staticmethod
     def of(value: Any) -> Index:
-        """An index from an int, an atom or an index."""
+        """Make an index from an int, an atom or an index."""
         if type(value) is Index:
             return value
         if isinstance(value, int):
@@ -218,7 +218,7 @@ class Index:
         return _remainder(rest, divisor)
 
     def _split(self, divisor: int) -> tuple[Index, Index]:
-        """(whole, rest) with self = whole * divisor + rest, term by term."""
+        """Return (whole, rest) with self = whole * divisor + rest, term by term."""
         whole, rest = [], []
         for atom, factor in self.terms:
             (whole if factor % divisor == 0 else rest).append((atom, factor))
@@ -227,8 +227,7 @@ class Index:
         return Index(quotient, parts), Index(remainder, tuple(rest))
 
     def coefficient(self, axis: Axis) -> int | None:
-        """The coefficient of `axis`: by how much it grows when the axis grows by one; None where
-        that is not constant."""
+        """Return the coefficient of `axis`, None where it is not constant."""
         found = 0
         for atom, factor in self.terms:
             if atom is axis:
@@ -238,14 +237,14 @@ class Index:
         return found
 
     def replace(self, values: dict) -> Index:
-        """With other indices in place of axes."""
+        """Substitute indices for axes."""
         result = Index(self.constant)
         for atom, factor in self.terms:
             result = result + _substitute(atom, values) * factor
         return result
 
     def axes(self) -> set[Axis]:
-        """The axes it depends on."""
+        """Return the axes it depends on."""
         found: set[Axis] = set()
         for atom, _ in self.terms:
             found |= axes_of(atom)
@@ -268,7 +267,7 @@ ZERO = Index()
 
 
 def _sum(constant: int, terms: tuple) -> Index:
-    """The index with equal atoms taken together."""
+    """Sum terms with equal atoms merged."""
     found: dict[Any, int] = {}
     for atom, factor in terms:
         found[atom] = found.get(atom, 0) + factor
@@ -276,7 +275,7 @@ def _sum(constant: int, terms: tuple) -> Index:
 
 
 def _join_quotient(constant: int, terms: dict) -> Index:
-    """n (x // n) + x % n is x."""
+    """Simplify n (x // n) + x % n to x."""
     for atom, factor in terms.items():
         if type(atom) is Quotient and factor % atom.divisor == 0:
             other = Remainder(atom.index, atom.divisor)
@@ -318,7 +317,7 @@ def _substitute(atom: Any, values: dict) -> Index:
 
 
 def axes_of(atom: Any) -> set[Axis]:
-    """The axes an atom depends on."""
+    """Return the axes an atom depends on."""
     if type(atom) is Axis:
         return {atom}
     if type(atom) is Element:
@@ -332,14 +331,14 @@ def depends(atom: object, axis: Axis) -> bool:
 
 
 class Places(tuple):
-    """An index made from a place in row-major order, which it remembers."""
+    """An index made from a row-major position, which it remembers."""
 
     place: Index
     dims: tuple
 
 
 def flat(index: tuple, dims: tuple) -> Index:
-    """The row-major offset of the element at `index`."""
+    """Return the row-major offset of the element at `index`."""
     if type(index) is Places and index.dims == dims:
         return index.place
     place = ZERO
@@ -349,7 +348,7 @@ def flat(index: tuple, dims: tuple) -> Index:
 
 
 def unflatten(place: Index, dims: tuple) -> tuple:
-    """The index of an element, from its place in row-major order."""
+    """Return the index of an element from its row-major position."""
     if 0 in dims:
         return (ZERO,) * len(dims)
     found = []

@@ -1,4 +1,4 @@
-"""The loop program: a small language of loops over buffers, between graph and machine.
+"""The loop program (loop IR): a small language of loops over buffers.
 
 A `LoopProgram` has `Buffer`s (flat arrays of one dtype) and a body: a list of blocks that run one
 after the other.  A block is a `Kernel` (loops that read, compute and write), a `Host` call (the
@@ -49,7 +49,7 @@ COMBINE = ("add", "mul", "maximum", "minimum", "and", "or")  # what updates comb
 
 
 class Buffer:
-    """`size` elements of one dtype.
+    """A buffer of `size` elements of one dtype.
 
     kind: input (read only), output (a result, written whole), state (a variable's value, read and
     written in place), constant, temporary (in the arena, shared by all threads), scratch (each
@@ -81,7 +81,9 @@ class Buffer:
 
 
 class Expr:
-    """A scalar value.  Shared parts are shared objects; compared by identity.
+    """A scalar expression.
+
+    Shared parts are shared objects; compared by identity.
 
     op          args                    data
     const                               the value, a Python number or bool
@@ -100,14 +102,14 @@ class Expr:
         self.op, self.args, self.dtype, self.data = op, args, dtype, data
 
     def children(self) -> tuple[Expr, ...]:
-        """All expressions it is made of directly, those in indices too."""
+        """Return the direct operands, those in indices too."""
         if self.op not in _INDEXED:
             return self.args
         found = [atom.value for index in self.indices() for atom in elements(index)]
         return (*self.args, *found) if found else self.args
 
     def indices(self) -> tuple[Index, ...]:
-        """The indices that stand in it directly."""
+        """Return the indices that the expression itself has."""
         if self.op == "load":
             return (self.data[1],)
         if self.op == "index":
@@ -115,7 +117,7 @@ class Expr:
         return tuple(self.data[1]) if self.op == "read" else ()
 
     def axes(self) -> set[Axis]:
-        """The axes on which the value depends."""
+        """Return the axes on which the value depends."""
         found: set[Axis] = set()
         for part in walk([self]):
             for index in part.indices():
@@ -126,7 +128,7 @@ class Expr:
         return found
 
     def replace(self, values: dict) -> Expr:
-        """With other indices in place of axes."""
+        """Substitute indices for axes."""
         return substitute_axes(self, values, {})
 
     def __add__(self, other: object) -> Expr:
@@ -172,7 +174,7 @@ class Expr:
 
 
 def binary(op: str, x: Any, y: Any) -> Expr:
-    """A function of two operands of one dtype, one of which may be a Python number."""
+    """Apply a function to two operands of one dtype, one of which may be a Python number."""
     if not isinstance(x, Expr):
         x = const(x, y.dtype)
     elif not isinstance(y, Expr):
@@ -181,7 +183,7 @@ def binary(op: str, x: Any, y: Any) -> Expr:
 
 
 def elements(index: Index) -> list:
-    """The atoms of an index, at any depth, that are computed from data."""
+    """Return the atoms of an index, at any depth, that are computed from data."""
     found = []
     for atom, _ in index.terms:
         if type(atom) is Axis:
@@ -194,7 +196,7 @@ def elements(index: Index) -> list:
 
 
 def walk(roots: Iterable[Expr]) -> list[Expr]:
-    """All expressions below `roots`, each once, operands first."""
+    """Return all expressions below `roots` in postorder, each once."""
     done: dict[int, Expr] = {}
     order: list[Expr] = []
     stack = [(root, False) for root in reversed(list(roots))]
@@ -210,7 +212,7 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
 
 
 def substitute_axes(expr: Expr, values: dict, done: dict) -> Expr:
-    """`expr` with other indices in place of axes; `done` keeps shared parts shared."""
+    """Substitute indices for axes in `expr`; `done` keeps shared parts shared."""
     found = done.get(id(expr))
     if found is None:
         args = tuple([substitute_axes(arg, values, done) for arg in expr.args])
@@ -226,25 +228,25 @@ def substitute_axes(expr: Expr, values: dict, done: dict) -> Expr:
 
 
 def const(value: object, dtype: DType) -> Expr:
-    """A number."""
+    """Make a number."""
     return Expr("const", (), dtype, value)
 
 
 def load(
     buffer: Buffer, index: Axis | Index | int, guard: Expr | None = None, other: Expr | None = None
 ) -> Expr:
-    """An element of a buffer; `other` where `guard` is false, and nothing is read there."""
+    """Make a load of an element; `other` where `guard` is false, and nothing is read there."""
     args = () if guard is None else (guard, other)
     return Expr("load", args, buffer.dtype, (buffer, Index.of(index)))
 
 
 def number(index: Index | None, dtype: DType = int64) -> Expr:
-    """An index as a number."""
+    """Convert an index to a number."""
     return Expr("index", (), dtype, Index.of(index))
 
 
 def within(index: Index, low: int, high: int) -> Expr | None:
-    """low <= index < high as a condition; None if that is certain."""
+    """Return low <= index < high as a condition; None if that is certain."""
     tests = []
     if index.smallest is None or index.smallest < low:
         tests.append(Expr("greater_equal", (number(index), const(low, int64)), bool_))
@@ -269,7 +271,7 @@ class For:
 
 
 class Store:
-    """buffer[index] = value, or `buffer[index] = op(buffer[index], value)` with an op."""
+    """A store buffer[index] = value, or `buffer[index] = op(buffer[index], value)` with an op."""
 
     __slots__ = ("buffer", "index", "op", "value")
 
@@ -278,7 +280,7 @@ class Store:
 
 
 class Tile:
-    """Numbers in registers, `start` at first; dims are extents of enclosed loops, () for one."""
+    """An array of registers, initially `start`; dims are extents of enclosed loops, () for one."""
 
     __slots__ = ("dims", "dtype", "name", "start")
 
@@ -289,7 +291,7 @@ class Tile:
         self.start = start if isinstance(start, Expr) else const(start, dtype)
 
     def at(self, *indices: object) -> Expr:
-        """One of its numbers."""
+        """Return the element of the tile at the indices."""
         return Expr("read", (), self.dtype, (self, tuple(map(Index.of, indices))))
 
     def __repr__(self) -> str:
@@ -297,7 +299,7 @@ class Tile:
 
 
 class Update:
-    """tile[indices] = value, or `op(tile[indices], value)` with an op."""
+    """An update tile[indices] = value, or `op(tile[indices], value)` with an op."""
 
     __slots__ = ("indices", "op", "tile", "value")
 
@@ -307,7 +309,7 @@ class Update:
 
 
 class When:
-    """Statements that run where a condition holds; not inside vector loops."""
+    """A conditional: statements that run where a condition holds; not inside vector loops."""
 
     __slots__ = ("body", "condition", "otherwise")
 
@@ -316,7 +318,7 @@ class When:
 
 
 class Pointer:
-    """The place of an element in a buffer, for a routine."""
+    """The address of an element in a buffer, for a routine."""
 
     __slots__ = ("buffer", "index")
 
@@ -325,7 +327,7 @@ class Pointer:
 
 
 class Call:
-    """A library routine; arguments are Pointers, Indexes (passed as 64-bit ints) and Exprs.
+    """A call of a library routine on Pointers, Indexes (passed as 64-bit ints) and Exprs.
 
     `gemm(transpose x, transpose y, m, n, k, alpha, x, ldx, y, ldy, beta, z, ldz)` is row-major:
     z [m, n] = alpha x y + beta z, with x [m, k] and y [k, n] after transposition; the dtype is
@@ -341,7 +343,7 @@ class Call:
 
 
 class Kernel:
-    """Loops that run together; `names` are the operations in it, `reason` why it ends there."""
+    """A group of loops that run together; `names`: its operations, `reason`: why it ends there."""
 
     __slots__ = ("body", "name", "names", "node", "reason")
 
@@ -351,7 +353,7 @@ class Kernel:
 
 
 class Host:
-    """A NumPy kernel, run by Python: `function(*input arrays)` gives the output array or arrays."""
+    """A call of a NumPy kernel by Python: `function(*input arrays)` gives the output array(s)."""
 
     __slots__ = ("function", "inputs", "name", "node", "outputs")
 
@@ -361,7 +363,7 @@ class Host:
 
 
 class Repeat:
-    """Run `body` for each value of `axis`, in order; the axis can be used in all indices within.
+    """A sequential loop of blocks over `axis`, which all indices within may use.
 
     With a `flag` (a bool buffer of one element): only while that holds, as found before each time.
     """
@@ -373,7 +375,7 @@ class Repeat:
 
 
 class If:
-    """Run one of several lists of blocks: that whose number `choice` (int32, one element) holds.
+    """A branch over lists of blocks: that whose number `choice` (int32, one element) holds.
 
     The last one runs if there is none of that number.
     """
@@ -385,7 +387,7 @@ class If:
 
 
 class Grow:
-    """See to it that the stack `buffer` has memory for row number `row`; the program may fail.
+    """An allocation of memory for row number `row` of the stack `buffer`, which may fail.
 
     New rows hold zeros if the stack was cleared by `Fill`, and anything if not.  The terms of `row`
     are axes of repeats, and single integers that are loaded.
@@ -398,7 +400,7 @@ class Grow:
 
 
 class Fill:
-    """Let a stack be a copy of the stack `source`; all zeros where there is none.
+    """A copy of the stack `source` into a stack; all zeros where there is no source.
 
     With `rows`: put so many first rows of `source` into `buffer`, from its row `start` on.
     """
@@ -413,7 +415,7 @@ class Fill:
 
 
 class LoopProgram:
-    """Buffers and blocks; see this module's docstring."""
+    """A program of buffers and blocks; see this module's docstring."""
 
     __slots__ = ("blocks", "buffers", "name")
 
@@ -423,12 +425,12 @@ class LoopProgram:
         self.blocks: list = []
 
     def buffer(self, name: str, dtype: DType, shape: tuple, kind: str = "temporary") -> Buffer:
-        """A new buffer."""
+        """Make a new buffer."""
         made = Buffer(f"{name}{len(self.buffers)}", dtype, shape, kind)
         self.buffers.append(made)
         return made
 
 
 def stacks(program: LoopProgram) -> list[Buffer]:
-    """The stacks of a program, those that are part of others apart."""
+    """Return the stacks of a program that are no parts of others."""
     return [b for b in program.buffers if b.kind == "stack" and b.part is None]

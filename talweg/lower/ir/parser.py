@@ -1,4 +1,4 @@
-"""Reads loop programs from text; `printer.py` says what it looks like."""
+"""Parser of loop programs; `printer.py` says what the text looks like."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COMPLEX = re.compile(r"\s*(\([^()]*\)|[-+.\dinfa]*j):(complex\d+)")
 
 
 def parse(text: str) -> LoopProgram:
-    """The program that a text says; ValueError where it says none."""
+    """Parse the text of a program; ValueError where it is ill-formed."""
     return _ProgramParser(text).program()
 
 
@@ -56,7 +56,7 @@ class _Tokens:
         self._ahead: str | None = None
 
     def peek(self) -> str:
-        """The next token; "" at the end."""
+        """Return the next token, "" at the end."""
         if self._ahead is None:
             found = _TOKEN.match(self.line, self.at)
             if found is None:
@@ -75,7 +75,7 @@ class _Tokens:
         return token
 
     def take(self, token: str) -> bool:
-        """Whether the next token is this one; then it is passed."""
+        """Whether the next token is this one; it is consumed then."""
         if self.peek() == token:
             self.next()
             return True
@@ -86,22 +86,22 @@ class _Tokens:
             raise self.wrong(repr(token))
 
     def number(self) -> int:
-        """A whole number, perhaps negative."""
+        """Parse a whole number, perhaps negative."""
         sign = -1 if self.take("-") else 1
         token = self.next()
         if not token.isdigit():
             raise self.wrong("a number")
         return sign * int(token)
 
-    def matched(self, pattern: re.Pattern) -> re.Match | None:
-        """The match of a pattern at this place of the text, which is passed."""
+    def match(self, pattern: re.Pattern) -> re.Match | None:
+        """Match a pattern at this position of the text and consume the match."""
         found = pattern.match(self.line, self.at)
         if found is not None:
             self.at, self._ahead = found.end(), None
         return found
 
     def several(self, one: Callable[[], Any], end: str) -> list:
-        """Things with commas between them, until `end`, which is passed."""
+        """Parse a list with commas, up to `end`, which is consumed."""
         found: list = []
         while not self.take(end):
             if found:
@@ -160,8 +160,8 @@ class _ProgramParser:
                 buffer.offset = tokens.number()
             self.known[name] = buffer
             program.buffers.append(buffer)
-        for buffer, whole in parts:
-            buffer.part = self.known[whole]
+        for buffer, whole_name in parts:
+            buffer.part = self.known[whole_name]
         program.blocks = self.blocks(0)
         return program
 
@@ -188,7 +188,7 @@ class _ProgramParser:
             elif word == "host":
                 blocks.append(self.host(tokens))
             elif word == "grow":
-                blocks.append(Grow(self.find(tokens, Buffer), self.bracketed(tokens)))
+                blocks.append(Grow(self.find(tokens, Buffer), self.parse_index(tokens)))
             elif word == "fill":
                 blocks.append(self.fill(tokens))
             elif word == "repeat":
@@ -204,12 +204,14 @@ class _ProgramParser:
         return blocks
 
     def fill(self, tokens: _Tokens) -> Fill:
-        buffer, start = self.find(tokens, Buffer), self.bracketed(tokens)
+        buffer, start = self.find(tokens, Buffer), self.parse_index(tokens)
         source = self.find(tokens, Buffer) if tokens.take("from") else None
-        return Fill(buffer, source, start, self.bracketed(tokens) if tokens.take("rows") else None)
+        return Fill(
+            buffer, source, start, self.parse_index(tokens) if tokens.take("rows") else None
+        )
 
-    def bracketed(self, tokens: _Tokens) -> Index:
-        """An index in brackets."""
+    def parse_index(self, tokens: _Tokens) -> Index:
+        """Parse an index in brackets."""
         tokens.expect("[")
         (found,) = tokens.several(lambda: self.index(tokens), "]")
         return found
@@ -299,7 +301,7 @@ class _ProgramParser:
         return made
 
     def assignment(self, word: str, tokens: _Tokens, statements: list) -> None:
-        """A store, an update, or the name of a shared part."""
+        """Parse a store, an update, or the name of a shared part."""
         if tokens.take("="):
             self.known[word] = self.expression(tokens)
             return
@@ -347,12 +349,12 @@ class _ProgramParser:
     # -- expressions
 
     def expression(self, tokens: _Tokens) -> Expr:
-        complex_value = tokens.matched(_COMPLEX)
+        complex_value = tokens.match(_COMPLEX)
         if complex_value:
             return Expr("const", (), BY_NAME[complex_value[2]], complex(complex_value[1]))
         word = tokens.next()
         if word == "(":
-            return self.guarded(tokens)
+            return self.parse_guarded(tokens)
         if word in ("true", "false"):
             return Expr("const", (), bool_, word == "true")
         if word == "-" or word in ("nan", "inf") or word[:1].isdigit():
@@ -368,7 +370,7 @@ class _ProgramParser:
             (index,) = tokens.several(lambda: self.index(tokens), "]")
             return Expr("index", (), BY_NAME[word], index)
         if after == "(":
-            return self.applied(word, tokens)
+            return self.parse_application(word, tokens)
         known = self.known.get(word)
         if after == "[" and type(known) in (Tile, Buffer):
             indices = tuple(tokens.several(lambda: self.index(tokens), "]"))
@@ -378,7 +380,7 @@ class _ProgramParser:
             raise tokens.wrong("an expression")
         return known
 
-    def guarded(self, tokens: _Tokens) -> Expr:
+    def parse_guarded(self, tokens: _Tokens) -> Expr:
         load = self.expression(tokens)
         tokens.expect("if")
         guard = self.expression(tokens)
@@ -397,7 +399,7 @@ class _ProgramParser:
     def operands(self, tokens: _Tokens) -> tuple:
         return tuple(tokens.several(lambda: self.expression(tokens), ")"))
 
-    def applied(self, name: str, tokens: _Tokens) -> Expr:
+    def parse_application(self, name: str, tokens: _Tokens) -> Expr:
         operands = self.operands(tokens)
         if name == "select":
             return Expr(name, operands, operands[1].dtype)

@@ -1,4 +1,4 @@
-"""Loop programs as text, and back.
+"""Printer of loop programs as text.
 
 Buffers first, then blocks.  Brackets hold indices; `{x}` in an index is a number computed from
 data, `int64[i0*8]` an index as a number, `int64(x)` a cast, `1.5:float32` a constant, `&x0[8]` the
@@ -63,14 +63,14 @@ _SHARED = re.compile(r"t\d+")
 
 
 def to_text(program: LoopProgram, names: bool = True) -> str:
-    """A program as text; `names`: with the operations that kernels are made of."""
+    """Print a program; `names`: with the operations that kernels are made of."""
     writer = _ProgramPrinter(program, names)
     writer.blocks(program.blocks, "")
     return "\n".join(writer.lines) + "\n"
 
 
 class _Part:
-    """An expression as a list of statements has it: its text is `form % operands`.
+    """An expression in a list of statements: its text is `form % operands`.
 
     `row` is the statement that needs it first, before which a name of it stands; `uses` are those
     by other parts and by statements, of that list and of lists within.
@@ -99,7 +99,7 @@ class _ProgramPrinter:
             self.lines.append(f"  {self.known[buffer]}: {kind}{place}")
 
     def _new_name(self, name: str) -> str:
-        """The name, or one like it that nothing in scope has."""
+        """Return the name, or a similar one that is free in the scope."""
         name = plain(name)
         if name in _RESERVED:
             name += "_"
@@ -111,14 +111,14 @@ class _ProgramPrinter:
         return found
 
     def enter(self, thing: Axis | Tile) -> str:
-        """The name of an axis or tile, which is in scope from here on."""
+        """Return the name of an axis or tile, in scope from here on."""
         name = plain(thing.name) if self.names else "i" if type(thing) is Axis else "r"
         name = self._new_name(f"{name}_" if _SHARED.fullmatch(name) else name)
         self.known[thing] = name
         return name
 
     def leave(self, thing: Axis | Tile) -> None:
-        """An axis or tile is not in scope any more."""
+        """Remove an axis or tile from the scope."""
         self.taken.discard(self.known.pop(thing))
 
     def blocks(self, blocks: list, indent: str) -> None:
@@ -126,7 +126,7 @@ class _ProgramPrinter:
         for block in blocks:
             if type(block) is Kernel:
                 self.lines.append(f"{indent}kernel {self._heading(block)}")
-                self.lines += _KernelWriter(self).written(block, indent + "  ")
+                self.lines += _KernelWriter(self).write(block, indent + "  ")
             elif type(block) is Host:
                 inputs, outputs = self._list(block.inputs), self._list(block.outputs)
                 name = plain(block.name) if self.names else "h"
@@ -151,14 +151,14 @@ class _ProgramPrinter:
                 raise InternalError(None, None, f"{type(block).__name__} is no block")
 
     def _fill(self, block: Fill) -> str:
-        """stack[start] from source rows count"""
+        """Print stack[start] from source rows count."""
         text = f"{self.known[block.buffer]}[{self._place(block.start)}]"
         if block.source is not None:
             text += f" from {self.known[block.source]}"
         return text if block.rows is None else f"{text} rows [{self._place(block.rows)}]"
 
     def _place(self, index: Index) -> str:
-        """An index outside of kernels."""
+        """Print an index outside of kernels."""
         writer, parts = _KernelWriter(self), []
         form = writer.index(index, parts)
         for part in writer.parts:
@@ -179,7 +179,7 @@ class _ProgramPrinter:
 
 
 class _KernelWriter:
-    """Writes one kernel: first what each statement and part is made of, then which have names."""
+    """The printer of one kernel: it finds shared parts first, then names them."""
 
     def __init__(self, writer: _ProgramPrinter):
         self.taken, self.known, self.list_of = writer.taken, writer.known, writer._list
@@ -189,7 +189,7 @@ class _KernelWriter:
         self.part_of: dict[int, _Part] = {}  # by expression, of lists that are being written
         self.log: list[int] = []  # the keys of `part_of` in the order in which they came
 
-    def written(self, kernel: Kernel, indent: str) -> list[str]:
+    def write(self, kernel: Kernel, indent: str) -> list[str]:
         self.body(kernel.body, indent)
         for _, _, parts in self.rows:
             for part in parts:
@@ -197,7 +197,7 @@ class _KernelWriter:
         for part in self.parts:
             for operand in part.operands:
                 operand.uses += 1
-        definitions = self._named()
+        definitions = self._name_parts()
         lines = []
         for number, (indent, form, parts) in enumerate(self.rows):
             for line in definitions.get(number, ()):
@@ -205,8 +205,8 @@ class _KernelWriter:
             lines.append(indent + form % tuple([part.text for part in parts]))
         return lines
 
-    def _named(self) -> dict[int, list[str]]:
-        """Gives all parts their texts; the definitions before each statement."""
+    def _name_parts(self) -> dict[int, list[str]]:
+        """Build the texts of all parts, with definitions before each statement."""
         definitions: dict[int, list[str]] = {}
         count = 0
         for part in self.parts:
@@ -238,7 +238,7 @@ class _KernelWriter:
         del self.log[mark:]
 
     def row(self, indent: str, form: str, parts: Sequence[_Part] = ()) -> None:
-        """A line of text; the parts that are new in it have this row's number already."""
+        """Add a line of text; parts new in it have this row's number already."""
         self.rows.append((indent, form, parts))
 
     def _name(self, thing: Axis | Buffer | Tile) -> str:
@@ -296,7 +296,7 @@ class _KernelWriter:
     # -- expressions
 
     def part(self, expr: Expr) -> _Part:
-        """The part that an expression is at this place; its operands come before it."""
+        """Return the part of an expression at this position, after its operands."""
         part_of = self.part_of
         known = part_of.get(id(expr))
         if known is not None:
@@ -345,7 +345,7 @@ class _KernelWriter:
         return f"{self._name(tile)}[{places}]"
 
     def index(self, index: Index, parts: list) -> str:
-        """An index; the parts in it, computed from data, are added to `parts`."""
+        """Print an index; its parts computed from data are added to `parts`."""
         text = ""
         for atom, factor in index.terms:
             size = abs(factor)
@@ -388,7 +388,7 @@ _STATEMENTS: dict[type, Any] = {
 
 
 def plain(name: str) -> str:
-    """A name of letters, digits and underscores."""
+    """Return a name of letters, digits and underscores."""
     if name.isidentifier() and name.isascii():
         return name
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
@@ -396,12 +396,12 @@ def plain(name: str) -> str:
 
 
 def type_text(dtype: DType, shape: tuple) -> str:
-    """float32[2, 3]"""
+    """Print a type: float32[2, 3]."""
     return f"{dtype.name}[{', '.join(map(str, shape))}]"
 
 
 def constant_text(value: float | np.generic, dtype: DType) -> str:
-    """A constant; floats in full."""
+    """Print a constant, floats in full."""
     if dtype.is_bool:
         return "true" if value else "false"
     kind = float if dtype.is_floating else complex if dtype.is_complex else int

@@ -1,5 +1,4 @@
-"""Ranges of indices, the elements of a buffer that an index reaches: sampled exactly, or counted
-by formula."""
+"""Range analysis of indices: the elements that they reach, sampled exactly or by formula."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ POINTS = 4096  # of a sample, at most
 
 
 def grid(axes: Iterable[Axis], points: int = POINTS) -> dict[Axis, NDArray]:
-    """Values of axes, all combinations of them, in flat arrays of equal length.
+    """Return all combinations of values of axes, in flat arrays of equal length.
 
     Where that would be more than `points`, long axes are given their first and last values only.
     """
@@ -34,7 +33,7 @@ def grid(axes: Iterable[Axis], points: int = POINTS) -> dict[Axis, NDArray]:
 
 
 def _some(extent: int, count: int) -> NDArray:
-    """`count` of the numbers below `extent`: from the start, and the last one."""
+    """Return `count` of the numbers below `extent`: from the start, and the last one."""
     found = np.arange(min(extent, count))
     if count < extent:
         found[-1] = extent - 1
@@ -42,7 +41,7 @@ def _some(extent: int, count: int) -> NDArray:
 
 
 def evaluate(index: Index, values: dict[Axis, NDArray], count: int) -> NDArray:
-    """An index without elements, for `count` combinations of values of its axes."""
+    """Evaluate an index without elements, for `count` combinations of its axes' values."""
     total = np.full(count, index.constant, np.int64)
     for atom, factor in index.terms:
         if type(atom) is Axis:
@@ -55,7 +54,7 @@ def evaluate(index: Index, values: dict[Axis, NDArray], count: int) -> NDArray:
 
 
 def leaves(index: Index, size: int) -> int | None:
-    """A value of the index that is not in 0, ..., size - 1; None if none is known."""
+    """Return a value of the index outside 0, ..., size - 1; None if none is known."""
     low, top = index.smallest, index.largest
     if low is None or top is None or (low >= 0 and top < size) or elements(index):
         return None
@@ -74,8 +73,7 @@ def is_affine(index: Index) -> bool:
 
 
 def distinct(index: Index, size: int, fixed: Collection[Axis] = ()) -> int:
-    """The number of elements of a buffer of `size` that an index reaches over all values of its
-    axes.
+    """Count the elements of a buffer of `size` that an index reaches over all its axes' values.
 
     Axes that are `fixed` keep one value.  Exact where the terms are multiples of axes that do not
     overlap, or that leave no holes; an upper bound otherwise.
@@ -97,7 +95,7 @@ def distinct(index: Index, size: int, fixed: Collection[Axis] = ()) -> int:
 
 
 def inner_axes(index: Index) -> set[Axis]:
-    """The axes that stand in an index, those within elements left out."""
+    """Return the axes of an index, those within elements left out."""
     found: set[Axis] = set()
     for atom, _ in index.terms:
         if type(atom) is Axis:

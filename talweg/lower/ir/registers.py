@@ -1,4 +1,4 @@
-"""The vector registers of the processor that code is made for, as tiles of results fill them.
+"""The register file of the target processor, which bounds register tiles.
 
 A tile stays in registers while products are added to it: as many rows as leave room for the vectors
 of a panel and a broadcast number (Goto and van de Geijn 2008, "Anatomy of high-performance matrix
@@ -16,18 +16,18 @@ from typing import NamedTuple
 
 
 class RegisterFile(NamedTuple):
-    """Vectors of so many bytes, and how many rows a tile of 1, 2 or 3 of them has."""
+    """Vector registers of this many bytes, and the rows of a tile of 1, 2 or 3 of them."""
 
     vector_bytes: int
     tallest: dict[int, int]
     matrix_tiles: bool = False  # whether there are registers that multiply matrices of bfloat16
 
     def lanes(self, size: int) -> int:
-        """The number of lanes of `size` bytes in a vector."""
+        """Return the number of lanes of `size` bytes in a vector."""
         return self.vector_bytes // size
 
     def rows(self, vectors: int) -> int:
-        """The height of the tallest register tile that is so many vectors wide."""
+        """Return the height of the tallest register tile that is this many vectors wide."""
         return self.tallest.get(vectors, self.tallest[1])
 
 
@@ -37,13 +37,13 @@ _present: ContextVar[RegisterFile] = ContextVar("registers", default=SIXTEEN)
 
 
 def registers() -> RegisterFile:
-    """The registers that the program which is lowered now is for."""
+    """Return the register file of the current lowering's target."""
     return _present.get()
 
 
 @contextmanager
 def lowering_for(vector_bytes: int, matrix_tiles: bool = False) -> Iterator[None]:
-    """Lower, inside the block, for vectors of so many bytes, and with matrix registers or not."""
+    """Set the target of lowering in the block: bytes of vectors, matrix registers or not."""
     found = THIRTY_TWO if vector_bytes >= THIRTY_TWO.vector_bytes else SIXTEEN
     token = _present.set(found._replace(matrix_tiles=True) if matrix_tiles else found)
     try:

@@ -1,4 +1,4 @@
-"""Statements with other axes: neighbouring loops that can be one become one."""
+"""Rewriting of statements: substitution of axes, and loop coalescing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from talweg.lower.ir.visitors import all_statements, bodies, indices, roots
 
 
 def all_indices(statements: list) -> list[Index]:
-    """The indices in statements, in their expressions, and within other indices."""
+    """Return the indices in statements, in their expressions, and within other indices."""
     inner = list(all_statements(statements))
     found = [index for statement in inner for index in indices(statement)]
     for expr in walk([root for statement in inner for root in roots(statement)]):
@@ -30,7 +30,7 @@ def all_indices(statements: list) -> list[Index]:
 
 
 def substitute(statements: list, values: dict, done: dict | None = None) -> list:
-    """Statements with indices in place of axes; shared expressions stay shared."""
+    """Substitute indices for axes in statements; shared expressions stay shared."""
     done = {} if done is None else done
     result: list[Any] = []
     for statement in statements:
@@ -59,7 +59,7 @@ def substitute(statements: list, values: dict, done: dict | None = None) -> list
 
 
 def _argument(argument: str, values: dict, done: dict) -> Any:
-    """An argument of a routine."""
+    """Substitute in an argument of a routine."""
     if type(argument) is Expr:
         return substitute_axes(argument, values, done)
     if type(argument) is Pointer:
@@ -68,7 +68,7 @@ def _argument(argument: str, values: dict, done: dict) -> Any:
 
 
 def merge_axes(axes: list[Axis], statements: list) -> tuple[list[Axis], dict]:
-    """Neighbours that every index passes through in one stride become one axis.
+    """Merge adjacent axes that every index strides through at once (loop coalescing).
 
     Gives the axes left and what to substitute for the old ones.
     """
@@ -103,7 +103,7 @@ def _one_stride(outer: Axis, inner: Axis, places: list[Index]) -> bool:
 
 
 def _stride(index: Index, axis: Axis) -> int | None:
-    """The coefficient of an axis; None where it stands inside a quotient or remainder.
+    """Return the coefficient of an axis; None where it stands in a quotient or remainder.
 
     What is computed from data has indices of its own, which are looked at, too.
     """

@@ -1,4 +1,4 @@
-"""The scalar functions that expressions of the loop program are made of.
+"""The scalar functions of expressions in the loop program.
 
 Each is defined by NumPy's function of the same meaning; generators of machine code give the same to
 rounding.  `result` says what the dtype of the result is: "same" as the operands', or its name.
@@ -29,7 +29,7 @@ class Scalar:
         self.result = result
 
     def dtype(self, operand: DType) -> DType:
-        """The dtype of the result for operands of a dtype."""
+        """Return the dtype of the result for operands of a dtype."""
         return operand if self.result == "same" else BY_NAME[self.result]
 
     def __repr__(self) -> str:

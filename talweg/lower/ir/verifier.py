@@ -1,4 +1,4 @@
-"""The rules of the loop language, checked: what an executor relies on, a program keeps.
+"""The verifier of loop programs: the rules that executors rely on.
 
 `check(program)` raises InternalError that names the kernel and the statement.  Only what is certain
 is refused: an index within a condition, or one computed from data, is taken to be right; and so is
@@ -56,7 +56,7 @@ _STATEMENTS = (For, Store, Tile, Update, When, Call)
 
 
 def check(program: LoopProgram) -> None:
-    """InternalError where a program breaks a rule."""
+    """Raise InternalError where a program breaks a rule."""
     _check_buffers(program)
     known = set(program.buffers)
     born = {buffer for buffer in known if buffer.kind in _BORN and buffer.part is None}
@@ -86,14 +86,14 @@ def _check_buffers(program: LoopProgram) -> None:
 
 
 class _Blocks:
-    """Walks over blocks with the set of (root) buffers that hold something."""
+    """The walk over blocks with the set of initialized (root) buffers."""
 
     def __init__(self, known: set[Buffer]):
         self.known = known
         self.axes: list[Axis] = []  # of the repeats around
 
     def run(self, blocks: list, full: set[Buffer]) -> set[Buffer]:
-        """The buffers that hold something after the blocks; `full` did before."""
+        """Return the initialized buffers after the blocks; `full` were so before."""
         for block in blocks:
             if type(block) is Kernel:
                 full = full | self.kernel(block, set(full))
@@ -117,7 +117,7 @@ class _Blocks:
         return full
 
     def repeat(self, block: Repeat, full: set[Buffer]) -> set[Buffer]:
-        """Check a repeat; the buffers that are full after it."""
+        """Check a repeat; returns the buffers initialized after it."""
         place = f"repeat {block.axis.name} in {block.axis.extent}"
         if type(block.axis.extent) is not int or block.axis.extent < 0 or block.axis in self.axes:
             raise refuse(place, "it has no axis of its own, or no extent")
@@ -130,12 +130,12 @@ class _Blocks:
         return after if block.axis.extent else full
 
     def stack(self, buffer: Buffer, place: str) -> None:
-        """Check that a buffer is one that grows."""
+        """Check that a buffer can grow."""
         if buffer not in self.known or buffer.kind != "stack" or buffer.part is not None:
             raise refuse(place, f"{buffer} is no stack of the program")
 
     def place(self, index: Index, full: set[Buffer], place: str) -> None:
-        """Check an index that all threads must know."""
+        """Check an index that is uniform over threads."""
         for atom, _ in index.terms:
             if type(atom) is Axis:
                 if atom not in self.axes:
@@ -148,7 +148,7 @@ class _Blocks:
                 raise refuse(place, f"{atom} is neither an axis nor a number that is loaded")
 
     def fill(self, block: Fill, full: set[Buffer]) -> set[Buffer]:
-        """Check a fill; the stack it fills."""
+        """Check a fill and return the stack it fills."""
         self.stack(block.buffer, "fill")
         if block.source is not None:
             self.stack(block.source, "fill")
@@ -167,14 +167,14 @@ class _Blocks:
             raise refuse(place, f"{buffer} is {buffer.dtype.name} {buffer.shape}")
 
     def read(self, buffer: Buffer, full: set[Buffer], place: str) -> None:
-        """Take note of a read."""
+        """Record a read."""
         if buffer not in self.known:
             raise refuse(place, f"{buffer} is no buffer of the program")
         if root_of(buffer) not in full and buffer.size:
             raise refuse(place, f"{buffer} is read before it was written")
 
     def write(self, buffer: Buffer, full: set[Buffer], place: str) -> None:
-        """Take note of a write."""
+        """Record a write."""
         if buffer not in self.known:
             raise refuse(place, f"{buffer} is no buffer of the program")
         root = root_of(buffer)
@@ -194,7 +194,7 @@ class _Blocks:
         return made
 
     def kernel(self, kernel: Kernel, full: set[Buffer]) -> set[Buffer]:
-        """Check a kernel; the buffers, scratch apart, that are full after it."""
+        """Check a kernel; returns the buffers, scratch apart, initialized after it."""
         place = f"kernel {kernel.name}"
         for statement in all_statements(kernel.body):
             if type(statement) not in _STATEMENTS:
@@ -225,7 +225,7 @@ class _Blocks:
                         raise refuse(where, f"{buffer} is neither among its reads nor writes")
 
     def order(self, body: list, full: set[Buffer], context: str, seen: set[int]) -> None:
-        """Check that what statements read was written before, in the order in which they stand."""
+        """Check that statements read only elements that earlier ones have written."""
         for statement in body:
             where = f"{context}: {brief(statement)}"
             for expr in walk(roots(statement)):
@@ -245,7 +245,7 @@ class _Blocks:
 
 
 def _check_parallel(body: list, place: str, outermost: bool = True) -> None:
-    """A parallel loop is an outermost statement, or all that another such loop has in it."""
+    """Check that a parallel loop is outermost, or the only statement of such a loop."""
     for statement in body:
         parallel = type(statement) is For and statement.kind == "parallel"
         if parallel and not outermost:

@@ -1,4 +1,4 @@
-"""Checks that iterations which run side by side keep out of each other's way.
+"""The race checker: iterations that run concurrently touch no element that one writes.
 
 In a parallel, vector or unrolled loop no iteration may write where another one reads or writes.
 Looked at are samples of the places that statements reach (all places, if they are few); indices
@@ -34,7 +34,7 @@ _POINTS = 1024  # looked at for each access
 
 
 class _Access:
-    """A read or write of a buffer: its index, and the loops around it, outermost first."""
+    """An access to a buffer: its index, and the loops around it, outermost first."""
 
     __slots__ = ("buffer", "index", "loops", "op", "place", "writes")
 
@@ -44,7 +44,7 @@ class _Access:
 
 
 def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
-    """InternalError where two iterations of a loop touch one element, and one of them writes.
+    """Raise InternalError where two iterations of a loop touch one element, and one writes.
 
     `axes` are those of repeats around the kernel.
     """
@@ -61,7 +61,7 @@ def check_races(kernel: Kernel, axes: Sequence[Axis] = ()) -> None:
 
 
 def _collect(body: list, loops: tuple, within: str, accesses: list[_Access]) -> None:
-    """The accesses that certainly happen and whose places are known."""
+    """Collect the accesses that certainly happen at known positions."""
     for statement in body:
         where = within + brief(statement)
         for expr in walk(roots(statement)):
@@ -93,21 +93,21 @@ def _check_loop(loop: For, accesses: list[_Access], around: Sequence[Axis]) -> N
         root = root_of(access.buffer)
         if not (root.kind == "scratch" and loop.kind == "parallel"):
             by_root.setdefault(root, []).append(access)
-    for own in by_root.values():
-        for access in own:
+    for accesses_here in by_root.values():
+        for access in accesses_here:
             if not access.writes or loop.axis in access.index.axes():
                 continue
             if access.op is None or loop.kind != "unroll":
                 what = f"all iterations of {loop.kind} loop {loop.axis} write to one place"
                 raise refuse(access.place, what)
-        exact = [access for access in own if not elements(access.index)]
+        exact = [access for access in accesses_here if not elements(access.index)]
         if any(access.writes for access in exact):
             for outer in (0, -1):
                 _check_places(loop, exact, outer, around)
 
 
 def _check_places(loop: For, accesses: list[_Access], outer: int, around: Sequence) -> None:
-    """Check that no place is written by one iteration and used by another."""
+    """Check that no position is written by one iteration and used by another."""
     owner: dict[int, int] = {}  # place: the iteration that writes there
     for access in sorted(accesses, key=lambda access: not access.writes):
         if access.op is not None and loop.kind == "unroll":
@@ -127,7 +127,7 @@ def _check_places(loop: For, accesses: list[_Access], outer: int, around: Sequen
 def _places(
     loop: For, access: _Access, outer: int, around: Sequence[Axis]
 ) -> tuple[NDArray, NDArray]:
-    """Bytes that an access starts at, and the loop's iteration for each."""
+    """Return the bytes that an access starts at, and the loop's iteration for each."""
     depth = access.loops.index(loop)
     fixed = [*around, *[each.axis for each in access.loops[:depth]]]
     used = inner_axes(access.index)
@@ -142,7 +142,7 @@ def _places(
 
 
 def _start(buffer: Buffer) -> int:
-    """The offset of a buffer in the buffer it is part of."""
+    """Return the offset of a buffer in the buffer it is part of."""
     start = 0
     while buffer.part is not None:
         start += buffer.offset
@@ -151,12 +151,12 @@ def _start(buffer: Buffer) -> int:
 
 
 def _check_tiles(loop: For, where: str) -> None:
-    """Check what iterations do to the numbers of a tile that they share."""
+    """Check the updates by iterations of a tile that they share."""
     statements = list(all_statements(loop.body))
-    own = {statement for statement in statements if type(statement) is Tile}
+    own_tiles = {statement for statement in statements if type(statement) is Tile}
     shared: dict[Tile, set] = {}
     for statement in statements:
-        if type(statement) is not Update or statement.tile in own:
+        if type(statement) is not Update or statement.tile in own_tiles:
             continue
         if loop.kind == "parallel":
             raise refuse(where, f"{brief(statement)}: each thread has a tile of its own")
@@ -177,7 +177,7 @@ def _depends(indices: tuple, axis: Axis) -> bool:
 
 
 def _check_beside(body: list, within: str) -> None:
-    """Beside parallel loops one thread stores, and all compute tiles: never both at once."""
+    """Check statements beside parallel loops: one thread stores, or all compute tiles."""
     if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
         return
     tiles = {statement for statement in body if type(statement) is Tile}

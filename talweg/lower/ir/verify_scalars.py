@@ -1,4 +1,4 @@
-"""Checks of expressions: dtypes, indices within buffers, axes and tiles used where they are."""
+"""The verifier of expressions: dtypes, index bounds, scopes of axes and tiles."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ _counts: dict[Any, int] = {}
 
 
 def _operands(scalar: Scalar) -> int:
-    """The number of operands of a scalar function."""
+    """Return the number of operands of a scalar function."""
     found = _counts.get(scalar)
     if found is None:
         function = scalar.numpy
@@ -268,7 +268,7 @@ def _operands(scalar: Scalar) -> int:
 
 
 def _kind(dtype: DType) -> str:
-    """f, i, u or b; "" for dtypes that nothing is computed in."""
+    """Return the kind of a dtype, f, i, u or b; "" for dtypes without computation."""
     if dtype.is_bool:
         return "b"
     if dtype.is_floating:

@@ -22,14 +22,14 @@ from talweg.lower.ir.loops import (
 
 
 def bodies(statement: object) -> tuple[list, ...]:
-    """The lists of statements in a statement."""
+    """Return the lists of statements in a statement."""
     if type(statement) is For:
         return (statement.body,)
     return (statement.body, statement.otherwise) if type(statement) is When else ()
 
 
 def all_statements(body: list) -> Iterator[Any]:
-    """The statements of a list and of those within, in the order of the text."""
+    """Return the statements of a list and nested ones, in the order of the text."""
     for statement in body:
         yield statement
         for inner in bodies(statement):
@@ -37,7 +37,7 @@ def all_statements(body: list) -> Iterator[Any]:
 
 
 def indices(statement: object) -> tuple[Index, ...]:
-    """The indices that stand in a statement itself."""
+    """Return the direct indices of a statement."""
     if type(statement) is Store:
         return (statement.index,)
     if type(statement) is Update:
@@ -49,7 +49,7 @@ def indices(statement: object) -> tuple[Index, ...]:
 
 
 def values(statement: Any) -> tuple[Expr, ...]:
-    """The expressions that stand in a statement itself, those in its indices apart."""
+    """Return the direct expressions of a statement, those in its indices apart."""
     kind = type(statement)
     if kind is Store or kind is Update:
         return (statement.value,)
@@ -63,21 +63,21 @@ def values(statement: Any) -> tuple[Expr, ...]:
 
 
 def roots(statement: object) -> list[Expr]:
-    """All expressions that stand in a statement itself, those that its indices need first."""
+    """Return all direct expressions of a statement, those of its indices first."""
     found = [atom.value for index in indices(statement) for atom in elements(index)]
     found += values(statement)
     return found
 
 
 def root_of(buffer: Buffer) -> Buffer:
-    """The buffer whose memory a buffer lies in."""
+    """Return the buffer whose memory a buffer lies in."""
     while buffer.part is not None:
         buffer = buffer.part
     return buffer
 
 
 def buffers_written(statement: Any) -> Iterable[Any]:
-    """The buffers and the tile that a statement itself writes to."""
+    """Return the buffers and the tile that a statement itself writes to."""
     if type(statement) is Store:
         return (statement.buffer,)
     if type(statement) is Update:
@@ -86,12 +86,12 @@ def buffers_written(statement: Any) -> Iterable[Any]:
 
 
 def refuse(place: str, what: str) -> InternalError:
-    """The error for a program that breaks a rule; the caller raises it."""
+    """Return the error for a program that breaks a rule, for the caller to raise."""
     return InternalError(None, None, f"{place}: {what}")
 
 
 def brief(statement: Any) -> str:
-    """A statement in short, for messages: where it writes to, and by what."""
+    """Print a statement in short, for messages: the target, and the op."""
     kind = type(statement)
     if kind is For:
         axis = statement.axis

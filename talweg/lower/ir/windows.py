@@ -1,4 +1,4 @@
-"""Windows: parts of buffers that begin at a computed place, such as the row of this trip.
+"""Windows: views of buffers that begin at a computed position, such as the row of a trip.
 
 While blocks are built a `Window` is a buffer like others.  Then `resolve_windows` puts the whole
 buffers in their place, with the start of the window in every index.  NumPy kernels, which take
@@ -37,7 +37,7 @@ New = Callable[[str, DType, tuple, str], Buffer]
 
 
 class BufferWindow(Buffer):
-    """The elements of `whole` from `start` on."""
+    """The view of `whole` from `start` on."""
 
     __slots__ = ("start", "whole")
 
@@ -49,7 +49,7 @@ class BufferWindow(Buffer):
 
 
 def resolve_windows(blocks: list, new: New) -> list:
-    """Blocks without windows."""
+    """Replace windows in blocks by indices into their buffers."""
     rewritten: list[Any] = []
     for block in blocks:
         if type(block) is Kernel:
@@ -74,7 +74,7 @@ def resolve_windows(blocks: list, new: New) -> list:
 
 
 def _host(host: Host, new: New) -> list:
-    """A host call with copies of windows."""
+    """Return a host call with copies of windows."""
     before: list[Any] = []
     after: list[Any] = []
     inputs, outputs = list(host.inputs), list(host.outputs)
@@ -90,7 +90,7 @@ def _host(host: Host, new: New) -> list:
 
 
 def copy_buffer(source: Buffer, target: Buffer, new: New) -> list:
-    """The blocks that copy one buffer, or window, to another one of its size."""
+    """Return the blocks that copy one buffer or window to another of its size."""
     source, target = _numbers(source, new), _numbers(target, new)
     axis = Axis("i", source.size)
     body = [Store(target, axis, load(source, axis))]
@@ -98,7 +98,7 @@ def copy_buffer(source: Buffer, target: Buffer, new: New) -> list:
 
 
 def _numbers(buffer: Buffer, new: New) -> Buffer:
-    """A buffer, or a window, as one of numbers that loops know: complex ones as pairs."""
+    """Return a buffer or window of numbers that loops can compute with: complex ones as pairs."""
     if is_plain(buffer.dtype):
         return buffer
     if isinstance(buffer, BufferWindow):
@@ -111,18 +111,18 @@ def _numbers(buffer: Buffer, new: New) -> Buffer:
 
 
 class _Resolver:
-    """Resolves windows in the statements of one kernel."""
+    """The resolver of windows in the statements of one kernel."""
 
     def __init__(self) -> None:
         self.made: dict[int, Expr] = {}
         self.kept: list[Expr] = []  # so that no other expression gets the id of one in `made`
 
     def body(self, body: list) -> list:
-        """Statements without windows."""
+        """Resolve windows in a list of statements."""
         return [self.statement(statement) for statement in body]
 
     def statement(self, statement: Any) -> Any:
-        """A statement without windows; tiles stay the objects that they are."""
+        """Resolve windows in a statement; tiles stay the same objects."""
         kind = type(statement)
         if kind is For:
             return For(statement.axis, self.body(statement.body), statement.kind)
@@ -147,19 +147,19 @@ class _Resolver:
         return statement
 
     def argument(self, argument: Index | Expr | Pointer) -> Any:
-        """An argument of a routine."""
+        """Resolve windows in an argument of a routine."""
         if type(argument) is Pointer:
             return Pointer(*self.place(argument.buffer, argument.index))
         return self.value(argument) if type(argument) is Expr else self.index(Index.of(argument))
 
     def place(self, buffer: Buffer, index: Index) -> tuple[Buffer, Index]:
-        """An element of a buffer."""
+        """Resolve the element of a buffer or window."""
         if isinstance(buffer, BufferWindow):
             buffer, index = buffer.whole, index + buffer.start
         return buffer, self.index(index)
 
     def index(self, index: Index) -> Index:
-        """An index; only what it has from data can have windows in it."""
+        """Resolve windows in the parts of an index that are computed from data."""
         if all(type(atom) is Axis for atom, _ in index.terms):
             return index
         found = Index(index.constant)
@@ -175,14 +175,14 @@ class _Resolver:
         return found
 
     def value(self, expr: Expr) -> Expr:
-        """An expression; shared parts stay shared."""
+        """Resolve windows in an expression; shared parts stay shared."""
         found = self.made.get(id(expr))
         if found is None:
-            found = self.made[id(expr)] = self._made(expr)
+            found = self.made[id(expr)] = self._resolve(expr)
             self.kept.append(expr)
         return found
 
-    def _made(self, expr: Expr) -> Expr:
+    def _resolve(self, expr: Expr) -> Expr:
         args = tuple([self.value(arg) for arg in expr.args])
         data = expr.data
         if expr.op == "load":

@@ -1,1 +1,1 @@
-"""Products of matrices: by BLAS, or by loops over register tiles."""
+"""Lowering of matrix products: by BLAS, or by loops over register tiles."""

@@ -1,4 +1,4 @@
-"""Products with a y that is larger than the second cache: by blocks of its columns.
+"""Products with a y that exceeds the second cache: by blocks of its columns.
 
 The columns of y go in groups of panels.  Of each group some rows, a part of k, are copied into
 panels that stay in the second cache while all rows of x go by (Goto and van de Geijn 2008, "Anatomy
@@ -41,7 +41,7 @@ LEAST_ROWS = 48  # of x, that a copy of y is worth while for
 
 
 def by_column_blocks(builder: LoweringBuilder, product: Product) -> ColumnBlocks | None:
-    """The product by blocks of columns, if that is the way to compute it."""
+    """Lower the product by blocks of columns, if that is profitable."""
     size = product.k * product.n * product.value.dtype.size
     if product.count != 1 or product.rows < LEAST_ROWS or size <= group_bytes():
         return None
@@ -52,12 +52,12 @@ def by_column_blocks(builder: LoweringBuilder, product: Product) -> ColumnBlocks
 
 
 def group_bytes() -> int:
-    """The size of a group's panels, in bytes, for the registers there are."""
+    """Return the bytes of a group's panels for the register file."""
     return GROUP_BYTES[registers().vector_bytes]
 
 
 class ColumnBlocks(TiledProduct):
-    """Builds the blocks of one large product."""
+    """The builder of the blocks of one large product."""
 
     def __init__(self, builder: LoweringBuilder, product: Product):
         super().__init__(builder, product)
@@ -69,12 +69,12 @@ class ColumnBlocks(TiledProduct):
         return 1
 
     def blocks_of(self, name: str) -> list:
-        """The kernel, after that which copies x if that is transposed."""
+        """Build the kernel, after one that copies x if that is transposed."""
         blocks: list[Any] = []
         names = [value.maker.prim.name for value in self.builder.current.members]
         if self.copies_x:
             size = self.product.rows * self.product.k
-            self.left = self._copied(self.product.x, size, self._rows_packing, True)
+            self.left = self._pack_operand(self.product.x, size, self._rows_packing, True)
             blocks.append(Kernel(f"{name}panels", self.left.body, names[:1]))
         groups = [(one, run) for one in self.panels for run in self._groups(one)]
         most = max([run.size * one.width for one, run in groups])
@@ -91,7 +91,7 @@ class ColumnBlocks(TiledProduct):
         return [*blocks, kernel]
 
     def _groups(self, one: OperandPanels) -> list[TileRun]:
-        """Groups of neighbouring panels that stay in the second cache, as many as threads need."""
+        """Partition panels into groups that fit the second cache, as many as threads need."""
         deepest = max([part.size for part in self.parts])
         most = max(1, group_bytes() // (deepest * one.width * self.dtype.size))
         threads = self.builder.threads
@@ -100,7 +100,7 @@ class ColumnBlocks(TiledProduct):
         return runs(shares(one.count, most))
 
     def _group(self, one: OperandPanels, first: Index, count: int) -> list:
-        """All that is done for `count` panels from `first` on."""
+        """Emit the work on `count` panels from `first` on."""
         body: list[Any] = []
         parts = self.parts
         alike = [part for part in parts[1:-1] if part.size == parts[1].size]
@@ -115,14 +115,14 @@ class ColumnBlocks(TiledProduct):
         return body + self._part(one, first, count, parts[-1])
 
     def _part(self, one: OperandPanels, first: Index, count: int, part: DepthPart) -> list:
-        """The products of a part of k: the panels are made, then rows of x go by."""
+        """Emit the products of a part of k: panels are packed, then rows of x are read."""
         body: list[Any] = []
         self.present, self.first = part, first
         for chunk, rows, k in self._chunks(part.size, self.product.y.view.turned):
             panel = Axis("p", count)
             number = Index.of(panel) + first
             target = self._place(self.right, one, number, k + part.first)
-            packed = self._packed_row(self.right, one, number, k + part.first, target)
+            packed = self._pack_row(self.right, one, number, k + part.first, target)
             axes = [panel, rows] if chunk is None else [chunk, panel, rows]
             body += wrap_in_loops(axes, packed, "serial")
         for run in self.heights:
@@ -133,6 +133,6 @@ class ColumnBlocks(TiledProduct):
         return body
 
     def _place(self, copy: Copy, one: OperandPanels, panel: Index, row: Index) -> Index:
-        """The index of a panel's row among those of the present group and part."""
+        """Return the index of a panel's row within the present group and part."""
         part = self.present
         return (panel - self.first) * (part.size * one.width) + (row - part.first) * one.width

@@ -1,4 +1,4 @@
-"""Products of bfloat16 matrices by the processor's matrix registers, with float32 sums.
+"""Products of bfloat16 matrices by the processor's matrix registers (AMX), with float32 sums.
 
 An equation that multiplies two matrices in float32 which are casts of bfloat16 ones reads these
 themselves: they are put into the order of the registers as they are
@@ -30,7 +30,7 @@ SHARED_WORK = 1 << 17  # multiplications from which a product is shared between 
 
 
 class SpanRun(NamedTuple):
-    """`count` neighbouring spans of `size` rows or columns, from number `first` on."""
+    """A run of `count` neighbouring spans of `size` rows or columns, from number `first` on."""
 
     first: int
     count: int
@@ -43,14 +43,14 @@ class SpanRun(NamedTuple):
 
 
 def spans(total: int, most: int) -> list[SpanRun]:
-    """Spans of `most`, and what is left over."""
+    """Partition into spans of `most`, and the remainder."""
     full, rest = divmod(total, most)
     found = [SpanRun(0, full, most)] if full else []
     return [*found, SpanRun(full * most, 1, rest)] if rest else found
 
 
 class MatrixTileProduct:
-    """Builds the blocks of one product, or of some."""
+    """The builder of the blocks of one product, or of several."""
 
     def __init__(self, builder: LoweringBuilder, product: Product):
         self.builder, self.product = builder, product
@@ -83,7 +83,7 @@ class MatrixTileProduct:
         return self.product.count * rows * -(-self.panels // group)
 
     def blocks_of(self, name: str) -> list:
-        """The kernel, after that which copies y if threads share the product."""
+        """Build the kernel, after one that copies y if threads share the product."""
         product = self.product
         names = [v.maker.prim.name for v in self.builder.current.members]
         right, number, ready = self._ahead(name)
@@ -116,7 +116,7 @@ class MatrixTileProduct:
     # -- the copy of y
 
     def _ahead(self, name: str) -> tuple[Buffer, Index, bool]:
-        """The buffer of y's panels, where this product's begin, and whether they are made already.
+        """Return the buffer and start of y's panels, and whether they are packed already.
 
         They are made before the loop around, if the loop does not change y.
         """
@@ -127,15 +127,15 @@ class MatrixTileProduct:
                 builder = builder.outer
             key = ("tiles", y.buffer, start.constant, y.strides, product.k, product.n)
             if key not in builder.ahead:
-                made = builder.new("panels", bfloat16, (self.size,), "temporary")
-                copies = all_shared(self._shared_copies(made, ZERO))
-                builder.ahead[key] = made, Kernel(f"{name}panels", copies, ("matmul",))
+                panels = builder.new("panels", bfloat16, (self.size,), "temporary")
+                copies = all_shared(self._shared_copies(panels, ZERO))
+                builder.ahead[key] = panels, Kernel(f"{name}panels", copies, ("matmul",))
             return builder.ahead[key][0], ZERO, True
         axes = y.own(product.batch) if self.shared else []
         sizes = tuple([axis.extent for axis in axes])
         kind = "temporary" if self.shared else "scratch"
-        made = builder.new("panels", bfloat16, (math.prod(sizes), self.size), kind)
-        return made, flat(tuple(map(Index.of, axes)), sizes) * self.size, False
+        panels = builder.new("panels", bfloat16, (math.prod(sizes), self.size), kind)
+        return panels, flat(tuple(map(Index.of, axes)), sizes) * self.size, False
 
     def _copies(self, right: Buffer, number: Index) -> list:
         if self.shared:
@@ -144,7 +144,7 @@ class MatrixTileProduct:
         return [self._copy(right, number, part, ZERO, self.product.n) for part in self.parts]
 
     def _shared_copies(self, right: Buffer, number: Index) -> list:
-        """A panel at a time."""
+        """Emit the packing of y, a panel at a time."""
         found: list[Any] = []
         for part in self.parts:
             for run in spans(self.product.n, SIDE):
@@ -155,7 +155,7 @@ class MatrixTileProduct:
         return found
 
     def _copy(self, right: Buffer, number: Index, part: SpanRun, panel: Index, count: int) -> Call:
-        """The call that puts `count` columns of a part of y, from a panel on, into their order."""
+        """Emit the call that packs `count` columns of a part of y, from a panel on."""
         y = self.product.y
         by_row, by_column = y.strides
         start = y.start(self.product.batch) + part.first * by_row + panel * (SIDE * by_column)
@@ -170,7 +170,7 @@ class MatrixTileProduct:
         return Call("tile_columns", arguments, (y.buffer,), (right,))
 
     def _place(self, part: SpanRun, panel: Index) -> Index:
-        """The index of a panel, within those of one product."""
+        """Return the index of a panel, within those of one product."""
         before = self.panels * part.first * SIDE
         return panel * (part.pieces * SIDE * SIDE) + before
 
@@ -185,7 +185,7 @@ class MatrixTileProduct:
         block: Index,
         group: Index,
     ) -> list:
-        """The results of some rows in some columns."""
+        """Emit the results of some rows in some columns."""
         product = self.product
         x, by_row = product.x, product.x.strides
         row, column = block * rows.size + rows.first, group * columns.size + columns.first

@@ -1,4 +1,4 @@
-"""The operands of a matrix product, as both its lowerings see them: in memory, by rows, columns."""
+"""Operands of a matrix product as its lowerings see them: strides of rows and columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MatrixOperand:
-    """One operand of a product, and how its matrices go with those of the result."""
+    """One operand of a product, with the batch axes that index its matrices."""
 
     def __init__(self, builder: LoweringBuilder, value: Value, result: Value):
         self.view: MatrixView = matrix_view(value)
@@ -24,12 +24,12 @@ class MatrixOperand:
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one matrix only."""
+        """Whether the operand is one matrix."""
         return math.prod(self.dims) == 1
 
     @property
     def strides(self) -> tuple[int, int]:
-        """From a row to the next, and from a column to the next."""
+        """The strides from a row to the next, and from a column to the next."""
         return (1, self.view.stride) if self.view.turned else (self.view.stride, 1)
 
     def goes_on(self, rows: int) -> bool:
@@ -44,7 +44,7 @@ class MatrixOperand:
         return True
 
     def start(self, batch: list[Axis]) -> Index:
-        """The offset at which the matrix begins, by the axes of the result's matrices."""
+        """Return the offset at which a matrix begins, by the batch axes of the result."""
         values = {
             axis: batch[self.lead + i] if batch else ZERO
             for i, axis in enumerate(self.view.axes)
@@ -53,12 +53,12 @@ class MatrixOperand:
         return self.view.start.replace(values)
 
     def own(self, batch: list[Axis]) -> list[Axis]:
-        """The axes of the result's matrices that number the operand's."""
+        """Return the batch axes of the result that number the operand's matrices."""
         return [batch[self.lead + i] for i, size in enumerate(self.dims) if size != 1 and batch]
 
 
 class Product:
-    """z [batch, rows, n] = x [.., rows, k] y [.., k, n]; `batch` are axes.
+    """The product z [batch, rows, n] = x [.., rows, k] y [.., k, n]; `batch` are axes.
 
     Matrices of x that lie below each other, with one y, are one tall matrix.
     """
@@ -80,6 +80,6 @@ class Product:
         return math.prod([axis.extent for axis in self.batch])
 
     def number(self) -> Index:
-        """The number of the product, by the axes."""
+        """Return the number of the product, by the axes."""
         sizes = tuple([axis.extent for axis in self.batch])
         return flat(tuple(map(Index.of, self.batch)), sizes)

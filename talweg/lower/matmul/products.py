@@ -1,4 +1,4 @@
-"""Products of matrices by loops, matrix registers or BLAS, with what is computed from them."""
+"""Selection of the algorithm of matrix products: loops, matrix registers or BLAS."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CACHED_ROWS = (128, 96, 64, 160, 80, 112, 48, 100, 72, 192, 50)
 
 
 def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """Products, by the way that is faster; None if there is nothing to multiply."""
+    """Lower products by the faster algorithm; None if there is nothing to multiply."""
     if not is_product(equation):
         return None
     product = Product(builder, equation)
@@ -43,7 +43,7 @@ def matmul(builder: LoweringBuilder, equation: Equation, name: str) -> list | No
 
 
 def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
-    """The kernel that calls BLAS."""
+    """Build the kernel that calls BLAS."""
     value, x, y = product.value, product.x, product.y
     rows, n, k, batch = product.rows, product.n, product.k, product.batch
     finishing = len(builder.current.members) > 1
@@ -58,7 +58,7 @@ def by_library(builder: LoweringBuilder, product: Product, name: str) -> Kernel:
     turned = [Index(int(operand.view.turned)) for operand in (x, y)]
 
     def call(first: Index, count: int) -> Call:
-        """Some of the rows of a part."""
+        """Emit the call for some of the rows of a part."""
         arguments = [
             *turned,
             Index(count),
@@ -120,7 +120,7 @@ def is_direct(product: Product) -> bool:
 
 
 def _piece(rows: int, work: int) -> int:
-    """How many rows of so much work each are one call: all of them, if that does not take long.
+    """Return the rows of each call, for rows of this much work: all, if that is short.
 
     BLAS copies all of y for each call: for fewer rows than `FEWEST` that would take as long.
     """
@@ -129,7 +129,7 @@ def _piece(rows: int, work: int) -> int:
 
 
 def _parts(rows: int, row_bytes: int, threads: int) -> int:
-    """Into how many equal parts the rows of a product go.
+    """Return the number of equal parts of a product's rows.
 
     Few, since BLAS packs the other matrix for each: one for each thread.  But if something is
     computed from a result that does not stay in cache (`row_bytes` a row), parts of it that do.

@@ -1,4 +1,4 @@
-"""Products of matrices as loops: tiles of the result in registers, no library.
+"""Products of matrices as loops over register tiles (Goto's algorithm).
 
 y is copied into panels of two vectors of columns, row below row, so that it is read in one stretch
 (Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication").  A tile of 6 rows
@@ -43,7 +43,7 @@ BLOCK_BYTES = 192 << 10  # of a block of x, in the second cache
 
 
 class TileRun(NamedTuple):
-    """`count` neighbouring pieces of `size`, from `first` on."""
+    """A run of `count` neighbouring pieces of `size`, from `first` on."""
 
     first: int
     count: int
@@ -51,7 +51,7 @@ class TileRun(NamedTuple):
 
 
 class OperandPanels(NamedTuple):
-    """`count` panels of `width` columns, of which `used` are real, from column `first` on."""
+    """A run of `count` panels of `width` columns, `used` of them real, from column `first` on."""
 
     first: int
     count: int
@@ -60,7 +60,7 @@ class OperandPanels(NamedTuple):
 
 
 class DepthPart(NamedTuple):
-    """`size` neighbouring numbers below k, from `first` on; of one product all are added up."""
+    """A part of k: `size` neighbouring numbers, from `first` on."""
 
     first: Index
     size: int
@@ -69,7 +69,7 @@ class DepthPart(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy of an operand; the present matrix is from `start` on."""
+    """A packed copy of an operand; the present matrix is from `start` on."""
 
     buffer: Buffer
     start: Index
@@ -77,7 +77,7 @@ class Copy(NamedTuple):
 
 
 def panels_of(n: int, lanes: int) -> list[OperandPanels]:
-    """The panels for n columns: two vectors wide, and what is left over."""
+    """Return the panels for n columns: two vectors wide, and the remainder."""
     full, rest = divmod(n, 2 * lanes)
     found = [OperandPanels(0, full, 2 * lanes, 2 * lanes)] if full else []
     if rest:
@@ -87,7 +87,7 @@ def panels_of(n: int, lanes: int) -> list[OperandPanels]:
 
 
 def runs(heights: list[int]) -> list[TileRun]:
-    """Pieces of those sizes, as runs of equal ones."""
+    """Group pieces of those sizes into runs of equal ones."""
     found, first = [], 0
     for size in dict.fromkeys(heights):
         count = heights.count(size)
@@ -97,7 +97,7 @@ def runs(heights: list[int]) -> list[TileRun]:
 
 
 class TiledProduct:
-    """Builds the blocks of one product, or of some, which threads share."""
+    """The builder of the blocks of one product, or of several that threads share."""
 
     def __init__(self, builder: LoweringBuilder, product: Product):
         self.builder, self.product = builder, product
@@ -121,7 +121,7 @@ class TiledProduct:
         self.copies_x = product.x.view.turned and product.k >= FAR
 
     def _blocks(self) -> int:
-        """Into how many equal blocks the rows go: they fit in cache, and threads can share them."""
+        """Return the number of row blocks that fit in cache and that threads can share."""
         product, threads = self.product, self.builder.threads
         row = min(product.k, PART) * self.dtype.size
         least = -(-product.rows * row // BLOCK_BYTES)
@@ -132,7 +132,7 @@ class TiledProduct:
         return min(fitting, default=1)
 
     def _parts(self) -> list[DepthPart]:
-        """The parts of k."""
+        """Return the parts of k."""
         sizes, last = shares(self.product.k, PART), -(-self.product.k // PART) - 1
         firsts = [Index(sum(sizes[:number])) for number in range(len(sizes))]
         return [
@@ -143,7 +143,7 @@ class TiledProduct:
     # -- copies
 
     def blocks_of(self, name: str) -> list:
-        """The kernel, after those that copy the operands if threads share the products."""
+        """Build the kernel, after those that copy operands if threads share the products."""
         names = [v.maker.prim.name for v in self.builder.current.members]
         before = self._copies(name)
         blocks: list[Any] = []
@@ -155,21 +155,21 @@ class TiledProduct:
         return [*blocks, kernel]
 
     def _copies(self, name: str) -> list:
-        """What copies the operands."""
+        """Emit the copies of the operands."""
         before: list[Any] = []
         self.right = self._ahead(name)
         if self.right is None:
             size = self.product.k * self.columns
-            self.right = self._copied(self.product.y, size, self._packing, self.shared)
+            self.right = self._pack_operand(self.product.y, size, self._packing, self.shared)
             before += self.right.body
         if self.copies_x:
             size = self.product.rows * self.product.k
-            self.left = self._copied(self.product.x, size, self._rows_packing, self.shared)
+            self.left = self._pack_operand(self.product.x, size, self._rows_packing, self.shared)
             before += self.left.body
         return before
 
     def _ahead(self, name: str) -> Copy | None:
-        """The copy of y that is made before the loop around, if the loop does not change it."""
+        """Return the copy of y that is made before the loop around, if y is invariant there."""
         y, product, builder = self.product.y, self.product, self.builder
         start = y.start(product.batch)
         if y.buffer not in builder.fixed or not y.is_single or start.terms:
@@ -179,12 +179,14 @@ class TiledProduct:
         ahead = builder.ahead
         key = (y.buffer, start.constant, y.strides, product.k, product.n)
         if key not in ahead:
-            copy = self._copied(y, product.k * self.columns, self._packing, True)
+            copy = self._pack_operand(y, product.k * self.columns, self._packing, True)
             ahead[key] = copy, Kernel(f"{name}panels", copy.body, ("matmul",))
         return ahead[key][0]
 
-    def _copied(self, operand: MatrixOperand, size: int, packing: Callable, shared: bool) -> Copy:
-        """A copy of an operand: of all matrices by all threads, or of one by each."""
+    def _pack_operand(
+        self, operand: MatrixOperand, size: int, packing: Callable, shared: bool
+    ) -> Copy:
+        """Make a copy of an operand: of all matrices by all threads, or of one by each."""
         axes = operand.own(self.product.batch) if shared else []
         sizes = tuple([axis.extent for axis in axes])
         number = flat(tuple(map(Index.of, axes)), sizes)
@@ -196,13 +198,13 @@ class TiledProduct:
         return copy
 
     def _packing(self, copy: Copy) -> list:
-        """The packing of y: (outer axes, what is done for each of their values)."""
+        """Return the packing of y: (outer axes, statements for each of their values)."""
         loops: list[Any] = []
         for one in self.panels:
             for chunk, rows, k in self._chunks(self.product.k, self.product.y.view.turned):
                 panel = Axis("p", one.count)
                 place = self._place(copy, one, Index.of(panel), k)
-                body = self._packed_row(copy, one, Index.of(panel), k, place)
+                body = self._pack_row(copy, one, Index.of(panel), k, place)
                 body = wrap_in_loops([rows], body, "serial")
                 if chunk is None:
                     loops.append(([panel], body))
@@ -210,10 +212,10 @@ class TiledProduct:
                     loops.append(([chunk], wrap_in_loops([panel], body, "serial")))
         return loops
 
-    def _packed_row(
+    def _pack_row(
         self, copy: Copy, one: OperandPanels, panel: Index, k: Index, place: Index
     ) -> list:
-        """The statements that copy a panel's row k of y to a place."""
+        """Emit the statements that copy a panel's row k of y to a position."""
         y, lane = self.product.y, Axis("j", one.used)
         by_row, by_column = y.strides
         column = panel * one.width + lane + one.first
@@ -228,7 +230,7 @@ class TiledProduct:
 
     @staticmethod
     def _chunks(k: int, whole: bool) -> list[tuple[Axis | None, Axis, Index]]:
-        """Some neighbouring numbers below k at a time, so that memory is read in its order."""
+        """Split k into small chunks, so that memory is read in its order."""
         if whole:
             row = Axis("l", k)
             return [(None, row, Index.of(row))]
@@ -239,12 +241,12 @@ class TiledProduct:
         return found
 
     def _place(self, copy: Copy, one: OperandPanels, panel: Index, row: Index) -> Index:
-        """The index of a packed panel's row."""
+        """Return the index of a packed panel's row."""
         k = self.product.k
         return copy.start + one.first * k + panel * (k * one.width) + row * one.width
 
     def _rows_packing(self, copy: Copy) -> list:
-        """The packing of x, in which a tile's reads are neighbours."""
+        """Return the packing of x, in which a tile's reads are neighbours."""
         product, loops = self.product, []
         by_row, by_column = product.x.strides
         start = product.x.start(product.batch)
@@ -267,7 +269,7 @@ class TiledProduct:
     # -- tiles
 
     def _loops(self, before: list) -> list:
-        """The loops over blocks of rows and panels."""
+        """Emit the loops over blocks of rows and panels."""
         product, loops = self.product, []
         if self.rows_first:
             return self._by_rows(before)
@@ -287,7 +289,7 @@ class TiledProduct:
         return wrap_in_loops(product.batch, [*before, *loops], "parallel")
 
     def _by_rows(self, before: list) -> list:
-        """The same with all panels for one tile's rows before the next: rows are read as they lie.
+        """Emit the loops with all panels for a tile's rows before the next rows.
 
         What is read beside the product, and written, then comes in long stretches, which memory
         gives without being waited for; the panels come from the second cache, which is as good.
@@ -310,7 +312,7 @@ class TiledProduct:
     def _tile(
         self, one: OperandPanels, panel: Index, row: Index, height: int, part: DepthPart
     ) -> list:
-        """Products of a part of k, for `height` rows from `row` on."""
+        """Emit the products of a part of k, for `height` rows from `row` on."""
         m, n = Axis("m", height), Axis("n", one.width)
         tile = Tile("z", self.dtype, (height, one.width))
         turn = Axis("l", part.size)
@@ -322,7 +324,7 @@ class TiledProduct:
         return [tile, *body, *self._results(one, panel, row, part, tile)]
 
     def _element(self, row: Index, m: Axis, k: Index, height: int) -> Expr:
-        """x in column k, in row number m of the tile whose first is `row`."""
+        """Return x in column k, in row number m of the tile whose first is `row`."""
         product, copy = self.product, self.left
         if copy is not None:
             return load(copy.buffer, copy.start + row * product.k + k * height + m)
@@ -333,7 +335,7 @@ class TiledProduct:
     def _results(
         self, one: OperandPanels, panel: Index, row: Index, part: DepthPart, tile: Tile
     ) -> list:
-        """The epilogue of a tile: the statements that store its numbers."""
+        """Emit the epilogue of a tile: the statements that store its numbers."""
         product, builder = self.product, self.builder
 
         def results(m: Axis, n: Axis, total: Expr) -> list:

@@ -1,1 +1,1 @@
-"""Pooling and patches as loops."""
+"""Lowering of pooling and patches."""

@@ -1,4 +1,4 @@
-"""Derivatives of pooling as loops: what belongs to the element of a window that is its maximum.
+"""Lowering of derivatives of pooling.
 
 Windows that share no elements write what they cover.  Where they overlap, first each window chooses
 a tap, then each element sums over the windows that have it (`spread`): so nothing is added to in
@@ -28,15 +28,15 @@ def _is_first(x: Expr, y: Expr) -> Expr:
 
 
 class _Choice(PoolingWindows):
-    """max_pool_gather and max_pool_scatter: v or g, x, y."""
+    """The lowering of max_pool_gather and max_pool_scatter: v or g, x, y."""
 
     def __init__(self, builder: LoweringBuilder, equation: Equation):
         _, x, y = equation.inputs
         super().__init__(builder, equation, x.dims[1:-1], y.dims[1:-1])
         self.g, self.x, self.y = [builder.buffer_of(value) for value in equation.inputs]
 
-    def chosen(self, index: tuple, values: list, none: Expr) -> Expr:
-        """The value that belongs to the first maximum of a window, one for each of `taps`."""
+    def choose(self, index: tuple, values: list, none: Expr) -> Expr:
+        """Return the value at the first maximum of a window, one for each of `taps`."""
         y = self.windows(self.y, index)
         found = none
         for tap, value in reversed(list(zip(self.taps, values))):
@@ -53,7 +53,7 @@ def gather(builder: LoweringBuilder, equation: Equation, name: str) -> list:
 
     def body(index: tuple) -> list:
         values = [made.element(made.g, index, made.through(index, tap), 0) for tap in made.taps]
-        found = made.chosen(index, values, const(0, made.value.dtype))
+        found = made.choose(index, values, const(0, made.value.dtype))
         return builder.results(made.value, index, found)
 
     return [made.kernel(name, made.loops(body))]
@@ -69,7 +69,7 @@ def scatter(builder: LoweringBuilder, equation: Equation, name: str) -> list | N
 
 
 def _apart(made: _Choice) -> list:
-    """Windows that share no elements: each writes what it covers, and the gaps behind it."""
+    """Emit disjoint windows: each writes its elements, and the gaps behind it."""
     loops: list[Any] = []
     choices: list[list] = [[]]
     for line in made.lines:
@@ -91,7 +91,7 @@ def _apart(made: _Choice) -> list:
 
 
 def _cells(line: Line) -> list[tuple]:
-    """The axis cut into cells, one for each window and as many more as there are elements.
+    """Cut the axis into cells, one for each window and for the elements behind the last.
 
     Cell o has the places from o * scale + origin on, up to the next.  Gives (first cell, how many,
     offsets that are in x, whether they are windows) of neighbours that are alike.
@@ -111,7 +111,7 @@ def _cells(line: Line) -> list[tuple]:
 
 
 def _cell(made: _Choice, index: tuple, places: list, taken: bool) -> list:
-    """The contribution of a window to each element of its cell."""
+    """Return the contribution of a window to each element of its cell."""
     value = made.value
     zero = const(0, value.dtype)
     stores: list[Any] = []
@@ -137,7 +137,7 @@ def _cell(made: _Choice, index: tuple, places: list, taken: bool) -> list:
 
 
 def _overlapping(made: _Choice, name: str) -> list:
-    """Windows that share elements: first which tap each has chosen, then sums over windows."""
+    """Emit overlapping windows: first the tap that each has chosen, then sums over windows."""
     dtype = made.value.dtype
     dims = (made.batch, *made.outs, made.channels)
     choice = made.builder.new("choice", dtype, dims, "temporary")
@@ -145,10 +145,10 @@ def _overlapping(made: _Choice, name: str) -> list:
 
     def choose(index: tuple) -> list:
         numbers: list = [const(k, dtype) for k in range(len(made.taps))]
-        chosen = made.chosen(index, numbers, none)
+        chosen = made.choose(index, numbers, none)
         return [Store(choice, flat(index, dims), chosen)]
 
-    def taken(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
+    def take(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
         offset = flat(index, dims)
         number = const(made.taps.index(tap), dtype)
         zero = const(0, dtype)
@@ -160,7 +160,7 @@ def _overlapping(made: _Choice, name: str) -> list:
 
     return [
         made.kernel(f"{name}choice", made.loops(choose)),
-        made.kernel(name, spread(made, taken)),
+        made.kernel(name, spread(made, take)),
     ]
 
 
@@ -170,9 +170,9 @@ def _overlapping(made: _Choice, name: str) -> list:
 def spread(
     made: PoolingWindows,
     part: Callable[[tuple, tuple, Expr | None], Expr],
-    finished: Callable[[Expr], Expr] = lambda total: total,
+    emit_epilogue: Callable[[Expr], Expr] = lambda total: total,
 ) -> list:
-    """For each element of x the sum of part(window, tap, guard) over the windows that have it."""
+    """Emit for each element of x the sum of part(window, tap, guard) over its windows."""
     loops: list[Any] = []
     choices: list[list[Line]] = [[]]
     for line in made.lines:
@@ -202,7 +202,7 @@ def spread(
             if total is None:
                 total = const(0, made.value.dtype)
             else:
-                total = finished(total)
+                total = emit_epilogue(total)
             places = [i * line.stride + line.first for i, line in zip(index[1:-1], lines)]
             return made.builder.results(made.value, (index[0], *places, index[-1]), total)
 
@@ -211,10 +211,10 @@ def spread(
 
 
 def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """Each g, divided by the number of elements of its window, for all of them."""
+    """Emit each g, divided by the number of its window's elements, for all of them."""
     (g,) = equation.inputs
-    made = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
-    buffer, counts, dims = builder.buffer_of(g), counts_of(made), g.dims
+    pooling_windows = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
+    buffer, counts, dims = builder.buffer_of(g), counts_of(pooling_windows), g.dims
     zero = const(0, g.dtype)
 
     def part(index: tuple, tap: tuple, guard: Expr | None) -> Expr:
@@ -222,14 +222,14 @@ def avg_pool_transpose(builder: LoweringBuilder, equation: Equation, name: str) 
         one = load(buffer, offset) if guard is None else load(buffer, offset, guard, zero)
         return one if type(counts) is int else divide_by_count(one, index, counts, guard)
 
-    def finished(total: Expr) -> Expr:
+    def emit_epilogue(total: Expr) -> Expr:
         return divide_by_count(total, (), counts) if type(counts) is int else total
 
-    return [made.kernel(name, spread(made, part, finished))]
+    return [pooling_windows.kernel(name, spread(pooling_windows, part, emit_epilogue))]
 
 
 def patches_transpose(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """Each element of a patch added where it came from."""
+    """Emit the sum of each patch's elements at their origin."""
     (g,) = equation.inputs
     made = PoolingWindows(builder, equation, equation.output.dims[1:-1], g.dims[1:-1])
     buffer, dims = builder.buffer_of(g), g.dims

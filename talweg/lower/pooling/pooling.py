@@ -1,4 +1,4 @@
-"""Pooling and patches as loops."""
+"""Lowering of pooling and patches: the choice by primitive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pooling(builder: LoweringBuilder, equation: Equation, name: str) -> list | None:
-    """The blocks of a primitive of pooling; None for what the NumPy kernel does."""
+    """Lower a primitive of pooling to blocks; None for the NumPy kernel's part."""
     values = (*equation.inputs, *equation.outputs)
     if not all(x.size and is_plain(x.dtype) for x in values):
         return None

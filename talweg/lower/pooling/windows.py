@@ -1,4 +1,4 @@
-"""Windows of pooling: sizes, loops over places, elements, reductions.
+"""Windows of pooling: sizes, loops over positions, elements, reductions.
 
 Parameters and meaning are those of `prims/nn/pooling.py`; the places of windows are `Line`s, as for
 convolutions.  Channels are the lanes of vectors, windows are written out where they are small.
@@ -30,8 +30,7 @@ NARROW = 4  # channels below which the lanes are columns
 
 
 class PoolingWindows:
-    """Windows of pooling, as the algorithms below share them: sizes, loops over places, elements
-    of windows."""
+    """The windows of pooling: sizes, loops over positions, elements of windows."""
 
     def __init__(self, builder: LoweringBuilder, equation: Equation, sizes: tuple, outs: tuple):
         self.builder, self.equation, self.value = builder, equation, equation.outputs[0]
@@ -58,25 +57,25 @@ class PoolingWindows:
         return found
 
     def kernel(self, name: str, loops: list) -> Kernel:
-        """A kernel of these loops."""
+        """Make a kernel of these loops."""
         members = [value.maker.prim.name for value in self.builder.current.members]
         kernel = Kernel(name, loops, members)
         kernel.node = self.equation.node
         return kernel
 
     def inside(self, at: list) -> Expr | None:
-        """Whether a place is in x; None if that is certain."""
+        """Whether a position is in x; None if that is certain."""
         return s.all(*[within(i, 0, size) for i, size in zip(at, self.sizes)])
 
     def through(self, index: tuple, tap: tuple) -> list:
-        """The place in x that a window has at a tap."""
+        """Return the position in x of a window's tap."""
         return [
             i * line.scale + k * line.step + line.origin
             for i, k, line in zip(index[1:-1], tap, self.lines)
         ]
 
     def element(self, buffer: Buffer, index: tuple, at: list, other: float) -> Expr:
-        """The element of an array like x, for the image and channel of `index`."""
+        """Return the element of an array like x, for the image and channel of `index`."""
         place = flat((index[0], *at, index[-1]), (0, *self.sizes, self.channels))
         guard = self.inside(at)
         if guard is None:
@@ -84,11 +83,11 @@ class PoolingWindows:
         return load(buffer, place, guard, const(other, buffer.dtype))
 
     def windows(self, buffer: Buffer, index: tuple) -> Expr:
-        """The element of an array like y."""
+        """Return the element of an array like y."""
         return load(buffer, flat(index, (0, *self.outs, self.channels)))
 
     def loops(self, body: Callable[[tuple], list], counts: tuple | None = None) -> list:
-        """Loops over images, places and channels; `body` gets the index."""
+        """Emit loops over images, positions and channels; `body` gets the index."""
         counts = self.outs if counts is None else counts
         image, channel = Axis("n", self.batch), Axis("c", self.channels)
         axes = [Axis(f"o{k}", count) for k, count in enumerate(counts)]
@@ -118,7 +117,7 @@ def _lowest(dtype: DType) -> Any:
 
 
 class WindowReduction(PoolingWindows):
-    """max_pool and avg_pool."""
+    """The lowering of max_pool and avg_pool."""
 
     def __init__(self, builder: LoweringBuilder, equation: Equation):
         x, value = equation.inputs[0], equation.output
@@ -128,14 +127,14 @@ class WindowReduction(PoolingWindows):
         self.op, self.start = ("add", 0) if self.mean else ("maximum", _lowest(value.dtype))
         self.counts = counts_of(self) if self.mean else None
 
-    def finished(self, total: Expr, index: tuple) -> list:
-        """The epilogue of a window's maximum or sum."""
+    def emit_epilogue(self, total: Expr, index: tuple) -> list:
+        """Emit the epilogue of a window's maximum or sum."""
         if self.counts is not None:
             total = divide_by_count(total, index, self.counts)
         return self.builder.results(self.value, index, total)
 
-    def written_out(self) -> list:
-        """Small windows: one expression."""
+    def unroll(self) -> list:
+        """Emit small windows as one expression."""
 
         def body(index: tuple) -> list:
             total: Expr | None = None
@@ -144,12 +143,12 @@ class WindowReduction(PoolingWindows):
                 total = one if total is None else getattr(s, self.op)(total, one)
             if total is None:
                 total = const(self.start, self.value.dtype)
-            return self.finished(total, index)
+            return self.emit_epilogue(total, index)
 
         return self.loops(body)
 
-    def looped(self) -> list:
-        """Large windows: a block of channels in registers while the taps go by."""
+    def emit_loop(self) -> list:
+        """Emit large windows: a block of channels in registers while taps are read."""
         width = block_of(self.channels, 1)
         image, block, lane = (
             Axis("n", self.batch),
@@ -168,20 +167,20 @@ class WindowReduction(PoolingWindows):
         guard = self.inside(at)
         if guard is not None:
             body = [When(guard, body)]
-        after = wrap_in_loops([lane], self.finished(tile.at(*lanes), index), "vector")
+        after = wrap_in_loops([lane], self.emit_epilogue(tile.at(*lanes), index), "vector")
         body = [tile, *wrap_in_loops(taps, body, "serial"), *after]
         return wrap_in_loops([image, block, *axes], body, "parallel")
 
 
 def reduction(builder: LoweringBuilder, equation: Equation, name: str) -> list:
-    """max_pool and avg_pool, written out or in loops."""
+    """Lower max_pool and avg_pool, unrolled or in loops."""
     made = WindowReduction(builder, equation)
     small = math.prod(made.window) <= WRITTEN_OUT
-    return [made.kernel(name, made.written_out() if small else made.looped())]
+    return [made.kernel(name, made.unroll() if small else made.emit_loop())]
 
 
 def counts_of(pooling: PoolingWindows) -> Any:
-    """The number of elements of x in a window: a number, or for each axis a buffer of numbers."""
+    """Return the number of elements of x in a window, or a buffer of them for each axis."""
     if not any(line.padded for line in pooling.lines):
         return math.prod(pooling.window)
     dtype = pooling.value.dtype
@@ -197,7 +196,7 @@ def counts_of(pooling: PoolingWindows) -> Any:
 
 
 def divide_by_count(total: Expr, index: tuple, counts: Any, guard: Expr | None = None) -> Expr:
-    """total / how many elements the window has."""
+    """Emit total / the number of the window's elements."""
     if type(counts) is int:
         if counts & (counts - 1) == 0:
             return total * (1.0 / counts)

@@ -1,4 +1,4 @@
-"""Steps that the interpreter runs inside of a compiled program: which, and in which calls.
+"""Selection of host steps: operations of a compiled program that the interpreter runs.
 
 A step whose result has no size that is known beforehand, or a dtype without numbers, is *hosted*,
 and so is whatever else cannot be specialized.  Hosted steps are gathered into regions; each is
@@ -40,7 +40,7 @@ ACTS = frozenset(("host", "random", "graph"))  # effects of equations that stay 
 
 
 class HostRequiredError(Exception):
-    """A step has to be hosted because one that is needs what it gives in the interpreter's form."""
+    """A step must run on the host because a host step needs its result uncompiled."""
 
     def __init__(self, step: Step):
         super().__init__(step.prim.name)
@@ -48,8 +48,7 @@ class HostRequiredError(Exception):
 
 
 class HostFallback:
-    """The result of a step that the host runs, or an argument of the program that is not
-    compiled.
+    """A value in the interpreter's form: the result of a host step, or an uncompiled argument.
 
     `maker` and `slot`: where it is while the step's program runs.  `aval`: shape and dtype, or a
     tuple where there are several results; sizes may be unknown.  `value`: what stands for it among
@@ -68,7 +67,7 @@ class HostFallback:
 
     @property
     def plain(self) -> bool:
-        """Whether it is an array as compiled programs have them."""
+        """Whether the value is a dense array as compiled programs have them."""
         return is_plain(self.aval)
 
     def __repr__(self) -> str:
@@ -76,7 +75,7 @@ class HostFallback:
 
 
 class StreamAt:
-    """A random stream as the interpreter has it: `blocks` further on than `state` says.
+    """The state of a random stream in the interpreter's form, advanced by `blocks` from `state`.
 
     `state`: where it is before the whole program runs; `blocks`: a value, or the stream itself, if
     a hosted step gives it.
@@ -89,7 +88,7 @@ class StreamAt:
 
 
 class HostStep:
-    """A step to be run in a region, with the parameters that are known by now filled in.
+    """A step of a region, with the parameters that are known by now filled in.
 
     `operands`: what each slot it reads holds; `results`: what stands for what it gives.
     """
@@ -104,7 +103,7 @@ class HostStep:
 
 
 class Draft:
-    """A region while steps are added to it; `equation` stands for it from the beginning."""
+    """A region under construction; `equation` represents it in the program from the start."""
 
     __slots__ = ("equation", "results", "steps")
 
@@ -116,7 +115,7 @@ class Draft:
 
 
 class Hosts:
-    """All regions of one static program."""
+    """The host regions of one static program."""
 
     def __init__(self, static: StaticProgram, forced: set[Step], outer: Hosts | None = None):
         self.static, self.forced, self.outer = static, forced, outer
@@ -139,24 +138,24 @@ class Hosts:
 
     @property
     def whole(self) -> Hosts:
-        """The host steps of the whole program."""
+        """The host steps of the outermost program."""
         return self if self.outer is None else self.outer.whole
 
     def constant(self, slot: int, array: np.ndarray) -> HostFallback:
-        """The placeholder of a constant that is not compiled."""
+        """Return the placeholder of a constant that has no compiled form."""
         array = np.asarray(array)
         found = HostFallback(None, slot, Aval(array.shape, of_numpy(array.dtype)))
         self.whole.constants.append((found, array))
         return found
 
     def inside(self, static: StaticProgram) -> Hosts:
-        """The regions of a body in this program."""
+        """Return the regions of a body in this program."""
         found = Hosts(static, self.forced, self)
         self.whole.bodies.append(found)
         return found
 
     def forget(self) -> None:
-        """Take apart what refers to each other, but for what a run needs."""
+        """Break the reference cycles, except those that a run needs."""
         for hosts in (*self.bodies, self):
             for draft in hosts.drafts.values():
                 for host_value in [x for each in draft.steps for x in each.results]:
@@ -170,14 +169,14 @@ class Hosts:
         return len(self.drafts)
 
     def has_bodies(self) -> bool:
-        """Whether loops, branches or calls are hosted as a whole."""
+        """Whether a host step is a whole loop, branch or call."""
         steps = [each for draft in self.drafts.values() for each in draft.steps]
         return any(each.step.kind == "body" for each in steps)
 
     # -- levels
 
     def level(self, value: Value) -> int:
-        """The number of the first region that may use a value, by itself."""
+        """Return the number of the first region that may use a value."""
         maker = value.maker
         if maker is None:
             return 0
@@ -199,7 +198,7 @@ class Hosts:
         return levels[maker]
 
     def region_of(self, tree: object) -> int:
-        """The number of the first region that may use what this is."""
+        """Return the number of the first region that may use this operand."""
         found = 0
         for part in parts_of(tree):
             if type(part) is HostFallback:
@@ -211,7 +210,7 @@ class Hosts:
         return found
 
     def note_acting(self, equations: Iterable[Equation]) -> None:
-        """Keep new equations that act on the world behind what has acted before."""
+        """Order new equations with effects behind earlier effects."""
         for equation in equations:
             if equation.prim.effect in ACTS and equation not in self.levels:
                 self.least[equation] = self.acted[1]
@@ -222,7 +221,7 @@ class Hosts:
     # -- values
 
     def value_of(self, host_value: HostFallback) -> Value:
-        """The value that stands for what a region gives."""
+        """Return the value that represents a result of a region."""
         if host_value.value is None:
             if not host_value.plain or host_value.region not in self.drafts:
                 raise SpecializationError(Reason.SIZE_OF_VALUE)
@@ -234,7 +233,7 @@ class Hosts:
         return host_value.value
 
     def add(self, maker: Any, step: Step, params: dict, operands: dict) -> Draft:
-        """Let a region run a step; which one."""
+        """Add a step to a region and return that region."""
         for tree in operands.values():
             self._check(tree)
         acts = acts_on_world(step)
@@ -250,11 +249,11 @@ class Hosts:
         return draft
 
     def number_of(self, draft: Draft) -> int:
-        """The number of a region."""
+        """Return the number of a region."""
         return self.levels[draft.equation] - 1
 
     def _check(self, tree: object) -> None:
-        """Whether a region can be given this in the interpreter's form."""
+        """Check that the operand can be given to a region in the interpreter's form."""
         if can_be_given(tree, self.static):
             return
         _, step = self.makers.get(id(tree), (None, None))
@@ -265,7 +264,7 @@ class Hosts:
     # -- taking back
 
     def mark(self) -> list:
-        """A mark for `restore`, which then forgets all that was added after it."""
+        """Return a mark for `restore`, which undoes additions after it."""
         found: list[Any] = []
         hosts: Hosts | None = self
         while hosts is not None:
@@ -278,7 +277,7 @@ class Hosts:
         return found
 
     def restore(self, mark: list) -> None:
-        """Forget what has been added since."""
+        """Undo all additions after the mark."""
         for container, count in mark:
             if type(container) is Hosts:
                 container.acted = count
@@ -293,14 +292,14 @@ class Hosts:
 
 
 def _containers(static: StaticProgram) -> list:
-    """The lists and dictionaries of a program, and how long they are."""
+    """Return the lists and dictionaries of a program with their lengths."""
     names = [name for kind in type(static).__mro__ for name in getattr(kind, "__slots__", ())]
     held: list[Any] = [getattr(static, name, None) for name in names]
     return [(each, len(each)) for each in held if type(each) in (list, dict)]
 
 
 def acts_on_world(step: Step) -> bool:
-    """Whether a step, or one in its bodies, does something beside giving results."""
+    """Whether a step, or one in its bodies, has effects beside its results."""
     if step.kind != "body":
         return step.prim.effect in ACTING and step.kind != "stream"
     inner = [each for body in bodies_of(step.node) for each in program_of(body).steps]
@@ -308,14 +307,14 @@ def acts_on_world(step: Step) -> bool:
 
 
 def is_plain(aval: object) -> bool:
-    """Whether shape and dtype are those of a value."""
+    """Whether shape and dtype are those of a compiled value."""
     if type(aval) is not Aval or aval.dims is None or aval.dtype.name not in KINDS:
         return False
     return all(type(size) is int for size in aval.dims)
 
 
 def parts_of(tree: object) -> list:
-    """The values, and what is hosted, in anything that a slot may hold."""
+    """Return the values and host results in any content of a slot."""
     if type(tree) in (Value, HostFallback):
         return [tree]
     if type(tree) is tuple:
@@ -328,7 +327,7 @@ def parts_of(tree: object) -> list:
 
 
 def can_be_given(tree: object, static: StaticProgram) -> bool:
-    """Whether the interpreter's form of something can be made when it is needed."""
+    """Whether the interpreter's form of a value can be made on demand."""
     if tree is None or type(tree) in (HostFallback, ListRange, StreamAt):
         return True
     if type(tree) is Value:
@@ -348,7 +347,7 @@ def can_be_given(tree: object, static: StaticProgram) -> bool:
 
 
 def is_small(trees: Iterable, most: int) -> bool:
-    """Whether all of these are arrays of a few elements."""
+    """Whether all values are arrays of a few elements."""
     for tree in trees:
         aval = tree.aval if type(tree) is HostFallback and tree.plain else tree
         dims = getattr(aval, "dims", None)

@@ -1,4 +1,4 @@
-"""The profitability of compiling a program of which the interpreter runs a part."""
+"""Profitability analysis: whether compiling a program with host regions pays."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TRIPS = 100  # of a loop of which nobody knows
 
 
 def is_profitable(static: StaticProgram, at_all: bool) -> bool:
-    """Whether what is compiled is more than a few scalars; `at_all`: whether there is anything."""
+    """Whether the compiled part is more than a few scalars; `at_all`: whether it has any work."""
     least = 0.0 if at_all else LEAST + CALL * len(static.hosts)
     return seconds_saved(static) > least
 
 
 def seconds_saved(static: StaticProgram) -> float:
-    """The seconds that the interpreter would take for what is compiled, roughly."""
+    """Estimate the seconds that the interpreter would take for the compiled part."""
     return sum(map(_seconds, static.equations))
 
 
@@ -45,5 +45,5 @@ def _seconds(equation: Equation) -> float:
 
 
 def _size(value: Value) -> int:
-    """The number of elements of a value, or of one of its rows if their number is unknown."""
+    """Return the number of elements of a value, or of one row if the number of rows is unknown."""
     return value.size // ENDLESS if value.size >= ENDLESS else value.size

@@ -1,4 +1,4 @@
-"""Regions: what a compiled program has the interpreter run, each in one call of Python.
+"""Host regions: groups of steps that a compiled program runs by one call into Python.
 
 A `Region` takes arrays, those of its operands that compiled steps make, and gives arrays, those of
 its results that compiled steps use.  What else it needs or gives is kept aside
@@ -40,13 +40,13 @@ MOST_NAMES = 6
 
 
 class RegionInterpreter:
-    """The interpreter of the chunks of a region; the executor sets it."""
+    """The interpreter that runs the chunks of regions; the executor sets it."""
 
     run: Any = None
 
 
 class Chunk:
-    """Steps of one program that run one after the other.
+    """A sequence of steps of one program within a region.
 
     `sources`: for each input of `program`, what gives it; `results`: what stands for each output.
     """
@@ -60,7 +60,9 @@ class Chunk:
 
 
 class Region:
-    """One call; see this module's docstring.  `name`: its operations, for people.
+    """A host region: one call into Python; see this module's docstring.
+
+    `name`: its operations, for people.
 
     `guarded`: whether the first operand says if all went well so far.  `exact`: whether what goes
     wrong here would go wrong in the interpreter as well; within loops, what was computed before may
@@ -89,33 +91,35 @@ class Region:
         self.copies = False  # whether something may keep a part of what it is given
 
     def __call__(self, *arrays: object) -> tuple:
-        """Run all steps; the results that are wanted as arrays."""
+        """Run all steps and return the results that are wanted as arrays."""
         if self.guarded:
             if not arrays[0]:
                 raise DeclinedError
             arrays = arrays[1:]
         if self.copies:
             arrays = tuple([np.array(array) for array in arrays])
-        kept = self.exports.now()
+        side_storage = self.exports.now()
         try:
             for chunk in self.chunks:
-                given = [source(arrays, kept) for source in chunk.sources]
+                given = [source(arrays, side_storage) for source in chunk.sources]
                 chunk_results = RegionInterpreter.run(chunk.program, given, {})
                 for host_value, value in zip(chunk.results, chunk_results):
-                    kept[host_value] = value if self.copies else _apart(value, arrays)
+                    side_storage[host_value] = value if self.copies else _apart(value, arrays)
         except Exception as error:
             error.talweg_exact = self.exact  # type: ignore[attr-defined]
             raise
         results = tuple(
-            [self._result(host_value, kept[host_value], arrays) for host_value in self.results]
+            [
+                self._result(host_value, side_storage[host_value], arrays)
+                for host_value in self.results
+            ]
         )
         for host_value in self.drops:
-            kept.pop(host_value, None)
+            side_storage.pop(host_value, None)
         return results
 
     def _result(self, host_value: HostFallback, value: Any, arrays: tuple) -> Any:
-        """The value that compiled steps are given: an array of the shape that was known
-        beforehand."""
+        """Convert a result for compiled steps: an array of the shape that was inferred."""
         if host_value in self.streams:
             start = stream_of_state(arrays[self.streams[host_value]])
             return np.uint64(value.counter - start.counter & MASK64)
@@ -124,7 +128,7 @@ class Region:
         return value
 
     def lines(self) -> list[str]:
-        """Its steps as text."""
+        """Print the region's steps as text."""
         found = []
         for chunk in self.chunks:
             for step in chunk.program.steps:
@@ -135,7 +139,7 @@ class Region:
 
 
 def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
-    """A value that does not lie in memory that will be written to."""
+    """Copy a value if it lies in memory that will be written to."""
     if type(value) is UpdateRule:
         value.operands = tuple([_apart(x, arrays) for x in value.operands])
     if isinstance(value, np.ndarray) and any(np.may_share_memory(value, x) for x in arrays):
@@ -147,7 +151,7 @@ def _apart(value: UpdateRule | np.generic | np.ndarray, arrays: tuple) -> Any:
 
 
 def add_regions(static: StaticProgram, exact: bool) -> None:
-    """Let the regions of a program be equations, each in its place."""
+    """Insert the regions of a program as equations, each at its position."""
     hosts = static.hosts
     if not hosts:
         return
@@ -169,7 +173,7 @@ def _level_of(hosts: Hosts, equation: Equation) -> int:
 
 
 class _RegionMaker:
-    """Makes regions of drafts."""
+    """The builder of regions from drafts."""
 
     def __init__(self, static: StaticProgram, hosts: Hosts, exports: SideOutputs, exact: bool):
         self.static, self.hosts, self.exports, self.exact = static, hosts, exports, exact
@@ -183,20 +187,20 @@ class _RegionMaker:
         self.kept.update(host_value for _, host_value in hosts.results_aside)
         for draft in hosts.drafts.values():
             for each in draft.steps:
-                for host_value in self.used(each):
+                for host_value in self.find_host_operands(each):
                     self.users.setdefault(host_value, set()).add(id(each))
         for draft in hosts.drafts.values():
             for each in draft.steps:
                 each.waits = self._waits(each)
 
-    def used(self, each: HostStep) -> list[HostFallback]:
-        """The operands of a step that are results of regions."""
+    def find_host_operands(self, each: HostStep) -> list[HostFallback]:
+        """Return the operands of a step that are results of regions."""
         parts = [part for tree in each.operands.values() for part in parts_of(tree)]
         found = [self.hosts.made.get(x, x) if type(x) is Value else x for x in parts]
         return [x for x in found if type(x) is HostFallback]
 
     def _waits(self, each: HostStep) -> bool:
-        """Whether a step changes rows of a variable, and nobody looks at it before the end.
+        """Whether a step updates rows of a variable that nothing reads before the end.
 
         It is checked in its region, and written when the whole program has succeeded: in place,
         whoever else reads what the variable was.
@@ -217,7 +221,7 @@ class _RegionMaker:
         return True
 
     def make(self, number: int, draft: Draft) -> None:
-        """The region of a draft, as the kernel of its equation."""
+        """Build the region of a draft, as the kernel of its equation."""
         region = Region(name_of(draft.steps), self.exports, self.exact)
         equation = draft.equation
         guard = self._guard(number) if self.exact else None
@@ -233,7 +237,7 @@ class _RegionMaker:
         equation.prim.numpy = region  # its name stays: rules go by the names of primitives
 
     def _guard(self, number: int) -> Value | None:
-        """Whether all is well that is known before a region, but for what others look at."""
+        """Return the conjunction of the guards that are known before a region."""
         found = None
         for guard in self.static.guards:
             if guard.content is not None or guard in self.guards:
@@ -248,7 +252,7 @@ class _RegionMaker:
         return found
 
     def _chunks(self, region: Region, draft: Draft, places: dict) -> None:
-        """The chunks of a region, in order; `places` gets the values it is given as arrays."""
+        """Build the chunks of a region in order; `places` collects the arrays that it takes."""
         runs: list[list[HostStep]] = []
         given: set[HostFallback] = set()
         for each in draft.steps:
@@ -267,28 +271,28 @@ class _RegionMaker:
             maker = _ChunkMaker(self, region, places)
             region.chunks.append(maker.make(run))
         for each in draft.steps:
-            self.uses.update(dict.fromkeys(self.used(each), region))
-        kept = [host_value for chunk in region.chunks for host_value in chunk.results]
+            self.uses.update(dict.fromkeys(self.find_host_operands(each), region))
+        chunk_results = [host_value for chunk in region.chunks for host_value in chunk.results]
         acts = any(each.acts or each.step.kind == "body" for each in draft.steps)
-        region.copies = acts or any(map(_is_compound, kept))
-        self.aside.update(kept)
-        for host_value in kept:
+        region.copies = acts or any(map(_is_compound, chunk_results))
+        self.aside.update(chunk_results)
+        for host_value in chunk_results:
             self.uses.setdefault(host_value, region)
 
     def note_last_uses(self) -> None:
-        """Let each region forget what no later one needs."""
+        """Mark the results that each region uses last, so that it releases them."""
         for host_value, region in self.uses.items():
             if host_value in self.aside and host_value not in self.kept:
                 region.drops.append(host_value)
 
 
 def _is_compound(host_value: HostFallback) -> bool:
-    """Whether it may be more than one array."""
+    """Whether a tree may be more than one array."""
     return type(host_value.aval) is tuple or host_value.aval.dtype.name == "variant"
 
 
 class _ChunkMaker:
-    """Makes the program of a chunk."""
+    """The builder of a chunk's program."""
 
     def __init__(self, parent: _RegionMaker, region: Region, places: dict):
         self.parent, self.region, self.places = parent, region, places
@@ -297,7 +301,7 @@ class _ChunkMaker:
         self.made: set[HostFallback] = set()
 
     def make(self, run: list[HostStep]) -> Chunk:
-        """The chunk of these steps, which are of one program."""
+        """Build the chunk of these steps, which are of one program."""
         self.maker = run[0].maker
         program = self.chunk.program
         program.size, program.name = self.maker.program.size, "region"
@@ -310,7 +314,7 @@ class _ChunkMaker:
         return self.chunk
 
     def _is_wanted(self, host_value: HostFallback, run: list[HostStep]) -> bool:
-        """Whether anything beside these steps needs it."""
+        """Whether a consumer outside these steps needs the result."""
         if host_value.value is not None or host_value in self.parent.kept:
             return True
         return not self.parent.users.get(host_value, set()) <= set(map(id, run))
@@ -340,11 +344,11 @@ class _ChunkMaker:
         self.chunk.program.steps.append(step)
 
     def _slot(self, slot: int, tree: Any) -> int:
-        """The slot in which the chunk has an operand."""
-        made = self.parent.hosts.made
-        host_value = made.get(tree, tree) if type(tree) is Value else tree
+        """Return the slot in which the chunk has an operand."""
+        made_by = self.parent.hosts.made
+        host_value = made_by.get(tree, tree) if type(tree) is Value else tree
         if type(tree) is StreamAt:
-            host_value = made.get(tree.blocks, tree.blocks)
+            host_value = made_by.get(tree.blocks, tree.blocks)
             host_value = host_value if type(host_value) is HostFallback else tree
         if type(host_value) is HostFallback:
             if host_value.maker is self.maker:
@@ -363,8 +367,7 @@ class _ChunkMaker:
         return slot
 
     def _source(self, tree: object) -> Callable[[tuple, dict], Any]:
-        """A function that makes an operand in the interpreter's form, of arrays and side
-        outputs."""
+        """Make a function that converts arrays and side outputs to an operand."""
         if tree is None:
             return lambda arrays, kept: None
         if type(tree) is HostFallback:
@@ -420,15 +423,15 @@ class _ChunkMaker:
         parts = {node: self._source(part) for node, part in tree.values.items()}
         trips: Any = tree.trips if type(tree.trips) is int else self._source(tree.trips)
 
-        def made(arrays: tuple, kept: dict) -> History:
+        def rebuild(arrays: tuple, kept: dict) -> History:
             count = trips if type(trips) is int else int(trips(arrays, kept))
             return History(count, {node: part(arrays, kept) for node, part in parts.items()})
 
-        return made
+        return rebuild
 
 
 def name_of(steps: list[HostStep]) -> str:
-    """The operations of a region, as a name."""
+    """Name a region after its operations."""
     names = list(dict.fromkeys([each.step.prim.name for each in steps]))
     said = [name for name in names if name not in UNSAID] or names or ["result"]
     more = f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else ""

@@ -1,4 +1,4 @@
-"""Which steps are left to the host while a program is specialized, and what is known of them.
+"""Selection of the steps that the host runs while a program is specialized.
 
 Everything is tried as equations first; what cannot be is left to the interpreter, alone: a loop or
 branch as a whole, if its body has no region that would do; a call of what has no known size as a
@@ -43,10 +43,10 @@ OPENING = frozenset((Role.PROJECTION, Role.INNER_VALUE))
 
 
 def run_step(maker: Any, step: Step) -> None:
-    """Specialize one step: as equations if that is possible, in a region if not."""
+    """Specialize one step to equations if that is possible, or put it in a host region."""
     hosts: Hosts = maker.static.hosts
     if maker.static.within("early"):  # too little is known yet
-        maker.compiled(step)
+        maker.compile_step(step)
         return
     trees = [maker.values.get(slot) for slot in _slots_read(maker, step)]
     parts = [part for tree in trees for part in parts_of(tree) if type(part) is HostFallback]
@@ -70,7 +70,7 @@ def run_step(maker: Any, step: Step) -> None:
     mark = hosts.mark() if _may_fail_late(step) else None
     before = len(maker.static.equations)
     try:
-        maker.compiled(step)
+        maker.compile_step(step)
     except SpecializationError as error:
         if mark is not None:
             hosts.restore(mark)
@@ -81,7 +81,7 @@ def run_step(maker: Any, step: Step) -> None:
 
 
 def _why(parts: list[HostFallback]) -> str:
-    """The reason why the host runs a step with such operands, if it has not been given for them."""
+    """Return the reason for which the host runs a step with such operands."""
     given = [part.aval.dtype.name for part in parts if part.maker is None]
     return f"values of dtype {given[0]} are not compiled" if given else ""
 
@@ -94,14 +94,14 @@ def _slots_read(maker: object, step: Step) -> list[int]:
 
 
 def _may_fail_late(step: Step) -> bool:
-    """Whether a step may fail when some of its equations have been made."""
+    """Whether a step's specialization may fail after some of its equations were made."""
     lowering = step.prim.lowering
     plain = step.kind == "plain" and not step.dynamic and step.prim.elementwise
     return not plain or "expand" in lowering or "requires" in lowering
 
 
 def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
-    """Whether a step is so small that it is left where its operands are."""
+    """Whether a step is so small that it runs where its operands are."""
     if step.kind not in ("plain", "checked") or step.prim.effect is not None:
         return False
     aval = step.node.aval
@@ -112,8 +112,7 @@ def _stays(hosts: Hosts, step: Step, trees: list) -> bool:
 
 
 def substitute_results(hosts: Hosts, tree: object) -> Any:
-    """A tree with values in the place of results of host steps; SpecializationError if there are
-    none."""
+    """Replace results of host steps in a tree by values; SpecializationError if there are none."""
     if type(tree) is tuple:
         return tuple([substitute_results(hosts, part) for part in tree])
     if not any(type(part) is HostFallback for part in parts_of(tree)):
@@ -122,7 +121,7 @@ def substitute_results(hosts: Hosts, tree: object) -> Any:
 
 
 def places_kept_aside(maker: Any) -> set[int]:
-    """The results of a whole program that are no values, by place: they are kept aside."""
+    """Return the positions of a program's results that have no compiled value."""
     hosts, found = maker.static.hosts, set()
     if hosts is None:
         return found
@@ -136,7 +135,7 @@ def places_kept_aside(maker: Any) -> set[int]:
 
 
 def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
-    """Whether a variable's new value is one that only regions know: it becomes that array."""
+    """Whether a variable's new value is one that only regions hold: it becomes that array."""
     hosts, tree = maker.static.hosts, maker.values[slot]
     if type(tree) is not HostFallback or tree.value is not None or tree.region not in hosts.drafts:
         return False
@@ -147,7 +146,7 @@ def is_kept_as_state(maker: Any, variable: Any, slot: int) -> bool:
 
 
 def leaving(maker: Any, results: list) -> list:
-    """The results of a body; those of one in an equation of its own have to be values."""
+    """Return the results of a body; those of an equation's body must be values."""
     hosts = maker.static.hosts
     if hosts is None or hosts.outer is None:
         return results
@@ -155,7 +154,7 @@ def leaving(maker: Any, results: list) -> list:
 
 
 def host(maker: Any, step: Step, reason: str = "") -> None:
-    """Let a region run a step."""
+    """Add a step to a host region."""
     hosts: Hosts = maker.static.hosts
     if step.kind == "stream":
         raise SpecializationError(Reason.HOST_RANDOM)
@@ -164,7 +163,7 @@ def host(maker: Any, step: Step, reason: str = "") -> None:
         operands[slot] = maker.values.get(slot)
     if step.dynamic:
         sizes = _Sizes(maker)
-        params = {key: sizes.known(value) for key, value in params.items()}
+        params = {key: sizes.substitute(value) for key, value in params.items()}
         for atom in sizes.missing:
             slot = maker.program.places[atom][0]
             operands[slot] = maker.values.get(slot)
@@ -192,7 +191,7 @@ def _aval_of(tree: Any) -> Any:
 
 
 def _aval(maker: Any, step: Step, params: dict) -> Any:
-    """The avals of the results of a host step."""
+    """Return the abstract values of the results of a host step."""
     sizes = _Sizes(maker)
     known = step.node.aval
     if type(known) is tuple:
@@ -215,39 +214,39 @@ def _is_stack(tree: HostFallback | Value | None) -> bool:
 
 
 class _Sizes:
-    """Puts numbers in the place of sizes, as far as they are known; `missing`: the others."""
+    """A substitution of numbers for known sizes; `missing`: the unknown ones."""
 
     def __init__(self, maker: Any):
         self.maker = maker
         self.missing: set[Atom] = set()
 
-    def known(self, value: Size | DType | tuple | None) -> Any:
-        """Something with sizes in it."""
+    def substitute(self, value: Size | DType | tuple | None) -> Any:
+        """Return a parameter with its known sizes substituted."""
         if type(value) is Dim:
             try:
                 return substitute(value, self._atom)
             except OpError as error:
                 raise SpecializationError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
-            return tuple([self.known(item) for item in value])
+            return tuple([self.substitute(item) for item in value])
         return value
 
     def aval(self, aval: Any) -> Any:
-        """An abstract value."""
+        """Return an abstract value with its known sizes substituted."""
         if type(aval) is not Aval or aval.dims is None:
             return aval
-        return Aval(self.known(aval.dims), aval.dtype)
+        return Aval(self.substitute(aval.dims), aval.dtype)
 
     def _atom(self, atom: Atom) -> Any:
         number = self.maker.sizes.get(atom)
         if number is None:
-            number = self._found(atom)
+            number = self._find(atom)
         if number is not None:
             return number
         self.missing.add(atom)
         return of_atom(atom)
 
-    def _found(self, atom: Atom) -> int | None:
+    def _find(self, atom: Atom) -> int | None:
         slot, kind, place = self.maker.program.places.get(atom, (-1, "", 0))
         tree = self.maker.values.get(slot)
         if _is_stack(tree):
@@ -261,7 +260,7 @@ class _Sizes:
 
 
 def _learn(maker: Any, step: Step) -> None:
-    """Note what a step that was compiled tells of sizes that the graph did not know."""
+    """Record sizes that a compiled step reveals and the graph did not know."""
     aval, value = step.node.aval, maker.values.get(step.out)
     if type(aval) is not Aval or aval.dims is None or type(value) is not Value or _is_stack(value):
         if value is not None and type(value) is not Value:
@@ -275,7 +274,7 @@ def _learn(maker: Any, step: Step) -> None:
 
 
 def note_maker(maker: Any, tree: object, step: Step) -> None:
-    """Remember which step gave a list or history."""
+    """Record which step made a list or residuals."""
     makers = maker.static.hosts.makers
     for each in (tree, *(tree if type(tree) is tuple else ())):
         if type(each) not in (Value, HostFallback):

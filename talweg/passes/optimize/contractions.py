@@ -1,4 +1,4 @@
-"""Sums of products of broadcast arrays that are products of matrices.
+"""Contraction recognition: sums of products of broadcast arrays become products of matrices.
 
 `reduce_sum(x[:, :, None] * y[None, :, :], 1)` is x @ y: each element is the same sum.  As a product
 of matrices it is computed at the speed of those, which is ten times that of a sum in loops.  An
@@ -27,32 +27,32 @@ BATCH, ROWS, COLUMNS, INNER = range(4)
 
 
 def find_products(static: StaticProgram) -> None:
-    """Rewrite the sums of a program in place."""
+    """Rewrite the sums of a program to products of matrices, in place."""
     uses = static.uses()
 
     def product(equation: Equation) -> Value | None:
         found = _sum_of_products(equation, uses)
-        return None if found is None else found.made(static, equation)
+        return None if found is None else found.emit(static, equation)
 
     static.rewrite(product)
 
 
 class _Product:
-    """x and y, without broadcasting, and the class of each axis; None: of length 1."""
+    """A recognized product: x and y without broadcasting, and the class of each axis."""
 
     def __init__(self, x: Value, y: Value, dims: tuple, classes: list):
         self.operands, self.dims, self.classes = (x, y), dims, classes
 
     def sizes(self, kind: int) -> list[int]:
-        """The lengths of the axes of a class."""
+        """Return the lengths of the axes of a class."""
         return [size for size, own in zip(self.dims, self.classes) if own == kind]
 
     def pays(self) -> bool:
-        """Whether there is enough in every direction."""
+        """Whether the matrices are large enough in every direction."""
         return all(math.prod(self.sizes(kind)) >= LEAST for kind in (ROWS, COLUMNS, INNER))
 
-    def made(self, static: StaticProgram, equation: Equation) -> Value:
-        """The product, in the form of the sum."""
+    def emit(self, static: StaticProgram, equation: Equation) -> Value:
+        """Return the product, in the shape of the sum."""
         node = equation.node
         x = self._matrices(static, self.operands[0], (BATCH, ROWS, INNER), node)
         y = self._matrices(static, self.operands[1], (BATCH, INNER, COLUMNS), node)
@@ -68,10 +68,10 @@ class _Product:
         return _reshape(static, z, equation.output.dims, node)
 
     def _matrices(self, static: StaticProgram, x: Value, order: tuple, node: object) -> Value:
-        """An operand with one axis for each class, in this order; without a batch of nothing."""
-        own = [axis for axis, kind in enumerate(self.classes) if kind in order]
+        """Return an operand with one axis for each class, in this order."""
+        own_axes = [axis for axis, kind in enumerate(self.classes) if kind in order]
         runs: list[list[int]] = []  # neighbours of one class are one axis
-        for axis in own:
+        for axis in own_axes:
             if runs and self.classes[runs[-1][-1]] == self.classes[axis]:
                 runs[-1].append(axis)
             else:
@@ -116,20 +116,20 @@ def _sum_of_products(equation: Equation, uses: dict[Value, int]) -> _Product | N
 
 
 def _narrow(value: Value) -> Value:
-    """The operand that a value is broadcast from."""
+    """Return the operand that a value is broadcast from."""
     while value.maker is not None and value.maker.prim is layout.broadcast_to:
         value = value.maker.inputs[0]
     return value
 
 
 def _long(value: Value, dims: tuple) -> list[bool]:
-    """Along which axes a value has its own elements."""
+    """Return for each axis whether a value varies along it."""
     missing = len(dims) - len(value.dims)
     return [False] * missing + [size != 1 for size in value.dims]
 
 
 def _ranks(axes: list[int]) -> list[int]:
-    """The permutation that puts axes, which lie in this order, into ascending order."""
+    """Return the permutation that sorts axes, which lie in this order."""
     return sorted(range(len(axes)), key=lambda place: axes[place])
 
 

@@ -9,13 +9,13 @@ from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 
 def prune_all(static: StaticProgram) -> None:
-    """Leave out what a whole program does not need for its results, checks and new values."""
+    """Remove a whole program's equations that its results, checks and new states do not need."""
     after = [value for _, _, value in static.states]
     prune(static, {*static.outputs, *static.guards, *after})
 
 
 def prune(static: StaticProgram, needed: set[Value]) -> None:
-    """Leave out what nobody needs, in a program and in all bodies within; `needed` grows."""
+    """Remove unneeded equations of a program and its bodies; `needed` grows."""
     kept = []
     for equation in reversed(static.equations):
         acts = equation.prim.effect in ACTS
@@ -55,7 +55,7 @@ def _prune_repeat(equation: Equation, needed: set[Value]) -> None:
 
 
 def _reachable_values(inner: StaticProgram, wanted: set[Value]) -> set[Value]:
-    """All values of a body that some need."""
+    """Return all values of a body that the given values need."""
     found = set(wanted)
     for equation in reversed(inner.equations):
         if equation.prim.effect in ACTS or any(value in found for value in equation.outputs):
@@ -73,12 +73,12 @@ def _prune_choice(equation: Equation, needed: set[Value]) -> None:
     outer = iter(operands)
     inputs = [index]
     for number, inner in enumerate(choice.bodies):
-        own = [(x, next(outer)) for x in inner.inputs]
+        needed_here = [(x, next(outer)) for x in inner.inputs]
         wanted = {v[number] for v in choice.results if v[number] is not None}
         prune(inner, wanted)
         used = {x for e in inner.equations for x in e.inputs}
         used |= {values[number] for values in choice.results}
-        own = [(x, value) for x, value in own if x in used]
-        inner.inputs[:] = [x for x, _ in own]
-        inputs += [value for _, value in own]
+        needed_here = [(x, value) for x, value in needed_here if x in used]
+        inner.inputs[:] = [x for x, _ in needed_here]
+        inputs += [value for _, value in needed_here]
     equation.inputs = tuple(inputs)

@@ -1,4 +1,4 @@
-"""Products with a shared operand, added: x @ A + x @ B runs as x @ (A + B).
+"""Factoring of sums of products with a shared operand: x @ A + x @ B runs as x @ (A + B).
 
 One product in place of two.  It changes nothing but rounding: each element is the same sum, with
 A + B rounded before it is multiplied.  Done where both products have no other use, A and B
@@ -35,7 +35,7 @@ class Factored:
 
 
 def factor_additions(order: list[Node], kept: set[Node]) -> dict[Node, Factored]:
-    """The additions among the nodes `order` that run factored; `kept` are results themselves."""
+    """Find the additions among the nodes `order` that run factored; `kept` are results."""
     additions = [node for node in order if node.prim is arithmetic.add and _products(node)]
     if not additions:
         return {}
@@ -59,7 +59,7 @@ def _products(node: Node) -> bool:
 
 
 def _match(total: Node, a: Node, b: Node) -> Factored | None:
-    """The factoring of the sum of products a and b; None if it does not."""
+    """Return the factoring of the sum of products a and b, None if there is none."""
     if a.key[1] != b.key[1] or not total.aval.dtype.is_floating:
         return None
     (x, p), (y, q) = a.operands, b.operands

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: dead values go, work for all trips at once leaves the loop.
+"""Loop-invariant code motion: dead values are removed, work for all trips leaves the loop.
 
 * What nobody needs: results, carried values, inputs (`pruned`, which goes into all bodies).
 * A row that no earlier trip has written holds what it did at first, often zero.  So the cotangent
@@ -77,7 +77,7 @@ def _improve_bodies(choice: BranchEquation) -> None:
 
 
 class LoopSimplifier:
-    """One loop that is rewritten; `outer` ends where it stands."""
+    """The rewriter of one loop, which stands at the end of `outer`."""
 
     def __init__(self, outer: StaticProgram, equation: Equation):
         self.outer, self.equation = outer, equation
@@ -94,7 +94,7 @@ class LoopSimplifier:
         self.stacks: dict[Value, tuple[Value, NDArray]] = {}  # value -> result with its rows, which
 
     def before(self) -> None:
-        """Everything that does not come after the loop."""
+        """Return all parts of the program that do not follow the loop."""
         _improve(self.inner)
         self._simplify()
         self._take_out_products()
@@ -106,15 +106,15 @@ class LoopSimplifier:
         self._sync()
 
     def after(self) -> dict[Value, Value]:
-        """Apply what comes after the loop; results of the loop -> what they are now."""
+        """Emit the code that follows the loop; maps the loop's results to their new values."""
         found = {}
         for total in self.totals:
-            found[total.output] = total.made(self)
+            found[total.output] = total.emit(self)
         found.update(self.merged)
         return found
 
     def _simplify(self) -> None:
-        """The algebra of `simplify.py` in the body."""
+        """Apply the algebraic rules of `simplify.py` in the body."""
         inner, carried = self.inner, self.body.carried
         inner.outputs = [c.after for c in carried]
         simplify(inner)
@@ -130,21 +130,21 @@ class LoopSimplifier:
             value.maker = equation
 
     def carry(self, before: Value, after: Value, start: Value, blank: bool) -> int:
-        """Add a carried value; its place."""
+        """Add a carried value and return its position."""
         self.body.carried.append(CarriedValue(before, after, blank))
         self.starts.append(start)
         self.outputs.append(Value(before.dims, before.dtype))
         return len(self.outputs) - 1
 
     def drop(self, places: set[int]) -> None:
-        """Leave out carried values."""
+        """Remove carried values."""
         keep = [i for i in range(len(self.outputs)) if i not in places]
         self.body.carried[:] = [self.body.carried[i] for i in keep]
         self.starts[:] = [self.starts[i] for i in keep]
         self.outputs[:] = [self.outputs[i] for i in keep]
 
     def uses(self) -> dict[Value, int]:
-        """The number of uses of each value in the body."""
+        """Count the uses of each value in the body."""
         found: dict[Value, int] = {}
         for equation in self.inner.equations:
             for x in equation.inputs:
@@ -154,7 +154,7 @@ class LoopSimplifier:
         return found
 
     def rename(self, renamed: dict[Value, Value]) -> None:
-        """Put other values in the place of some, in the body."""
+        """Substitute values in the body."""
 
         def last(value: Value) -> Value:
             while value in renamed:
@@ -173,15 +173,15 @@ class LoopSimplifier:
         equations, inner.equations = inner.equations, []
         for equation in equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
-            found = self._taken_out(equation) if equation.prim is contract.matmul else None
+            found = self._hoist_product(equation) if equation.prim is contract.matmul else None
             if found is None:
                 inner.equations.append(equation)
             else:
                 renamed[equation.output] = found
         self.rename(renamed)
 
-    def _taken_out(self, equation: Equation) -> Value | None:
-        """The row of a product of all rows, for the product of one with what does not change."""
+    def _hoist_product(self, equation: Equation) -> Value | None:
+        """Return a row of one product of all rows, in place of a row's product."""
         inner = self.inner
         x, y = equation.inputs
         source = skip_reshapes(x)
@@ -197,13 +197,13 @@ class LoopSimplifier:
         reshape = layout.reshape
         flat = apply(reshape, [inner.twin(stack)], {"shape": (rows * height, width)})
         product = apply(equation.prim, [flat, inner.twin(y)], equation.params, equation.node)
-        whole = apply(reshape, [product], {"shape": (rows, height, columns)})
-        return inner.apply(row, [inner.bring_in(whole), index], {}, equation.node)
+        all_rows = apply(reshape, [product], {"shape": (rows, height, columns)})
+        return inner.apply(row, [inner.bring_in(all_rows), index], {}, equation.node)
 
     # -- rows that no earlier trip has written
 
     def _writes(self, carried: CarriedValue, uses: dict) -> list[tuple[Value, Value]] | None:
-        """(index, row) of each row that a trip changes; None if it changes more, or is not used."""
+        """Return (index, row) of each row that a trip writes; None if it writes more."""
         found, value = [], carried.after
         while value is not carried.before:
             maker = value.maker
@@ -218,7 +218,7 @@ class LoopSimplifier:
         for position, carried in enumerate(self.body.carried):
             writes = self._writes(carried, uses)
             first = self._first_written(carried, writes) if writes else None
-            once = self._written_once(carried, writes) if writes else None
+            once = self._find_written_once(carried, writes) if writes else None
             if first is None and once is None:
                 continue
             for equation in self.inner.equations:
@@ -237,7 +237,7 @@ class LoopSimplifier:
         prune(self.inner, {carried.after for carried in self.body.carried})
 
     def _first_written(self, carried: CarriedValue, writes: list) -> NDArray | None:
-        """The first trip that writes a row, for each row."""
+        """Return, for each row, the first trip that writes it."""
         if is_endless(carried.before) or self.trips > MOST:
             return None
         first = np.full(carried.before.dims[0], self.trips, np.int64)
@@ -248,14 +248,14 @@ class LoopSimplifier:
             np.minimum.at(first, np.broadcast_to(numbers, self.trips), np.arange(self.trips))
         return first
 
-    def _written_once(self, carried: CarriedValue, writes: list) -> Value | None:
-        """The place of the one row of a stack without end that a trip writes, and no other does."""
+    def _find_written_once(self, carried: CarriedValue, writes: list) -> Value | None:
+        """Return the position of the endless stack's row that exactly one trip writes."""
         index = writes[0][0]
         alone = is_endless(carried.before) and all(place is index for place, _ in writes)
         return index if alone and self._is_of_one_trip(index) else None
 
     def _is_of_one_trip(self, index: Value) -> bool:
-        """Whether an integer is another one in each trip."""
+        """Whether an integer differs between any two trips."""
         maker = index.maker
         if maker is None:
             return False
@@ -272,7 +272,7 @@ class LoopSimplifier:
         return bool((first[np.broadcast_to(read, self.trips)] >= np.arange(self.trips)).all())
 
     def _start_row(self, place: int, equation: Equation) -> Value | None:
-        """Let an equation read the row that a carried value has at first; zero if it is that."""
+        """Return a carried value's initial row as an equation, zero if it is known."""
         start, output = self.starts[place], equation.output
         if is_zero(start):
             return Value(output.dims, output.dtype, np.zeros((), output.dtype.numpy_dtype))
@@ -280,7 +280,7 @@ class LoopSimplifier:
         return None
 
     def _drop_zeros(self) -> None:
-        """Sums with zero are the other operand."""
+        """Replace sums with zero by the other operand."""
         renamed: dict[Value, Value] = {}
         for equation in self.inner.equations:
             equation.inputs = tuple([renamed.get(x, x) for x in equation.inputs])
@@ -299,7 +299,7 @@ class LoopSimplifier:
         self._find_stacks(uses)
         sums = []
         for position, carried in enumerate(list(self.body.carried)):
-            added = self._added(carried, uses)
+            added = self._find_added(carried, uses)
             if added is None:
                 continue
             views, made = views_of(added)
@@ -320,7 +320,7 @@ class LoopSimplifier:
         self._find_rows()
 
     def _find_rows(self) -> None:
-        """Stacks of products with a matrix that does not change."""
+        """Find stacks of products with an invariant matrix."""
         uses, dropped = self.uses(), set()
         for position, carried in enumerate(list(self.body.carried)):
             writes = self._writes(carried, uses)
@@ -353,7 +353,7 @@ class LoopSimplifier:
         self.drop(dropped)
 
     def _find_stacks(self, uses: dict) -> None:
-        """The values of which there are stacks already, with a row for each trip."""
+        """Find the values of which there are stacks already, with a row for each trip."""
         for place, carried in enumerate(self.body.carried):
             writes = self._writes(carried, uses)
             if writes and len(writes) == 1 and self._fills(carried, writes):
@@ -362,8 +362,8 @@ class LoopSimplifier:
                     found = self.outputs[place], numbers
                     self.stacks.setdefault(skip_reshapes(writes[0][1]), found)
 
-    def _added(self, carried: CarriedValue, uses: dict) -> Value | None:
-        """The values that each trip adds to a carried value that has no other use."""
+    def _find_added(self, carried: CarriedValue, uses: dict) -> Value | None:
+        """Return the values that each trip adds to a carried value that has no other use."""
         maker = carried.after.maker
         if maker is None or maker.prim is not arithmetic.add or uses.get(carried.after, 0) != 1:
             return None
@@ -374,10 +374,10 @@ class LoopSimplifier:
         return other if other.dims == carried.before.dims and uses.get(other, 0) == 1 else None
 
     def _product(self, position: int, made: Value, views: list) -> TripSum | None:
-        """The sum of products xᵀ g as one product of stacks."""
+        """Return the sum of products xᵀ g as one product of stacks."""
         assert made.maker is not None
         x, g = made.maker.inputs
-        x = self._turned(x)
+        x = self._find_transposed(x)
         if x is None or len(g.dims) != 2:
             return None
         rows = self._rows_of(x), self._rows_of(g)
@@ -393,7 +393,7 @@ class LoopSimplifier:
         return TripSum(self, position, made.maker, operands, views)
 
     def _usual_order(self) -> NDArray:
-        """The order of rows in stacks that the loop fills: best is the same for all."""
+        """Return the order of rows in stacks that the loop fills: best is the same for all."""
         uses = self.uses()
         for carried in self.body.carried:
             writes = self._writes(carried, uses)
@@ -403,8 +403,8 @@ class LoopSimplifier:
                     return np.broadcast_to(numbers, self.trips)
         return np.arange(self.trips)
 
-    def _turned(self, x: Value) -> Value | None:
-        """The matrix whose transpose x is, or the sum of two such matrices."""
+    def _find_transposed(self, x: Value) -> Value | None:
+        """Return the matrix whose transpose x is, or the sum of two such matrices."""
         if x.maker is None or x.maker.prim is not arithmetic.add:
             return transpose_operand(x)
         parts = [transpose_operand(part) for part in x.maker.inputs]
@@ -413,7 +413,7 @@ class LoopSimplifier:
         return self.inner.apply(x.maker.prim, parts, {}, x.maker.node)  # type: ignore[arg-type]
 
     def _rows_of(self, value: Value) -> tuple[Value, NDArray] | None:
-        """(stack outside, rows) if the value in each trip is a row of its own, together a block."""
+        """Return (outer stack, rows) if the trips read distinct rows that form a block."""
         source = skip_reshapes(value)
         if source in self.stacks:
             return self.stacks[source]
@@ -431,7 +431,7 @@ class LoopSimplifier:
         return self.inner.twin(stack), numbers  # type: ignore[return-value]
 
     def _stack(self, value: Value, order: NDArray) -> Value:
-        """A stack of a value in all trips, in this order of rows: one more result."""
+        """Stack a value over all trips, in this order of rows, as one more result."""
         before = Value((self.trips, *value.dims), value.dtype)
         index = self.inner.by_trip(np.asarray(order, np.int32), int32)
         after = self.inner.apply(with_row, [before, index, value], {})
@@ -458,12 +458,12 @@ class LoopSimplifier:
         self.drop(dropped)
 
     def _key(self, index: Value, value: Value) -> tuple:
-        """The key under which equal writes are found."""
+        """Return the key by which equal writes are found."""
         numbers = self.inner.numbers(index)
         return value, index if numbers is None else numbers.tobytes()
 
     def _fills(self, carried: CarriedValue, writes: list) -> bool:
-        """Whether all rows of a stack are written, whatever happens."""
+        """Whether the loop writes all rows of a stack in any case."""
         first = self._first_written(carried, writes)
         return self.exact and first is not None and bool((first < self.trips).all())
 

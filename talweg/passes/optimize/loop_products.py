@@ -29,8 +29,8 @@ class TripSum:
         self.start, self.output = rounds.starts[place], rounds.outputs[place]
         self.maker, self.operands, self.views = maker, operands, views
 
-    def made(self, rounds: Any) -> Value:
-        """The value after the loop."""
+    def emit(self, rounds: Any) -> Value:
+        """Emit the value after the loop."""
         outer, maker = rounds.outer, self.maker
         stacks = [
             self._block(outer, rounds.merged.get(stack, stack), first, rounds.trips)
@@ -46,8 +46,8 @@ class TripSum:
             axes = tuple([0, *[axis + 1 for axis in maker.params["axes"]]])
             params = {"axes": axes, "keepdims": False}
             shape = {"shape": (rounds.trips, *maker.inputs[0].dims)}
-            whole = outer.apply(layout.reshape, stacks, shape)
-            product = outer.apply(maker.prim, [whole], params, maker.node)
+            all_trips = outer.apply(layout.reshape, stacks, shape)
+            product = outer.apply(maker.prim, [all_trips], params, maker.node)
             dims = maker.output.dims
             if product.dims != dims:
                 product = outer.apply(layout.reshape, [product], {"shape": dims})
@@ -78,8 +78,8 @@ class TripRows:
         self.output, self.maker, self.stack = rounds.outputs[place], maker, stack
         self.matrix = rounds.inner.twin(maker.inputs[1])
 
-    def made(self, rounds: LoopSimplifier) -> Value:
-        """The stack after the loop."""
+    def emit(self, rounds: LoopSimplifier) -> Value:
+        """Emit the stack after the loop."""
         outer, maker = rounds.outer, self.maker
         stack = rounds.merged.get(self.stack, self.stack)
         width = maker.inputs[0].dims[1]
@@ -89,14 +89,14 @@ class TripRows:
 
 
 def skip_reshapes(value: Value) -> Value:
-    """The value below all reshapes of a value."""
+    """Return the operand below all reshapes of a value."""
     while value.maker is not None and value.maker.prim in (layout.reshape, state.ensure_dims):
         value = value.maker.inputs[0]
     return value
 
 
 def views_of(value: Value) -> tuple[list[Equation], Value]:
-    """The transposes and reshapes on top of a value, the last first, and what is below them."""
+    """Return the transposes and reshapes on top of a value, the last first, and their operand."""
     found = []
     while value.maker is not None and value.maker.prim in (layout.reshape, layout.transpose):
         found.append(value.maker)
@@ -105,7 +105,7 @@ def views_of(value: Value) -> tuple[list[Equation], Value]:
 
 
 def transpose_operand(value: Value) -> Value | None:
-    """The matrix whose transpose a value is, if it is that."""
+    """Return the matrix whose transpose a value is, if it is one."""
     maker = value.maker
     if maker is None or len(value.dims) != 2 or len(maker.inputs) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Chains of products in a cheap order: (A @ B) @ v runs as A @ (B @ v).
+"""Matrix chain ordering: (A @ B) @ v runs as A @ (B @ v).
 
 The order with the fewest multiplications is found by dynamic programming (Godbole 1973, "On
 efficient computation of matrix chain products").  A product that anything else uses stays as it is,
@@ -30,7 +30,7 @@ def order_products(static: StaticProgram) -> None:
         if uses[x] == 1 and _is_product(x)
     }
 
-    def ordered(equation: Equation) -> Value | None:
+    def reorder(equation: Equation) -> Value | None:
         if equation.prim is not contract.matmul or equation.output in inside:
             return None
         factors = [part for x in equation.inputs for part in _factors(x, inside)]
@@ -40,9 +40,9 @@ def order_products(static: StaticProgram) -> None:
         before, after = _cost(equation.output, inside), chain.cost(0, len(factors) - 1)
         if before < 2 * after or before - after < LEAST:
             return None
-        return chain.made(static, equation, 0, len(factors) - 1)
+        return chain.emit(static, equation, 0, len(factors) - 1)
 
-    static.rewrite(ordered)
+    static.rewrite(reorder)
 
 
 def _is_product(value: Value) -> bool:
@@ -51,7 +51,7 @@ def _is_product(value: Value) -> bool:
 
 
 def _factors(value: Value, inside: set[Value]) -> list[Value]:
-    """The factors of a chain of products, from left to right."""
+    """Return the factors of a chain of products, from left to right."""
     if value not in inside:
         return [value]
     maker: Any = value.maker
@@ -64,21 +64,21 @@ def _is_chain(factors: list[Value]) -> bool:
 
 
 def _cost(value: Value, inside: set[Value]) -> int:
-    """The multiplications of a product and of those inside of it."""
+    """Count the multiplications of a product and of its factors."""
     maker: Any = value.maker
     x, y = maker.inputs
     return value.size * x.dims[-1] + sum([_cost(part, inside) for part in (x, y) if part in inside])
 
 
 class _Chain:
-    """The cheapest order of every part of a chain."""
+    """The dynamic program for the cheapest order of every part of a chain."""
 
     def __init__(self, factors: list[Value]):
         self.factors = factors
         self.best: dict[tuple[int, int], tuple[int, int]] = {}  # part -> cost, where it is split
 
     def cost(self, first: int, last: int) -> int:
-        """The multiplications of a part."""
+        """Return the number of multiplications of a part."""
         return self._split(first, last)[0] if first < last else 0
 
     def _split(self, first: int, last: int) -> tuple[int, int]:
@@ -98,12 +98,12 @@ class _Chain:
         own = count * parts[0].dims[-2] * self.factors[middle].dims[-1] * parts[-1].dims[-1]
         return own + self.cost(first, middle) + self.cost(middle + 1, last)
 
-    def made(self, static: StaticProgram, equation: Equation, first: int, last: int) -> Value:
-        """The product of a part."""
+    def emit(self, static: StaticProgram, equation: Equation, first: int, last: int) -> Value:
+        """Emit the product of a part."""
         if first == last:
             return self.factors[first]
         middle = self._split(first, last)[1]
         parts = [
-            self.made(static, equation, *part) for part in ((first, middle), (middle + 1, last))
+            self.emit(static, equation, *part) for part in ((first, middle), (middle + 1, last))
         ]
         return static.apply(contract.matmul, parts, {}, equation.node)

@@ -1,4 +1,4 @@
-"""The passes over static programs, in order, each by name.
+"""The pass pipeline over static programs: order and names.
 
 A pass may leave a program as it is, never refuse it: an error in one is a fault of the compiler.
 """
@@ -31,7 +31,7 @@ def optimize(
     after: Callable[[str], None] | None = None,
     without: tuple[str, ...] = (),
 ) -> None:
-    """All passes but those `without`, one after the other; `after` is told the name of each.
+    """Run all passes but those `without`, in order; `after` is told the name of each.
 
     With the setting `check`, the program is checked before the first and after each of them.
     """

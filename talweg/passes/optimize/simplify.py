@@ -1,4 +1,4 @@
-"""Algebra on equations: cheaper ones that mean the same to rounding.
+"""Algebraic simplification: cheaper equations that mean the same to rounding.
 
 Each rule looks at one equation and what makes its operands, and gives the value that stands for its
 result, or None.  NaN, infinities and signed zeros come out as before; so x + 0 stays (it makes
@@ -31,7 +31,7 @@ exp_below.infer, exp_below.elementwise, exp_below.numpy = lambda x: x, True, np.
 
 
 def number_of(value: Value) -> float | None:
-    """The number that all elements of a constant are; None for other values."""
+    """Return the number that all elements of a constant are, None for other values."""
     content = value.content
     if content is None or content.size != 1 or not (value.dtype.is_floating):
         return None
@@ -39,14 +39,14 @@ def number_of(value: Value) -> float | None:
 
 
 class Simplifier:
-    """Applies the rules from the first equation to the last."""
+    """The rewriter that applies the rules from the first equation to the last."""
 
     def __init__(self, static: StaticProgram):
         self.static = static
         self.uses = static.uses()
 
     def apply(self, name: str, *operands: object) -> Value:
-        """The result of a primitive, with numbers of the dtype of the first value."""
+        """Emit a primitive, with numbers of the dtype of the first value."""
         dtype = next(x.dtype for x in operands if isinstance(x, Value))
         inputs = [
             x if isinstance(x, Value) else constant(np.asarray(x, dtype.numpy_dtype))
@@ -58,7 +58,7 @@ class Simplifier:
 
 
 def one(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """x * 1, x / 1, x - 0."""
+    """Simplify x * 1, x / 1, x - 0."""
     name, result = equation.prim.name, equation.output
     neutral = {"mul": 1.0, "div": 1.0, "sub": 0.0}.get(name)
     if neutral is None:
@@ -78,7 +78,7 @@ def one(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def twice_negated(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """-(-x)."""
+    """Simplify -(-x)."""
     x = equation.inputs[0] if equation.inputs else None
     if (
         equation.prim is not arithmetic.neg
@@ -91,7 +91,7 @@ def twice_negated(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def divide_by_power(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """x / c for a power of two."""
+    """Replace x / c by a multiplication for a power of two c."""
     if equation.prim is not arithmetic.div:
         return None
     x, y = equation.inputs
@@ -104,7 +104,7 @@ def divide_by_power(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """exp(x - max x), where the maximum is that of the rows along which it is subtracted."""
+    """Simplify exp(x - max x), where the maximum is that of the rows of x."""
     below = equation.inputs[0].maker if equation.prim is transcendental.exp else None
     if below is None or below.prim is not arithmetic.sub:
         return None
@@ -122,7 +122,7 @@ def below_maximum(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """1 + tanh u, where tanh u is used for nothing else."""
+    """Simplify 1 + tanh u, where tanh u has no other use."""
     if equation.prim is not arithmetic.add:
         return None
     for x, y in (equation.inputs, equation.inputs[::-1]):
@@ -136,7 +136,7 @@ def tanh_and_one(simplifier: Simplifier, equation: Equation) -> Value | None:
 
 
 def power_of_two(number: float | None) -> bool:
-    """Whether multiplying by it changes the exponent only."""
+    """Whether multiplication by a number changes the exponent only."""
     if not number or not math.isfinite(number):
         return False
     mantissa, exponent = math.frexp(number)
@@ -144,7 +144,7 @@ def power_of_two(number: float | None) -> bool:
 
 
 def split_scale(simplifier: Simplifier, value: Value, power: bool) -> tuple[Value, float]:
-    """(x, c) with value = c x, where that is all the value is made for; else (value, 1)."""
+    """Split value = c x to (x, c), where c x has no other use; (value, 1) for others."""
     maker = value.maker
     if maker is None or maker.prim is not arithmetic.mul or simplifier.uses.get(value, 0) != 1:
         return value, 1.0
@@ -156,7 +156,7 @@ def split_scale(simplifier: Simplifier, value: Value, power: bool) -> tuple[Valu
 
 
 def fold_scale(simplifier: Simplifier, equation: Equation) -> Value | None:
-    """(c x) 2ᵏ is (2ᵏ c) x, and (2ʲ x) (2ᵏ y) is 2ʲ⁺ᵏ (x y): exact but at the ends of the range."""
+    """Fold (c x) 2ᵏ to (2ᵏ c) x, and (2ʲ x) (2ᵏ y) to 2ʲ⁺ᵏ (x y): exact within the range."""
     if equation.prim is not arithmetic.mul or not equation.output.dtype.is_floating:
         return None
     x, y = equation.inputs

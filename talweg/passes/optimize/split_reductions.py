@@ -1,4 +1,4 @@
-"""Long reductions to few results in two steps, so that all threads take part.
+"""Reduction splitting: long reductions to few results run in two steps, on all threads.
 
 Sums over all of a big array, or along the rows of a tall one, become sums of parts and the sum of
 the parts.  The parts are few and equal; where the size has no fitting divisor nothing is done.
@@ -19,7 +19,7 @@ FEWEST = 16  # results from which there is enough to do for every thread
 
 
 def split(static: StaticProgram) -> None:
-    """Rewrite the reductions of a program in place."""
+    """Rewrite the long reductions of a program in place."""
 
     def in_parts(equation: Equation) -> Value | None:
         parts = _parts(equation)
@@ -29,17 +29,17 @@ def split(static: StaticProgram) -> None:
 
 
 def _parts(equation: Equation) -> tuple | None:
-    """(rows before, parts, rows of a part, columns) of a reduction worth splitting."""
+    """Return (rows before, parts, rows of a part, columns) of a profitable split."""
     if "fold" not in equation.prim.lowering:
         return None
     x, axes = equation.inputs[0], equation.params["axes"]
     if x.size < SMALLEST:
         return None
     axes = range(len(x.dims)) if axes is None else axes
-    kept = [size for k, size in enumerate(x.dims) if k not in axes]
+    kept_sizes = [size for k, size in enumerate(x.dims) if k not in axes]
     runs = [k in axes for k, size in enumerate(x.dims) if size != 1]
     if runs == sorted(runs, reverse=True) and len(runs):  # reduced axes first, kept ones last
-        columns = math.prod(kept)
+        columns = math.prod(kept_sizes)
         rows = x.size // columns
         if columns >= 8 * FEWEST and rows < 8 * columns:
             return None
@@ -60,8 +60,8 @@ def _in_parts(
         split_rows = row >= NARROWEST and rows % row == 0 and rows != row
         shape, axes = ((parts, rows // row, row), (1, 2)) if split_rows else ((parts, rows), (1,))
     reshape = layout.reshape
-    whole = static.apply(reshape, [x], {"shape": shape}, equation.node)
-    some = static.apply(prim, [whole], {"axes": axes, "keepdims": False}, equation.node)
+    in_parts = static.apply(reshape, [x], {"shape": shape}, equation.node)
+    some = static.apply(prim, [in_parts], {"axes": axes, "keepdims": False}, equation.node)
     total = static.apply(prim, [some], {"axes": (0,), "keepdims": False}, equation.node)
     dims = equation.output.dims
     if total.dims == dims:

@@ -17,7 +17,7 @@ from talweg.passes.specialize.program import Equation, StaticProgram, Value
 
 
 def check(static: StaticProgram, stage: str = "the beginning") -> None:
-    """InternalError unless the program is as it has to be; `stage`: after which pass."""
+    """Raise InternalError unless the program is well-formed; `stage`: after which pass."""
     try:
         _check(static, set(static.inputs) | {before for _, before, _ in static.states})
     except InternalError as error:

@@ -38,7 +38,7 @@ ACTS = frozenset(("host", "random", "graph"))  # effects: such equations stay wh
 
 
 class BodyProgram(StaticProgram):
-    """A static program inside of another one; `loop` is None for the body of a branch."""
+    """The static program of a body; `loop` is None for the body of a branch."""
 
     __slots__ = (
         "brought",
@@ -74,7 +74,7 @@ class BodyProgram(StaticProgram):
         return False
 
     def bring_in(self, value: Value) -> Value:
-        """The value here that is this one outside."""
+        """Return the value in the body that represents an outer one."""
         if value.content is not None:
             return value
         found = self.brought.get(value)
@@ -85,11 +85,11 @@ class BodyProgram(StaticProgram):
         return found
 
     def stream(self, operation: Node, seeds: tuple) -> Value:
-        """The state that a random operation's stream has before the whole program runs."""
+        """Return the state that a random operation's stream has before the whole program runs."""
         return self.bring_in(self.outer.stream(operation, seeds))
 
     def twin(self, value: Value) -> Value | None:
-        """The value outside that is this one here; None if it may change from trip to trip."""
+        """Return the outer value that equals this one, None if it may change between trips."""
         if value.content is not None:
             return value
         found = self.twins.get(value)
@@ -106,20 +106,20 @@ class BodyProgram(StaticProgram):
         return value.content is None and value not in self.twins and value not in self.still
 
     def numbers(self, value: Value) -> NDArray | None:
-        """The values of an integer in all trips, if they are known."""
+        """Return the values of an integer in all trips, if they are known."""
         found = self.known_numbers.get(value)
         if found is None and self.loop is None and value in self.twins:
             return self.outer.numbers(self.twins[value])
         return super().numbers(value) if found is None else found
 
     def limits(self, value: Value) -> tuple[int, int] | None:
-        """The smallest and largest number that an integer can be, if they are known."""
+        """Return the smallest and largest possible value of an integer, if known."""
         if value in self.twins and value not in self.known_numbers and value not in self.bounds:
             return self.outer.limits(self.twins[value])
         return super().limits(value)
 
     def round(self, start: int, step: int, dtype: DType) -> Value:
-        """start + step * (number of the trip)."""
+        """Return start + step * (number of the trip)."""
         assert self.loop is not None
         params = {"loop": self.loop, "start": start, "step": step, "dtype": dtype}
         found = self.apply(round_number, (), params)
@@ -131,7 +131,7 @@ class BodyProgram(StaticProgram):
         return found
 
     def by_trip(self, numbers: NDArray, dtype: DType) -> Value:
-        """The value that is `numbers[k]` in trip k."""
+        """Return the value that is `numbers[k]` in trip k."""
         if not len(numbers):  # a loop without trips: nobody will see it
             return constant(np.zeros((), dtype.numpy_dtype))
         if (numbers == numbers[0]).all():
@@ -151,8 +151,8 @@ class BodyProgram(StaticProgram):
         pure = prim.effect is None
         if self.loop is None:
             known = [self.numbers(x) for x in inputs if not x.dims]
-            whole = inputs and len(known) == len(inputs)
-            if pure and by_element(prim) and whole and all(x is not None for x in known):
+            all_known = inputs and len(known) == len(inputs)
+            if pure and by_element(prim) and all_known and all(x is not None for x in known):
                 outside = [self.twin(x) for x in inputs]
                 return self.bring_in(self.outer.apply(prim, outside, params, node))
             return super()._new(prim, inputs, params, node)
@@ -160,9 +160,9 @@ class BodyProgram(StaticProgram):
             return super()._new(prim, inputs, params, node)
         if pure and inputs and not any(map(self.changes, inputs)):
             if Trait.REINDEXES in prim.traits:
-                made = super()._new(prim, inputs, params, node)
-                self.still.add(made)
-                return made
+                result = super()._new(prim, inputs, params, node)
+                self.still.add(result)
+                return result
             outside = self.outer.apply(prim, [self.twin(x) for x in inputs], params, node)
             if isinstance(outside, tuple):
                 return tuple(map(self.bring_in, outside))
@@ -175,18 +175,18 @@ class BodyProgram(StaticProgram):
             if numbers is not None:
                 return self.by_trip(numbers, inputs[0].dtype)
         if pure and inputs and by_element(prim):
-            numbers = self._computed(prim, inputs, params)
+            numbers = self._evaluate_trips(prim, inputs, params)
             if numbers is not None:
                 dtype = prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params).dtype
                 if dtype.is_integer or not len(numbers) or (numbers == numbers[0]).all():
                     return self.by_trip(numbers, dtype)
-                made = super()._new(prim, inputs, params, node)
-                self.known_numbers[made] = numbers
-                return made
+                result = super()._new(prim, inputs, params, node)
+                self.known_numbers[result] = numbers
+                return result
         return super()._new(prim, inputs, params, node)
 
     def _simpler(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
-        """An equation that does the same with rows of stacks.
+        """Return a simpler equation on rows of stacks with the same result.
 
         One gathered row; the sum of x and an array that is zero but for a row: x with another row.
         """
@@ -210,8 +210,7 @@ class BodyProgram(StaticProgram):
         return None
 
     def _row_of_known(self, x: Value, index: Value) -> NDArray | None:
-        """The elements that a known vector has in each of the trips, at an index that counts
-        them."""
+        """Return a known vector's elements at an index that counts the trips."""
         content, places = x.content, self.numbers(index)
         if content is None or places is None or content.shape != x.dims or len(x.dims) != 1:
             return None
@@ -219,8 +218,8 @@ class BodyProgram(StaticProgram):
             return None
         return content[places]
 
-    def _computed(self, prim: Primitive, inputs: Sequence, params: dict) -> NDArray | None:
-        """The results in all trips, where all operands are known scalars."""
+    def _evaluate_trips(self, prim: Primitive, inputs: Sequence, params: dict) -> NDArray | None:
+        """Compute the results in all trips, where all operands are known scalars."""
         whole = [x.dtype.is_integer or x.dtype.is_bool for x in inputs]
         if any(x.dims for x in inputs) or not all(whole):
             return None
@@ -235,12 +234,12 @@ class BodyProgram(StaticProgram):
 
 
 def affine(numbers: NDArray) -> tuple[int, int] | None:
-    """(start, step) of numbers that grow evenly; None for others."""
+    """Return (start, step) of evenly growing numbers (an affine recurrence), None for others."""
     exact = numbers.astype(np.int64)
     start, step = int(exact[0]), int(exact[1] - exact[0]) if len(exact) > 1 else 0
     return (start, step) if (exact == start + step * np.arange(len(exact))).all() else None
 
 
 def acts(static: StaticProgram) -> bool:
-    """Whether a program does something beside computing results."""
+    """Whether a program has effects beside its results."""
     return any(equation.prim.effect in ACTS for equation in static.equations)

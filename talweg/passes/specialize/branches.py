@@ -1,4 +1,4 @@
-"""Branches while a program is specialized: one equation `choose`, with a program for each body.
+"""Specialization of branches: one equation `choose`, with a program for each body.
 
 A branch whose number is known is put in place.  Of small ones without effects all bodies are put in
 place, and their results selected.  The history of a branch is a result of that body alone; no other
@@ -62,7 +62,7 @@ class BranchEquation:
 def add_choice(
     outer: StaticProgram, index: Value, body: BranchEquation, node: Node
 ) -> tuple[Value, ...]:
-    """The equation of a branch, at the end of a program; its results."""
+    """Append the equation of a branch to a program and return its results."""
     for inner in body.bodies:
         add_regions(inner, exact=False)
     inputs = [inner.twins[x] for inner in body.bodies for x in inner.inputs]
@@ -78,17 +78,17 @@ def add_choice(
 
 
 def branch(maker: object, step: Step, params: dict) -> tuple:
-    """A branch specialized: its results, history last."""
+    """Specialize a branch: its results, residuals last."""
     return BranchMaker(maker, step, params).make()
 
 
 class BranchBody:
-    """The results of one body: results, values kept, variables after it."""
+    """The results of one body: results, residuals, variables after it."""
 
     def __init__(self, parent: BranchMaker, body: Any, static: StaticProgram):
         self.static, self.apart = static, static is not parent.outer
         self.lists = Lists(static, parent.node)
-        self.kept_nodes = parent.kept_of(body)
+        self.kept_nodes = parent.find_residuals(body)
         program = program_of(body, self.kept_nodes, parent.step.everything)
         operands = [self._here(tree) for tree in parent.operands]
         states = {v: self._here(tree) for v, tree in parent.states.items()}
@@ -102,26 +102,26 @@ class BranchBody:
 
 
 class BranchMaker:
-    """Specializes one branch to a static program."""
+    """The specializer of one branch to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
         self.maker, self.outer, self.node, self.step = maker, maker.static, step.node, step
         self.index, *operands = [maker.values.get(slot) for slot in step.inputs]
         self.lists = Lists(self.outer, self.node)
-        self.operands = [self.lists.settled(x) for x in operands]
+        self.operands = [self.lists.densify(x) for x in operands]
         self.bodies = params["bodies"]
         self.states = {v: maker.values[before] for v, before, _ in step.states}
         self.after = {v: after for v, before, after in step.states if after != before}
         self.written = list(self.after)
 
-    def kept_of(self, body: Any) -> tuple:
-        """The inner nodes of a body that somebody asks for."""
+    def find_residuals(self, body: Any) -> tuple:
+        """Return the inner nodes of a body that are residuals."""
         if self.step.everything:
             return body.everything()
-        return body.requested() if self.step.remembers else ()
+        return body.find_requested() if self.step.remembers else ()
 
     def make(self) -> tuple:
-        """The results."""
+        """Emit the branch and return its results."""
         number = self.lists.number(self.index)
         if number is not None:
             number = number if 0 <= number < len(self.bodies) else -1
@@ -131,11 +131,11 @@ class BranchMaker:
             return self.in_place(self.bodies[0])
         bodies = [BranchBody(self, body, BodyProgram(self.outer)) for body in self.bodies]
         if all(map(_is_small, bodies)):
-            return self.selected()
-        return self.chosen(bodies)
+            return self.emit_selected()
+        return self.emit_choice(bodies)
 
     def _unite(self) -> None:
-        """Have each body once: of what equal ones keep there is one history."""
+        """Merge equal bodies, with one set of residuals."""
         once = list(dict.fromkeys(self.bodies))
         if len(once) == len(self.bodies):
             return
@@ -143,18 +143,18 @@ class BranchMaker:
         self.index, self.bodies = self._select(places), once
 
     def in_place(self, body: Body) -> tuple:
-        """The results of the one body that runs."""
+        """Inline the one body that runs and return its results."""
         found = BranchBody(self, body, self.outer)
-        return self._finished(found.results, dict(zip(found.kept_nodes, found.kept)))
+        return self._finish(found.results, dict(zip(found.kept_nodes, found.kept)))
 
-    def _finished(self, results: list, kept: dict) -> tuple:
+    def _finish(self, results: list, kept: dict) -> tuple:
         count = len(results) - len(self.written)
         for variable, value in zip(self.written, results[count:]):
             self.maker.values[self.after[variable]] = value
         return (*results[:count], History(1, kept))
 
     def _forms(self, bodies: list[BranchBody]) -> list:
-        """The form of each result, which is the same for all bodies."""
+        """Return the form of each result, which is the same for all bodies."""
         found = []
         for trees in zip(*[body.results for body in bodies]):
             known = None
@@ -165,8 +165,8 @@ class BranchMaker:
             found.append(known)
         return found
 
-    def selected(self) -> tuple:
-        """The results where all bodies run."""
+    def emit_selected(self) -> tuple:
+        """Return selected results of all bodies, which all run (if-conversion)."""
         bodies = [BranchBody(self, body, self.outer) for body in self.bodies]
         results = []
         for number, wanted in enumerate(self._forms(bodies)):
@@ -177,10 +177,10 @@ class BranchMaker:
         kept: dict = {}
         for body in bodies:
             kept.update(zip(body.kept_nodes, body.kept))
-        return self._finished(results, kept)
+        return self._finish(results, kept)
 
     def _select(self, values: list[Value]) -> Value:
-        """The value of the body that is chosen."""
+        """Select the value of the chosen body."""
         found = values[-1]
         for number, value in reversed(list(enumerate(values[:-1]))):
             if value is not found:
@@ -222,8 +222,8 @@ class BranchMaker:
         second = self.lists.row(rows, index) if second is None else second
         return apply(with_row, rows, index, apply(arithmetic.select, holds, first, second))
 
-    def chosen(self, bodies: list[BranchBody]) -> tuple:
-        """The results where one body runs."""
+    def emit_choice(self, bodies: list[BranchBody]) -> tuple:
+        """Return the results of a `choose` equation, of which one body runs."""
         inners = [body.static for body in bodies]
         rows: list[list] = []
         places = []
@@ -236,18 +236,18 @@ class BranchMaker:
                 rows += [list(values)] if choices is None else choices[1:]
                 changed.append(None if choices is None else choices[0])
             places.append((wanted, start, changed))
-        kept = []
+        residual_trees = []
         for number, body in enumerate(bodies):
             for node, tree in zip(body.kept_nodes, body.kept):
-                tree = body.lists.settled(tree)
-                columns = [_known_outside(body.static, _plain(leaf)) for leaf in leaves(tree)]
+                tree = body.lists.densify(tree)
+                columns = [_find_outside(body.static, _plain(leaf)) for leaf in leaves(tree)]
                 start = len(rows)
                 for leaf, known in zip(leaves(tree), columns):
                     if known is None:
                         row: list = [_absent(_plain(leaf))] * len(bodies)
                         row[number] = _plain(leaf)
                         rows.append(row)
-                kept.append((node, tree, start, columns))
+                residual_trees.append((node, tree, start, columns))
         guard = self._guards(inners, rows)
         choice = BranchEquation(inners, rows)  # type: ignore[arg-type]
         choices = add_choice(self.outer, self.index, choice, self.node)
@@ -255,13 +255,13 @@ class BranchMaker:
         if guard is not None:
             self.outer.guards.append(choices[guard])
         results = [self._results(choices, *at) for at in places]
-        history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in kept}
-        return self._finished(results, history)
+        history = {node: _fill_tree(tree, choices, *rest) for node, tree, *rest in residual_trees}
+        return self._finish(results, history)
 
     def _results(
         self, found: tuple, tree: History | Value | Stack, start: int, changed: list
     ) -> Any:
-        """A tree with results, from number `start`; of stacks only a row that may be changed."""
+        """Return a tree of results from number `start`; of stacks only a row that may change."""
         values = iter(found[start:])
         made = [
             next(values)
@@ -272,7 +272,7 @@ class BranchMaker:
         return _fill_tree(tree, tuple(made), 0)
 
     def _note_limits(self, inners: list, rows: list, found: tuple) -> None:
-        """Between what numbers integers are, whichever body they come from."""
+        """Record the range of integer results over all bodies."""
         for values, result in zip(rows, found):
             if result.dtype.is_integer:
                 known = [i.limits(x) for i, x in zip(inners, values) if x is not None]
@@ -281,7 +281,7 @@ class BranchMaker:
                     self.outer.bounds[result] = min(lows), max(highs)
 
     def _guards(self, inners: list, rows: list) -> int | None:
-        """The guards of the bodies, as one more result; its place."""
+        """Add the guards of the bodies as one more result; returns its position."""
         if not any(inner.guards for inner in inners):
             return None
         column = []
@@ -300,7 +300,7 @@ class BranchMaker:
 
 
 def _find_row_change(inners: list, values: tuple) -> tuple | None:
-    """(stack, places, rows) where each body changes one row of a stack at most; None if not so.
+    """Return (stack, positions, rows) where each body changes at most one row, or None.
 
     The place of a body that changes none is below zero.
     """
@@ -309,7 +309,7 @@ def _find_row_change(inners: list, values: tuple) -> tuple | None:
         maker, row, row_ = value.maker, None, None
         if maker is not None and maker.prim is with_row:
             value, row, row_ = maker.inputs
-        own = _known_outside(inner, value)
+        own = _find_outside(inner, value)
         if own is None or (stack is not None and not _is_same(stack, own)):
             return None
         stack = own
@@ -325,13 +325,13 @@ def _is_same(x: Value, y: Value) -> bool:
     return x is y or (is_zero(x) and is_zero(y))
 
 
-def _known_outside(inner: Any, value: Value) -> Value | None:
-    """The value outside that a value in a body is, if it is one."""
+def _find_outside(inner: Any, value: Value) -> Value | None:
+    """Return the outer value that a body's value equals, if it is one."""
     return value if value.content is not None else inner.twins.get(value)
 
 
 def _fill_tree(tree: History | Value | Stack, found: tuple, start: int, known: Any = None) -> Any:
-    """A tree with results, from number `start`, as its arrays, but for those that are known."""
+    """Return a tree of results from number `start`, as arrays, except those that are known."""
     values, others = iter(found[start:]), iter(known or ())
 
     def fill(_: Value) -> Any:
@@ -342,8 +342,7 @@ def _fill_tree(tree: History | Value | Stack, found: tuple, start: int, known: A
 
 
 def _absent(value: Value) -> Value | None:
-    """The value that stands in one body for the residuals of another: nothing, but no lengths of
-    lists.
+    """Return the placeholder in one body of another's residuals: empty lists, no arrays.
 
     Whoever takes all that was kept to the interpreter would make lists of any length.
     """
@@ -357,7 +356,7 @@ def _plain(leaf: Value) -> Value:
 
 
 def _is_small(body: BranchBody) -> bool:
-    """Whether a body costs so little that it may run in vain."""
+    """Whether a body is so cheap that it may run speculatively."""
     static = body.static
     if static.guards or static.hosts or len(static.equations) > SMALL:
         return False
@@ -374,7 +373,7 @@ def _is_small(body: BranchBody) -> bool:
 
 
 def _rows_changed(x: Value, y: Value) -> tuple | None:
-    """(rows, index, row of x, row of y) where two arrays differ from a third in one row at most.
+    """Return (rows, index, row of x, row of y) where two arrays differ from a third in one row.
 
     A row is None where it is not changed.
     """

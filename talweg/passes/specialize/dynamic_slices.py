@@ -1,4 +1,4 @@
-"""Slices that begin at a computed place, while a program is specialized.
+"""Specialization of slices with computed bounds.
 
 Their sizes are numbers all the same: `x[i]`, `x[i : i + 2]`, `tf.slice(x, [i, 0], [1, 4])`.  Where
 a slice is clipped at an end its size depends on values; the program then requires that it is not.
@@ -67,7 +67,7 @@ FUNCTIONS = {
 
 
 class SlicePart:
-    """The part of an index for one axis: known bounds, or `start` and a number of elements.
+    """The index along one axis: known bounds, or `start` and a number of elements.
 
     `single`: the result has no such axis.
     """
@@ -85,8 +85,8 @@ class SliceSizes:
         self.maker = maker
         self.lists = Lists(maker.static, step.node)
 
-    def known(self, size: Size) -> Any:
-        """A size with what is known put in."""
+    def substitute(self, size: Size) -> Any:
+        """Return a size with its known atoms substituted."""
         try:
             return substitute(size, self._atom)
         except OpError as error:
@@ -102,7 +102,7 @@ class SliceSizes:
         return int(np.broadcast_to(value.content, value.dims).reshape(-1)[place])
 
     def value(self, size: Size) -> Value:
-        """A size as an integer that is computed."""
+        """Return a size as a computed integer."""
         apply = self.lists.apply
         if type(size) is int:
             return constant(np.int64(size))
@@ -124,7 +124,7 @@ class SliceSizes:
             name = FUNCTIONS.get(atom.kind)
             if name is None:
                 raise SpecializationError(Reason.SIZE_OF_VALUE)
-            operands = [self.value(self.known(argument)) for argument in atom.arguments]
+            operands = [self.value(self.substitute(argument)) for argument in atom.arguments]
             return self.lists.apply(REGISTRY[name], *operands)
         slot, _, place = self.maker.program.places[atom]
         value = self.maker.plain(slot)
@@ -134,16 +134,16 @@ class SliceSizes:
         return self.lists.apply(arithmetic.cast, value, dtype=int64)
 
     def part(self, key: Size | tuple, size: int) -> SlicePart:
-        """The slice that an index takes of an axis of this size."""
+        """Return the slice that an index takes of an axis of this size."""
         if type(key) is not tuple:
-            key = self.known(key)
+            key = self.substitute(key)
             if type(key) is int:
                 if not -size <= key < size:
                     raise SpecializationError(Reason.INDEX_OUTSIDE)
                 key = key % size
                 return SlicePart((key, key + 1, 1), None, 1, True)
             return SlicePart(None, self._inside(self.value(key), size), 1, True)
-        start, stop, step = [x if x is None else self.known(x) for x in key]
+        start, stop, step = [x if x is None else self.substitute(x) for x in key]
         if type(start) is not Dim and type(stop) is not Dim and type(step) is not Dim:
             return SlicePart(slice(start, stop, step).indices(size), None, 0, False)
         if step not in (None, 1):
@@ -152,7 +152,7 @@ class SliceSizes:
         return self.run(start, stop - start, size)
 
     def run(self, start: Size, count: Size, size: int) -> SlicePart:
-        """`count` elements of an axis, from `start` on."""
+        """Return the index of `count` elements of an axis, from `start` on."""
         if type(count) is not int or not 0 <= count <= size:
             raise SpecializationError(Reason.SIZE_OF_VALUE)
         if type(start) is int:
@@ -163,21 +163,21 @@ class SliceSizes:
         return SlicePart(None, first, count, False)
 
     def _inside(self, index: Value, size: int) -> Value:
-        """An index that may be negative."""
+        """Normalize an index that may be negative."""
         limits = self.lists.limits(index)
         if limits is not None and (limits[0] >= 0 or limits[1] < 0):
-            index = self._shifted(index, size) if limits[1] < 0 else index
+            index = self._shift(index, size) if limits[1] < 0 else index
             return self.lists.require(index, size)
-        apply, shifted = self.lists.apply, self._shifted(index, size)
+        apply, shifted = self.lists.apply, self._shift(index, size)
         negative = apply(arithmetic.less, index, constant(np.int64(0)))
         return self.lists.safe(apply(arithmetic.select, negative, shifted, index), size)
 
-    def _shifted(self, index: Value, size: int) -> Value:
+    def _shift(self, index: Value, size: int) -> Value:
         return self.lists.apply(arithmetic.add, index, constant(np.int64(size)))
 
 
 def _fix_bounds(parts: Sequence[SlicePart], dims: Sequence[int]) -> dict:
-    """The bounds of the parts that are known; others whole."""
+    """Return the bounds of the known parts; others take the whole axis."""
     bounds = [(0, size, 1) if p.bounds is None else p.bounds for p, size in zip(parts, dims)]
     begin, end, strides = zip(*bounds) if bounds else ((), (), ())
     return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
@@ -197,7 +197,7 @@ def _sizes(parts: Sequence[SlicePart]) -> tuple:
 
 
 def _slice_parts(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
-    """x[parts], axes of single elements left out."""
+    """Emit x[parts], axes of single elements left out."""
     bounds = _fix_bounds(parts, x.dims)
     if not _is_whole(bounds, x.dims):
         x = t.apply(layout.strided_slice, x, **bounds)
@@ -215,7 +215,7 @@ def _slice_parts(t: Lists, x: Value, parts: list[SlicePart]) -> Value:
 
 
 def _unslice(t: Lists, g: Value, parts: list[SlicePart], dims: tuple) -> Value:
-    """Zeros of `dims` with g at [parts]."""
+    """Emit zeros of `dims` with g at [parts] (the transpose of a slice)."""
     moving = [axis for axis, part in enumerate(parts) if part.start is not None]
     starts = [parts[axis].start for axis in moving]
     sizes = _sizes(parts)
@@ -248,7 +248,7 @@ def _slice_by(maker: _Specializer, step: Step) -> Value:
 
 def _unslice_by(maker: _Specializer, step: Step) -> Value:
     g, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
-    dims = tuple([sizes.known(size) for size in step.params["shape"]])
+    dims = tuple([sizes.substitute(size) for size in step.params["shape"]])
     if not all(type(size) is int for size in dims):
         raise SpecializationError(Reason.SIZE_OF_VALUE)
     return _unslice(sizes.lists, g, _parts(sizes, step.params["key"], dims), dims)
@@ -258,7 +258,7 @@ def _block(maker: _Specializer, step: Step) -> Value:
     x, sizes = maker.plain(step.inputs[0]), SliceSizes(maker, step)
     parts = []
     for begin, count, size in zip(step.params["begin"], step.params["shape"], x.dims):
-        begin, count = sizes.known(begin), sizes.known(count)
+        begin, count = sizes.substitute(begin), sizes.substitute(count)
         count = size - begin if type(count) is int and count == -1 else count
         parts.append(sizes.run(begin, count, size))
     return _slice_parts(sizes.lists, x, parts)
@@ -271,7 +271,7 @@ def _pad(maker: _Specializer, step: Step) -> Value:
         raise SpecializationError(Reason.SIZE_OF_VALUE)
     parts, dims = [], []
     for low, high, size in zip(step.params["low"], step.params["high"], x.dims):
-        low, high = sizes.known(low), sizes.known(high)
+        low, high = sizes.substitute(low), sizes.substitute(high)
         whole = low + size + high
         if type(whole) is not int:
             raise SpecializationError(Reason.SIZE_OF_VALUE)
@@ -281,7 +281,7 @@ def _pad(maker: _Specializer, step: Step) -> Value:
 
 
 def _sequence(maker: _Specializer, step: Step, params: dict | None = None) -> Any:
-    """A range of unknown length, of which a loop takes one number after the other."""
+    """Make a range of unknown length, of which a loop takes one number per trip."""
     start, limit, delta = [maker.plain(slot) for slot in step.inputs]
     if params is not None and params["count"] is not None:
         return NotImplemented
@@ -309,7 +309,7 @@ def _shape_of(maker: _Specializer, step: Step, params: dict) -> Any:
 
 
 def _number_of(maker: Any, step: Any, params: dict) -> Any:
-    """An element of a range."""
+    """Return an element of a range."""
     values, index = [maker.values.get(slot) for slot in step.inputs]
     if type(values) is not ListRange:
         return NotImplemented
@@ -337,8 +337,7 @@ WAYS: dict[str, Callable[[Any, Any], Value]] = {
 
 
 def _apply_rule(way: Callable[[Any, Any], Value], maker: object, step: Step) -> Value:
-    """The result of a specialization rule; where it depends on more than it asks for, the
-    interpreter's."""
+    """Apply a specialization rule; where it depends on unknown values, the host runs the step."""
     try:
         return way(maker, step)
     except NeedsStaticError as error:

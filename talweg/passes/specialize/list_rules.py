@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _absent(t: Lists, inputs: list, like: int, params: dict) -> Any:
-    """The placeholder of an element that is absent: zeros, None for a list."""
+    """Return the placeholder of an element that is absent: zeros, None for a list."""
     if params["dtype"] is variant:
         return None
     if len(inputs) > like:
@@ -79,12 +79,12 @@ def _list_clear(t: Lists, inputs: list, params: dict) -> Any:
     values, index = inputs
     if index.dims == ():
         return t.clear(values, index)
-    for place in _known_places(index):
+    for place in _find_known_places(index):
         values = t.clear(values, constant(np.int32(place)))
     return values
 
 
-def _known_places(indices: Value) -> list:
+def _find_known_places(indices: Value) -> list:
     if indices.content is None:
         raise SpecializationError(Reason.LIST_PLACES)
     return np.broadcast_to(indices.content, indices.dims).reshape(-1).tolist()
@@ -101,7 +101,7 @@ def _rows_stack(t: Lists, inputs: list, params: dict) -> Value:
 
 
 def stack_of_unknown(maker: _Specializer, step: Step) -> Value:
-    """A stack of all elements of a list of dynamic length."""
+    """Return a stack of all elements of a list of dynamic length."""
     lists = Lists(maker.static, step.node)
     return _list_stack(lists, [maker.values.get(step.inputs[0])], step.params)
 
@@ -110,7 +110,7 @@ def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     values, x = inputs
     size = x.dims[0]
     if type(values) is Sparse:
-        values = t.settled(values, size)
+        values = t.densify(values, size)
     values = as_stack(t, List.of([])) if values is None else as_stack(t, values)
     if values.rows is None:
         return t.zero(x.dims, x.dtype)
@@ -121,7 +121,7 @@ def _list_stack_like(t: Lists, inputs: list, params: dict) -> Value:
     if values.size > size:
         ends = {"end": (size, *x.dims[1:]), "strides": (1,) * len(x.dims)}
         return t.apply(layout.strided_slice, stacked, begin=(0,) * len(x.dims), **ends)
-    return stacked if values.size == size else t.resized(Stack(values.size, stacked), size).rows
+    return stacked if values.size == size else t.resize(Stack(values.size, stacked), size).rows
 
 
 def _list_from(t: Lists, inputs: list, params: dict) -> Stack:
@@ -137,7 +137,7 @@ def _slice(t: Lists, x: Value, begin: int, end: int) -> Value:
 
 def _list_scatter(t: Lists, inputs: list, params: dict) -> Any:
     values, indices, x = inputs
-    for number, place in enumerate(_known_places(indices)):
+    for number, place in enumerate(_find_known_places(indices)):
         own = t.row(x, constant(np.int32(number)))
         values = _list_set(t, [values, constant(np.int32(place)), own], params)
     return values
@@ -145,18 +145,18 @@ def _list_scatter(t: Lists, inputs: list, params: dict) -> Any:
 
 def _list_gather_like(t: Lists, inputs: list, params: dict) -> Value:
     values, indices, x = inputs
-    places = _known_places(indices)
+    places = _find_known_places(indices)
     last = {place: number for number, place in enumerate(places)}
     zero = t.zero(x.dims[1:], x.dtype)
     found = [
         t.get(values, constant(np.int32(place)), lambda: zero) if last[place] == number else zero
         for number, place in enumerate(places)
     ]
-    return t.whole(t.stacked(found), len(found)) if found else t.zero(x.dims, x.dtype)
+    return t.whole(t.stack_arrays(found), len(found)) if found else t.zero(x.dims, x.dtype)
 
 
 def _parts_of(t: Lists, values: Any, dims: Any, dtype: DType) -> list:
-    """The elements of a list, each an array."""
+    """Return the elements of a list, each an array."""
     if type(values) is Stack:
         if values.growing or values.rows is None:
             raise SpecializationError(Reason.LIST_ELEMENTS)
@@ -189,7 +189,7 @@ def _list_concat(t: Lists, inputs: list, params: dict) -> Value:
 
 def _list_split(t: Lists, inputs: list, params: dict) -> List:
     x, lengths = inputs
-    sizes = _known_places(lengths)
+    sizes = _find_known_places(lengths)
     if sum(sizes) != x.dims[0]:
         raise SpecializationError(Reason.LIST_LENGTHS)
     ends = np.cumsum(sizes).tolist()
@@ -199,7 +199,7 @@ def _list_split(t: Lists, inputs: list, params: dict) -> List:
 def _list_concat_like(t: Lists, inputs: list, params: dict) -> Value:
     values, lengths, x = inputs
     parts = []
-    for number, size in enumerate(_known_places(lengths)):
+    for number, size in enumerate(_find_known_places(lengths)):
         zero = t.zero((size, *x.dims[1:]), x.dtype)
         parts.append(t.get(values, constant(np.int32(number)), lambda zero=zero: zero))
     return t.apply(layout.concat, *parts, axis=0)

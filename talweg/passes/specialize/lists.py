@@ -1,4 +1,4 @@
-"""Lists and histories while a program is specialized: they exist only then.
+"""Specialization of lists and residuals, which exist only while a program is specialized.
 
 `trees.py` says what they are made of.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def as_stack(t: Lists, values: Any) -> Stack:
-    """A list of single elements as a stack."""
+    """Convert a list of single elements to a stack."""
     if type(values) is Stack:
         return values
     parts = values.values()
@@ -58,12 +58,12 @@ def as_stack(t: Lists, values: Any) -> Stack:
         raise SpecializationError(Reason.LIST_DIFFERS)
     zero = map_tree(t.zero_like, present[0])
     columns = [leaves(zero if part is None else part) for part in parts]
-    joined = iter([t.stacked(list(column)) for column in zip(*columns)])
+    joined = iter([t.stack_arrays(list(column)) for column in zip(*columns)])
     return Stack(len(parts), map_tree(lambda _: next(joined), present[0]))
 
 
 class Lists:
-    """Operations on lists and histories, for one node of a program."""
+    """Operations on lists and residuals, for one node of a program."""
 
     def __init__(self, static: StaticProgram, node: object):
         self.static, self.node = static, node
@@ -71,25 +71,25 @@ class Lists:
     # -- arrays
 
     def apply(self, prim: Any, *inputs: Value, **params: object) -> Any:
-        """The result of an operation on arrays."""
+        """Emit an operation on arrays."""
         return self.static.apply(prim, inputs, params, self.node)
 
     def zero(self, dims: Any, dtype: Any) -> Value:
-        """Zeros."""
+        """Return zeros of an abstract value."""
         if dims is None or not all(type(size) is int for size in dims):
             raise SpecializationError(Reason.LIST_ABSENT_SHAPE)
         return Value(tuple(dims), dtype, np.zeros((), dtype.numpy_dtype))
 
     def zero_like(self, x: Value) -> Any:
-        """Zeros in the place of an array of a tree."""
+        """Return zeros in the form of an array of a tree."""
         return (
             UniformList(self.zero_like(x.value))
             if type(x) is UniformList
             else self.zero(x.dims, x.dtype)
         )
 
-    def stacked(self, values: list) -> Any:
-        """Arrays as the rows of one."""
+    def stack_arrays(self, values: list) -> Any:
+        """Stack arrays as the rows of one."""
         plain = list(map(array_of, values))
         if all(x is plain[0] for x in plain):
             return UniformList(plain[0])
@@ -100,7 +100,7 @@ class Lists:
         return self.apply(joining.stack, *values, axis=0)
 
     def whole(self, rows: Any, size: int) -> Any:
-        """The array of all rows."""
+        """Return the array of all rows."""
         if isinstance(rows, JoinedRows) or (type(rows) is UniformList and size >= ENDLESS):
             raise SpecializationError(Reason.STACK_USED)
         if type(rows) is not UniformList:
@@ -116,7 +116,7 @@ class Lists:
         return self.apply(arithmetic.cast, index, dtype=int64)
 
     def row(self, rows: Any, index: Value) -> Any:
-        """One row."""
+        """Return one row."""
         if type(rows) is UniformList:
             return rows.value
         if type(rows) is SegmentedList and rows.depth > 1:
@@ -148,7 +148,7 @@ class Lists:
         return Value(rows.dims[1:], rows.dtype, rows.content.reshape(()))
 
     def put_row(self, rows: Value, size: int, index: Value, value: Value) -> Value:
-        """An array with another row."""
+        """Return an array with one row replaced."""
         value = array_of(value)
         rows = self.whole(rows, size)
         maker = rows.maker
@@ -157,7 +157,7 @@ class Lists:
         return self.apply(with_row, rows, index, value)
 
     def add(self, x: Any, y: Any) -> Any:
-        """The sum of two arrays of trees."""
+        """Add two arrays of trees."""
         if type(x) is UniformList and type(y) is UniformList:
             return UniformList(self.add(x.value, y.value))
         if type(x) is UniformList or type(y) is UniformList:
@@ -174,7 +174,7 @@ class Lists:
     # -- indices
 
     def number(self, index: Value) -> int | None:
-        """An index that is known."""
+        """Return the number of an index, if it is known."""
         content = index.content
         return None if content is None else int(content.reshape(-1)[0])
 
@@ -189,11 +189,11 @@ class Lists:
         return a is not None and b is not None and not np.any(a == b)
 
     def limits(self, index: Value) -> tuple[int, int] | None:
-        """The smallest and the largest value of an index."""
+        """Return the smallest and the largest value of an index."""
         return self.static.limits(index)
 
     def require(self, index: Value, size: int) -> Value:
-        """An index that is below `size`: this one, of which the program requires that it is.
+        """Require an index to be below `size`, and return it.
 
         Where it is not, 0: nothing may be read or written elsewhere until the program has ended.
         """
@@ -208,7 +208,7 @@ class Lists:
         return constant(np.zeros((), index.dtype.numpy_dtype))
 
     def safe(self, index: Value, size: Any) -> Value:
-        """An index where it is in [0, size), 0 elsewhere, where the program fails."""
+        """Return an index clamped to 0 outside of [0, size), where the program fails."""
         t = Expansion(self.static, self.node)
         inside = t.greater_equal(index, 0)
         if type(size) is Value:
@@ -219,7 +219,7 @@ class Lists:
         return t.select(inside, index, 0)
 
     def within(self, values: Any, index: Value) -> Value:
-        """An index of which the program requires that the list has such an element."""
+        """Require that the list has an element at an index, and return that."""
         if type(values) is List:
             return self.require(index, len(values))
         limits = self.limits(index)
@@ -228,7 +228,7 @@ class Lists:
         return self.safe(index, values.length)
 
     def longer(self, values: Stack, index: Value) -> Value:
-        """The length of a list that has element `index` from now on."""
+        """Return the length of a list that has element `index` from now on."""
         t = Expansion(self.static, self.node)
         length = constant(np.int32(values.size)) if values.length is None else values.length
         return t.maximum(length, t.cast(t.add(index, 1), dtype=int32))
@@ -236,7 +236,7 @@ class Lists:
     # -- lists
 
     def get(self, values: Any, index: Value, zero: Callable[[], Any]) -> Any:
-        """Element `index`; `zero` makes what stands for one that was not written."""
+        """Return element `index`; `zero` makes the placeholder of one that was not written."""
         if values is None:
             return zero()
         number = self.number(index)
@@ -266,7 +266,7 @@ class Lists:
         return zero() if found is None else found
 
     def put(self, values: Any, index: Value, x: Any, limited: bool) -> Any:
-        """The list with x as element `index`."""
+        """Return the list with x as element `index`."""
         number = self.number(index)
         if type(values) is List or values is None:
             if number is not None:
@@ -306,12 +306,12 @@ class Lists:
         return Stack(size, rows, values.loose, growing, length)
 
     def rows_for(self, values: Stack, size: int, x: object) -> Any:
-        """The rows of a list that is to have `size` elements like x."""
+        """Return the rows of a list that is to have `size` elements like x."""
         if values.rows is None:
             return map_tree(lambda part: self._zero_rows(part, size), x)
         if form(map_tree(lambda rows: self._zero_row(rows), values.rows, True)) != form(x):
             raise SpecializationError(Reason.LIST_DIFFERS)
-        return values.rows if size == values.size else self.resized(values, size).rows
+        return values.rows if size == values.size else self.resize(values, size).rows
 
     def _zero_rows(self, part: Value, size: int) -> Value:
         part = array_of(part)
@@ -324,8 +324,8 @@ class Lists:
             raise SpecializationError(Reason.STACK_IN_LIST)
         return self.zero(rows.dims[1:], rows.dtype)
 
-    def resized(self, values: Stack, size: int) -> Stack:
-        """A stack with more elements, which are zero."""
+    def resize(self, values: Stack, size: int) -> Stack:
+        """Return a stack with more elements, which are zero."""
         more = size - values.size
 
         def longer(rows: Value | UniformList) -> Value:
@@ -341,30 +341,32 @@ class Lists:
         return Stack(size, rows, values.loose, values.growing, values.length)
 
     def clear(self, values: object, index: Value) -> Any:
-        """The list without element `index`."""
+        """Return the list without element `index`."""
         if values is None:
             return None
         number = self.number(index)
         if type(values) is List and number is not None:
             return values.put(number, None) if values.get(number) is not None else values
         if type(values) is Sparse:
-            kept = [(taken, x) for taken, x in values.entries if not self.equal(taken, index)]
-            if not all(self.apart(taken, index) for taken, _ in kept):
+            other_entries = [
+                (taken, x) for taken, x in values.entries if not self.equal(taken, index)
+            ]
+            if not all(self.apart(taken, index) for taken, _ in other_entries):
                 raise SpecializationError(Reason.LIST_SUM_ELEMENT)
-            return Sparse(kept)
+            return Sparse(other_entries)
         values = as_stack(self, values)
         if values.rows is None:
             return values
-        rows = map_tree(lambda own: self._cleared(own, values.size, index), values.rows, True)
+        rows = map_tree(lambda own: self._clear_row(own, values.size, index), values.rows, True)
         return values.having(rows)
 
-    def _cleared(self, rows: Value, size: int, index: Value) -> Value:
+    def _clear_row(self, rows: Value, size: int, index: Value) -> Value:
         return self.put_row(rows, size, index, self._zero_row(rows))
 
     # -- sums
 
     def total(self, a: object, b: Any) -> Any:
-        """The sum of two trees."""
+        """Add two trees."""
         if a is None or b is None:
             return b if a is None else a
         if type(a) is History:
@@ -389,13 +391,13 @@ class Lists:
         if a.rows is None or b.rows is None:
             return b if a.rows is None else a
         size = max(a.size, b.size)
-        a, b = self.resized(a, size), self.resized(b, size)
+        a, b = self.resize(a, size), self.resize(b, size)
         length = b.length if a.length is None else a.length
         rows = self._total_rows(a.rows, b.rows)
         return Stack(size, rows, a.loose and b.loose, False, length)
 
     def _total_rows(self, a: object, b: object) -> Any:
-        """The sum of two lists of the same size, row by row."""
+        """Add two lists of the same size, row by row."""
         if a is None or b is None:
             return b if a is None else a
         if type(a) is History and type(b) is History:
@@ -412,7 +414,7 @@ class Lists:
         return self.add(a, b)
 
     def _add_entries(self, values: object, more: Sparse) -> Any:
-        """A list with elements added to some of its own."""
+        """Add elements to some of a list's own."""
         for index, x in more.entries:
             values = self._roomy(values, index)
             own = self.get(values, index, lambda: None)
@@ -420,18 +422,17 @@ class Lists:
         return values
 
     def _roomy(self, values: object, index: Value) -> Any:
-        """A cotangent that has room for an element, whose place is not known."""
+        """Return a cotangent with room for an element of unknown position."""
         if self.number(index) is not None or type(values) not in (List, Stack):
             return values
         limits, stack = self.limits(index), as_stack(self, values)
         size = ENDLESS if limits is None else min(limits[1] + 1, ENDLESS)
-        found = self.resized(stack, size) if size > stack.size else stack.having(stack.rows)
+        found = self.resize(stack, size) if size > stack.size else stack.having(stack.rows)
         found.loose = True
         return found
 
-    def settled(self, values: Any, size: int | None = None) -> Any:
-        """A sum of single elements as a stack, of a size that holds them all; other trees as they
-        are."""
+    def densify(self, values: Any, size: int | None = None) -> Any:
+        """Return a sum of single elements as a stack; other trees as they are."""
         if type(values) is not Sparse:
             return values
         if size is None:
@@ -444,7 +445,7 @@ class Lists:
         return self._add_entries(Stack(size, None, loose=True), values)
 
     def array(self, values: Any, dims: Any, dtype: DType | None) -> Value:
-        """All elements as one array; `dims` are those of an element, as far as they are known."""
+        """Return all elements as one array; `dims` are an element's, as far as known."""
         if type(values) is List:
             values = as_stack(self, values)
         if values.growing:
@@ -462,7 +463,7 @@ class Lists:
         return self.whole(values.rows, values.size)
 
     def _all_of(self, values: Stack) -> Value:
-        """All elements of a list of unknown length: a result of the program, and nothing else."""
+        """Return all elements of a list of unknown length as a result of the program."""
         rows = values.rows
         if type(rows) is not Value:
             raise SpecializationError(Reason.STACK_USED)

@@ -1,4 +1,4 @@
-"""Parts of loops that are specialized: the equation `repeat`, and how forms of values join."""
+"""Parts of specialized loops: the equation `repeat`, and the join of abstract values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ acting_repeat = Construct(
 
 
 class CarriedValue:
-    """A value that a loop changes: what it is at the start and the end of a trip.
+    """A loop-carried value: its values at the start and the end of a trip.
 
     `blank`: it holds nothing at first, every part is written before it is read.
     """
@@ -74,7 +74,7 @@ class LoopEquation:
 def add_repeat(
     outer: StaticProgram, body: LoopEquation, starts: list[Value], node: Node
 ) -> tuple[Value, ...]:
-    """The equation of a loop, at the end of a program; its results."""
+    """Append the equation of a loop to a program and return its results."""
     inner = body.static
     add_regions(inner, exact=False)
     inputs = [inner.twins[x] for x in inner.inputs]
@@ -89,7 +89,7 @@ def add_repeat(
 
 
 class Unknown:
-    """The result of a step that cannot be specialized yet, for want of knowledge."""
+    """The result of a step that cannot be specialized yet, as its operands are unknown."""
 
     values: dict = {}
 
@@ -120,7 +120,7 @@ def body_values(
     states: dict,
     tolerant: bool = False,
 ) -> tuple[list, dict]:
-    """The results of a body's program put at the end of `static`; variables after it.
+    """Inline a body's program at the end of `static`; its results, and variables after it.
 
     `tolerant`: what cannot be specialized yet is UNKNOWN.
     """
@@ -138,8 +138,8 @@ def body_values(
 
 
 def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
-    """The join of two abstract values of a variable: `known` before a trip and `after` it."""
-    after = t.settled(after)
+    """Return the join of two abstract values of a variable: `known` before a trip, `after` it."""
+    after = t.densify(after)
     if type(after) is List:
         after = as_stack(t, after)
         after.loose = known is None
@@ -152,7 +152,7 @@ def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
         if known.rows is None or after.rows is None:
             rows = after.rows if known.rows is None else known.rows
             return template(Stack(size, rows, loose, growing and length is None, length))
-        rows = _joined_rows(t, known.rows, after.rows, size)
+        rows = _join_rows(t, known.rows, after.rows, size)
         return Stack(size, rows, loose, growing and length is None, length)
     if type(known) is History and type(after) is History:
         nodes = dict.fromkeys((*known.values, *after.values))
@@ -166,8 +166,8 @@ def join(t: Lists, known: History | Value | Stack | None, after: object) -> Any:
     return known
 
 
-def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
-    """The rows of two stacks as one form, of `size` rows."""
+def _join_rows(t: Lists, known: object, after: object, size: int) -> Any:
+    """Return the rows of two stacks as one form, of `size` rows."""
     first, second = [template(Stack(size, rows)).rows for rows in (known, after)]
     if form(first) != form(second):
         raise SpecializationError(Reason.LIST_DIFFERS)
@@ -175,7 +175,7 @@ def _joined_rows(t: Lists, known: object, after: object, size: int) -> Any:
 
 
 def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Stack) -> Any:
-    """A tree in the form that is wanted, its arrays in that order: what is absent is zero."""
+    """Convert a tree to a given form, with its arrays in that order and zeros for absent ones."""
     found = arrange_like(_coerce(t, tree, wanted), wanted)
     if wanted is not None and _kinds(found) != _kinds(wanted):
         raise SpecializationError(Reason.LOOP_KIND)
@@ -183,7 +183,7 @@ def coerce_tree(t: Lists, tree: List | Value | Stack | None, wanted: Value | Sta
 
 
 def _kinds(tree: Value | Stack) -> list:
-    """Shapes and dtypes of the arrays of a tree."""
+    """Return shapes and dtypes of the arrays of a tree."""
     values = arrays_of(tree)
     return [(value.dims, value.dtype) for value in values]
 
@@ -195,12 +195,12 @@ def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
         return map_tree(t.zero_like, wanted)
     if type(wanted) is Stack and wanted.length is not None:
         return _endless(t, tree, wanted)
-    tree = t.settled(tree, getattr(wanted, "size", None))
+    tree = t.densify(tree, getattr(wanted, "size", None))
     if type(wanted) is Stack:
         stack = as_stack(t, tree) if type(tree) is List else tree
         if stack.rows is None:
             return map_tree(t.zero_like, wanted)
-        longer = t.resized(stack, wanted.size)
+        longer = t.resize(stack, wanted.size)
         rows = map_tree(lambda leaf: t.whole(leaf, wanted.size), longer.rows, True)
         return wanted.having(rows)
     if type(wanted) is History:
@@ -210,12 +210,12 @@ def _coerce(t: Lists, tree: Any, wanted: Any) -> Any:
 
 
 def _endless(t: Lists, tree: Any, wanted: Stack) -> Stack:
-    """A list as a stack of dynamic length."""
+    """Return a list as a stack of dynamic length."""
     if type(tree) is List:
         tree = as_stack(t, tree)
     if tree.rows is None:
         found = map_tree(t.zero_like, wanted)
     else:
-        found = wanted.having(t.resized(tree, wanted.size).rows)
+        found = wanted.having(t.resize(tree, wanted.size).rows)
     found.length = constant(np.int32(tree.size)) if tree.length is None else tree.length
     return found

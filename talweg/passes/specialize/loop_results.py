@@ -1,4 +1,4 @@
-"""The results of a loop that has been specialized: its carried values, results and history."""
+"""The results of a specialized loop: carried values, results and residuals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Finish:
-    """Makes the equation of a loop from the trial that went as expected."""
+    """The builder of a loop's equation from the trial that matched its assumptions."""
 
     def __init__(self, parent: LoopMaker, trial: Trial):
         self.parent, self.trial, self.inner = parent, trial, trial.inner
@@ -46,7 +46,7 @@ class Finish:
         self.trips: Any = None  # how many there were
 
     def carry(self, before: Any, after: Any, start: Value | None) -> int:
-        """Add a carried value; its place among the results."""
+        """Add a carried value and return its position among the results."""
         blank = start is None
         if start is None:
             start = Value(before.dims, before.dtype, np.zeros((), before.dtype.numpy_dtype))
@@ -55,13 +55,13 @@ class Finish:
         return len(self.carried) - 1
 
     def results(self) -> tuple:
-        """The results of the loop."""
+        """Return the results of the loop."""
         parent, trial, inner = self.parent, self.trial, self.inner
         ends = [self._end(number) for number in range(len(parent.forms))]
         self._check_guards()
         flag = self._flag()
         trips = None if trial.exact else self._count_trips()
-        kept = [self._history(tree) for tree in trial.kept]
+        residual_trees = [self._history(tree) for tree in trial.kept]
         body = LoopEquation(inner, trial.loop, self.carried, flag)
         repeated = add_repeat(parent.outer, body, self.starts, parent.node)
         if self.guard is not None:
@@ -75,15 +75,16 @@ class Finish:
         self.trips = number
         if trips is not None:
             parent.outer.bounds[number] = (0, trial.loop.trips)
-        made = [self._made(end, repeated, number) for end in ends]
-        for (_, _, after), value in zip(parent.written, made[parent.count :]):
+        final_values = [self._emit_end(end, repeated, number) for end in ends]
+        for (_, _, after), value in zip(parent.written, final_values[parent.count :]):
             parent.maker.values[after] = value
-        values = {node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, kept)}
-        return (*made[: parent.count], History(number, values))
+        values = {
+            node: self._stacks(tree, repeated) for node, tree in zip(parent.kept, residual_trees)
+        }
+        return (*final_values[: parent.count], History(number, values))
 
     def _end(self, number: int) -> Any:
-        """The value of a variable at the end: a tree of places among the results, or what is
-        known."""
+        """Return the final value of a variable: positions among the results, or constants."""
         parent, trial = self.parent, self.trial
         if number in parent.fixed:
             return ("fixed", parent.starts[number])
@@ -98,20 +99,20 @@ class Finish:
         places = iter([self.carry(before, _whole(x), _whole(s)) for before, x, s in rows])
         return ("tree", map_tree(lambda _: _ResultSlot(next(places)), wanted))
 
-    def _made(self, end: tuple, found: tuple, trips: Any) -> Any:
+    def _emit_end(self, end: tuple, found: tuple, trips: Any) -> Any:
         kind, what, *rest = end
         if kind == "fixed":
             return what
         if kind == "line":
-            return self._counted_on(what, trips, *rest)
+            return self._extrapolate(what, trips, *rest)
         if kind == "numbers":
             if type(trips) is int:
                 return constant(what[trips])
             return self.outer_lists.row(constant(np.asarray(what, rest[0].numpy_dtype)), trips)
         return _grow_list(map_tree(lambda place: found[place.number], what), type(trips) is int)
 
-    def _counted_on(self, start: Value, trips: Any, step: int) -> Value:
-        """The final value of an induction variable that grows by `step` in each trip."""
+    def _extrapolate(self, start: Value, trips: Any, step: int) -> Value:
+        """Return the final value of an induction variable that grows by `step` in each trip."""
         apply, dtype = self.outer_lists.apply, start.dtype
         each = constant(np.asarray(abs(step), dtype.numpy_dtype))
         if type(trips) is int:
@@ -146,11 +147,11 @@ class Finish:
         self.guard = self.carry(before, total, constant(np.True_))
 
     def _flag(self) -> CarriedValue | None:
-        """The truth value that says if there is another trip."""
+        """Return the truth value that decides on another trip."""
         parent, trial = self.parent, self.trial
         if trial.exact:
             return None
-        start = parent.going if parent.going is not None else parent.asked()[0]
+        start = parent.going if parent.going is not None else parent.evaluate_condition()[0]
         going = trial.going
         if self.guard is not None:
             holds = self.carried[self.guard].after
@@ -165,47 +166,47 @@ class Finish:
     # -- history
 
     def _history(self, tree: object) -> Any:
-        """The residuals of an inner node: the tree of its stacks."""
+        """Return the residuals of an inner node: the tree of its stacks."""
         lists = self.trial.lists
-        return self._kept_tree(_with_whole_rows(lists, lists.settled(tree)))
+        return self._keep_tree(_with_whole_rows(lists, lists.densify(tree)))
 
-    def _kept_tree(self, tree: Any) -> Any:
-        """The tree of the stacks that keep the arrays of a tree."""
+    def _keep_tree(self, tree: Any) -> Any:
+        """Return the tree of stacks that hold the residual arrays of a tree."""
         if type(tree) in (List, History):
-            return tree.map_parts(self._kept_tree)
+            return tree.map_parts(self._keep_tree)
         if type(tree) is not Stack:
-            return map_tree(self._kept, tree)
+            return map_tree(self._keep, tree)
         found = tree.having(
-            map_tree(lambda rows: self._kept_rows(rows, tree.length), tree.rows, True)
+            map_tree(lambda rows: self._keep_rows(rows, tree.length), tree.rows, True)
         )
-        found.length = None if tree.length is None else self._kept(tree.length)
+        found.length = None if tree.length is None else self._keep(tree.length)
         return found
 
-    def _kept_rows(self, rows: Any, length: Any) -> Any:
-        """The stack that keeps the rows of a stack; of unknown length: one after the other's."""
+    def _keep_rows(self, rows: Any, length: Any) -> Any:
+        """Return the stack that holds the rows of a stack, concatenated if of unknown length."""
         inner = self.inner
         if type(rows) is SegmentedList:
-            own = self._kept_rows(rows.rows, length if rows.count is None else rows.count)
-            starts = None if rows.starts is None else self._kept_rows(rows.starts, length)
-            count = None if rows.count is None else self._kept(rows.count)
-            return SegmentedList(own, starts, rows.step, count, rows.depth + 1)
+            own_rows = self._keep_rows(rows.rows, length if rows.count is None else rows.count)
+            starts = None if rows.starts is None else self._keep_rows(rows.starts, length)
+            count = None if rows.count is None else self._keep(rows.count)
+            return SegmentedList(own_rows, starts, rows.step, count, rows.depth + 1)
         if length is None or type(rows) is ListSegment:
-            return map_tree(self._kept, rows)
+            return map_tree(self._keep, rows)
         if type(rows) is UniformList:
-            return SegmentedList(self._kept(rows), None, 0)
+            return SegmentedList(self._keep(rows), None, 0)
         assert is_endless(rows)
         if length not in self.ends:
             start = Value((), int64)
             count = inner.apply(arithmetic.cast, [length], {"dtype": int64})
             after = inner.apply(arithmetic.add, [start, count], {})
             end = self.carry(start, after, constant(np.int64(0)))
-            self.ends[length] = start, self._kept(start), _ResultSlot(end)
+            self.ends[length] = start, self._keep(start), _ResultSlot(end)
         start, starts, count = self.ends[length]
         before = Value(rows.dims, rows.dtype)
         after = inner.apply(append, [before, start, rows, length], {})
         return SegmentedList(_ResultSlot(self.carry(before, after, None)), starts, 1, count)
 
-    def _kept(self, leaf: Any) -> Any:
+    def _keep(self, leaf: Any) -> Any:
         inner, trips = self.inner, self.trial.loop.trips
         value = array_of(leaf)
         if not inner.changes(value):
@@ -226,7 +227,7 @@ class Finish:
         return _ResultSlot(carried)
 
     def _stacks(self, tree: object, found: tuple) -> Any:
-        """The values of an inner node in all trips, as a list."""
+        """Return the values of an inner node in all trips, as a list."""
 
         def end(leaf: _ResultSlot | Value | UniformList) -> Any:
             return found[leaf.number] if type(leaf) is _ResultSlot else leaf
@@ -236,7 +237,7 @@ class Finish:
 
 
 def _with_whole_rows(t: Lists, tree: object) -> Any:
-    """A tree in which no row is given once for all."""
+    """Return a tree in which each row has its own array, none shared."""
     if type(tree) is Stack and tree.rows is not None:
         if tree.length is not None:
             return tree
@@ -251,7 +252,7 @@ def _with_whole_rows(t: Lists, tree: object) -> Any:
 
 
 class _ResultSlot:
-    """In a tree: a result of the loop's equation, by number."""
+    """A leaf of a tree: a result of the loop's equation, by number."""
 
     __slots__ = ("number",)
 
@@ -266,7 +267,7 @@ def _whole(leaf: Value) -> Value:
 
 
 def _grow_list(tree: Value | Stack, exact: bool) -> Any:
-    """A list after the loop that has made it longer."""
+    """Return a list as the loop has lengthened it."""
     if type(tree) is Stack and tree.growing:
         if not exact:
             raise SpecializationError(Reason.LIST_GROWS_BY_VALUE)

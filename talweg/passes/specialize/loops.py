@@ -1,4 +1,4 @@
-"""Loops while a program is specialized: one equation `repeat`, with a static program inside.
+"""Specialization of loops: one equation `repeat`, with a static program inside.
 
 A loop is run once with unknown values in place of its variables, as often as it takes to learn what
 these are: what lists among them consist of, how many trips there are (`trip_counts.py`), what does
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 
 def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
-    """A loop specialized: its results, history last."""
-    made = LoopMaker(maker, step, params)
+    """Specialize a loop: its results, residuals last."""
+    loop_maker = LoopMaker(maker, step, params)
     try:
-        return made.make()
+        return loop_maker.make()
     except SpecializationError as error:
         reason = error
     try:
-        unrolled = made.written_out(EQUATIONS)
+        unrolled = loop_maker.unroll(EQUATIONS)
     except SpecializationError:
         unrolled = None
     try:
@@ -76,15 +76,15 @@ def loop(maker: _Specializer, step: Step, params: dict) -> tuple:
 
 
 class LoopMaker:
-    """Specializes one loop to a static program."""
+    """The specializer of one loop to a static program."""
 
     def __init__(self, maker: Any, step: Any, params: dict):
         self.maker, self.outer, self.node = maker, maker.static, step.node
         self.step, self.body, count = step, params["body"], params["count"]
         operands = [maker.values.get(slot) for slot in step.inputs]
         lists = Lists(self.outer, self.node)
-        self.others = [lists.settled(x) for x in operands[count:]]
-        inner = self.body.everything() if step.everything else self.body.requested()
+        self.others = [lists.densify(x) for x in operands[count:]]
+        inner = self.body.everything() if step.everything else self.body.find_requested()
         self.kept = inner if step.remembers or step.everything else ()
         self.condition = program_of(params["cond"])
         self.program = program_of(self.body, self.kept, step.everything)
@@ -95,9 +95,9 @@ class LoopMaker:
         self.starts = operands[:count] + [maker.values[before] for _, before, _ in self.written]
         self.going: Any = None  # whether there is a first trip, if asking changes variables
         if self.condition.writes:
-            self.going, own = self.asked()
+            self.going, own = self.evaluate_condition()
             self.starts[self.count :] = own.values()
-        self.forms = [self.entered(tree) for tree in self.starts]
+        self.forms = [self.convert_start(tree) for tree in self.starts]
         self.fixed: set[int] = set()  # variables that do not change
         self.moving: set[int] = set()  # those which seemed not to, before more was known
         self.found: TripCount | None = None
@@ -106,8 +106,8 @@ class LoopMaker:
         self.falling: int | None = None  # the one that is 1 in the last trip
         self.assumed = False  # whether more trips than were found are a failure
 
-    def asked(self) -> tuple[Value, dict]:
-        """Whether there is a first trip, and the variables after that was found out."""
+    def evaluate_condition(self) -> tuple[Value, dict]:
+        """Whether there is a first trip, and the variables after evaluating that."""
         own = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
         operands = self.starts[: self.count] + self.others
         (going,), changed = body_values(
@@ -115,23 +115,23 @@ class LoopMaker:
         )
         return going, {**own, **changed}
 
-    def entered(self, tree: List | Value | Stack | None) -> Any:
-        """A variable's start, lists as stacks."""
+    def convert_start(self, tree: List | Value | Stack | None) -> Any:
+        """Return a variable's initial value, with lists as stacks."""
         if type(tree) is List:
             tree = as_stack(Lists(self.outer, self.node), tree)
         if type(tree) is Sparse:
-            tree = Lists(self.outer, self.node).settled(tree)
+            tree = Lists(self.outer, self.node).densify(tree)
         return template(tree)
 
     def make(self) -> tuple:
-        """The results."""
+        """Emit the loop and return its results."""
         for number in range(ROUNDS):
             trips = ENDLESS if self.found is None else self.found.trips
             trial = Trial(self, trips, tolerant=number == 0)
             settled = self._learn(trial)
             found = self.found
             if found is not None and found.exact and found.trips <= WRITTEN_OUT:
-                results = self.written_out(ENDLESS)
+                results = self.unroll(ENDLESS)
                 assert results is not None
                 return results
             if settled:
@@ -139,9 +139,9 @@ class LoopMaker:
         raise SpecializationError(Reason.LOOP_UNSETTLED)
 
     def _learn(self, trial: Trial) -> bool:
-        """Take what a trial has shown; whether it was as expected."""
+        """Adopt the facts of a trial; whether they match its assumptions."""
         if self.found is None:
-            self.found = self._counted(trial)
+            self.found = self._count_trips(trial)
             if self.found is not None:
                 return False
         settled = not self._count_evenly(trial)
@@ -169,8 +169,8 @@ class LoopMaker:
                 settled = False
         return settled
 
-    def _counted(self, trial: Trial) -> TripCount | None:
-        """The trip count of the loop."""
+    def _count_trips(self, trial: Trial) -> TripCount | None:
+        """Return the trip count of the loop."""
         starts, afters, positions = {}, {}, {}
         for number, before in enumerate(trial.befores):
             start = self.starts[number]
@@ -188,26 +188,26 @@ class LoopMaker:
                 raise SpecializationError(Reason.LOOP_MEMORY)
             return None
         if count is None:
-            count = self._bounded(trial, going, afters, starts, positions)
+            count = self._count_by_forward_loop(trial, going, afters, starts, positions)
             if count is not None:
                 return count
             if not any(map(_grows, trial.befores, trial.afters)):
-                count = self._required(trial, afters, starts)
+                count = self._count_by_guards(trial, afters, starts)
         if count is not None:
             extend_run(count, afters, starts)
             self.places = {positions[before]: row for before, row in count.numbers.items()}
         return count
 
     def _bytes_kept(self, trial: Trial) -> int:
-        """The size of what each trip keeps, as far as it is known."""
+        """Return the bytes of residuals of each trip, as far as known."""
         total = 0
         for tree in trial.kept:
             values = [] if tree is UNKNOWN or type(tree) is Sparse else arrays_of(tree)
             total += sum([x.size * x.dtype.size for x in values if trial.inner.changes(x)])
         return total
 
-    def _required(self, trial: Trial, afters: dict, starts: dict) -> TripCount | None:
-        """The number of trips that the guards of the body allow: an index within an array, say."""
+    def _count_by_guards(self, trial: Trial, afters: dict, starts: dict) -> TripCount | None:
+        """Return the trips that the guards of the body allow: an index within an array, say."""
         least = None
         pending = list(trial.inner.guards)
         while pending:
@@ -222,10 +222,10 @@ class LoopMaker:
             least.exact, self.assumed = False, True
         return least
 
-    def _bounded(
+    def _count_by_forward_loop(
         self, trial: Trial, going: Value, afters: dict, starts: dict, index_of: dict
     ) -> TripCount | None:
-        """The count of a derived loop: as many trips as another one made, of which most are known.
+        """Return the trip count of a derived loop, that of its forward loop, which is bounded.
 
         It counts down from there to 0, or up from 0.
         """
@@ -254,7 +254,7 @@ class LoopMaker:
         return None
 
     def _count_evenly(self, trial: Trial) -> bool:
-        """Find the integers that grow evenly, from wherever they start; whether there are any."""
+        """Find the induction variables, from any start; whether there are any."""
         known = len(self.lines)
         for number, (before, after) in enumerate(zip(trial.befores, trial.afters)):
             whole = type(before) is Value and before.dtype.is_integer and not before.dims
@@ -264,7 +264,7 @@ class LoopMaker:
         return len(self.lines) > known
 
     def _endless(self, number: int, counter: Value, after: Value) -> TripCount | None:
-        """The count of a loop that runs as often as one of unknown length did, upwards."""
+        """Return the count of a loop that runs as often as one of unknown length did, upwards."""
         start = self.starts[number].content.reshape(-1)[0]
         if _step(counter, after) != 1 or start != 0:
             return None
@@ -273,8 +273,8 @@ class LoopMaker:
 
     # -- trip by trip
 
-    def written_out(self, most: int) -> tuple | None:
-        """The results of all trips, one after the other; None where that would not end."""
+    def unroll(self, most: int) -> tuple | None:
+        """Unroll the loop and return its results; None where that would not end."""
         outer = self.outer
         variables = list(self.starts[: self.count])
         states = {v: self.starts[self.count + i] for i, (v, _, _) in enumerate(self.written)}
@@ -340,7 +340,7 @@ class Trial:
             self.afters[count:] = [UNKNOWN if v in written else after for v, after in pairs]
 
     def _condition(self, parent: LoopMaker, values: list) -> tuple:
-        """Whether there is a trip with these variables, and what that changes."""
+        """Evaluate the condition on these variables, and its changes to them."""
         operands, states = values[: parent.count] + self.others, self._states(parent, values)
         (going,), written = body_values(
             parent.maker, self.inner, parent.condition, operands, states
@@ -351,11 +351,11 @@ class Trial:
         return {**self.reads, **self._own(parent, values)}
 
     def _own(self, parent: LoopMaker, values: list) -> dict:
-        """The variables that the loop changes."""
+        """Return the variables that the loop changes."""
         return {v: values[parent.count + i] for i, (v, _, _) in enumerate(parent.written)}
 
     def _outside(self, tree: List | Value | Stack) -> Any:
-        """A tree of values outside, here."""
+        """Return a tree of outer values as values of the body."""
         return map_values(self.inner.bring_in, tree)
 
     def _before(self, parent: LoopMaker, number: int) -> Any:
@@ -372,7 +372,7 @@ class Trial:
         return map_tree(_fresh, parent.forms[number])
 
     def _line(self, start: Value, step: int) -> Value:
-        """The values of an induction variable from `start` on."""
+        """Return the values of an induction variable from `start` on."""
         inner = self.inner
         if start.content is not None:
             return inner.round(int(start.content.reshape(-1)[0]), step, start.dtype)
@@ -386,7 +386,7 @@ def _most(limits: tuple, value: Value) -> Value:
 
 
 def _step(before: Value, after: Unknown | Value) -> int | None:
-    """The step of an induction variable, if it is a number."""
+    """Return the step of an induction variable, if it is a number."""
     maker = getattr(after, "maker", None)
     if (
         maker is None
@@ -412,7 +412,7 @@ def _fresh(leaf: Value) -> Any:
 
 
 def _is_unchanged(before: Value | Stack | None, after: Value | Sparse | Stack) -> bool:
-    """Whether a variable is what it was."""
+    """Whether a variable equals its earlier value."""
     if form(before) != form(after):
         return False
     pairs = zip(leaves(before), leaves(after))

@@ -1,4 +1,4 @@
-"""Static programs as text, a line an equation: for reading."""
+"""Printer of static programs, one line an equation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from talweg.passes.specialize.program import StaticProgram, Value
 
 
 def to_text(static: StaticProgram) -> str:
-    """Inputs, variables, equations, results."""
+    """Print inputs, variables, equations and results."""
     names: dict[Any, str] = {}
 
     def name(value: Value) -> str:

@@ -1,4 +1,4 @@
-"""Programs for known shapes: equations over values, one after the other.
+"""Static programs: equations over values of known shape, one after the other.
 
 `specializer.py` makes them of functionalized programs: every size is a number, calls are put in
 place, what only depends on shapes or is small and constant is computed.  Histories become what they
@@ -34,7 +34,7 @@ FOLDED = 4096  # elements of a result that is computed beforehand
 
 
 class Demands:
-    """Demands on programs that are specialized from now on; `finite`: every result is."""
+    """Requirements on programs specialized from now on; `finite`: every result is finite."""
 
     finite = False
 
@@ -43,7 +43,7 @@ demands = Demands()
 
 
 class DeclinedError(Exception):
-    """The whole program has to be run by the interpreter: some value is not as it has to be."""
+    """A run-time check failed, so that the interpreter has to run the whole program."""
 
 
 KINDS = frozenset(
@@ -68,7 +68,7 @@ KINDS = frozenset(
 
 
 class Value:
-    """An array the program has at some time: sizes, dtype, and `content` if it is a constant."""
+    """An array of the program at run time: sizes, dtype, and `content` if it is constant."""
 
     __slots__ = ("content", "dims", "dtype", "maker")
 
@@ -89,7 +89,7 @@ class Value:
 
 
 class Equation:
-    """outputs = prim(inputs, params)."""
+    """An application of a primitive: outputs = prim(inputs, params)."""
 
     __slots__ = ("inputs", "node", "outputs", "params", "prim")
 
@@ -109,7 +109,7 @@ class Equation:
 
 
 class StaticProgram:
-    """Values in, equations, values out; `states` are (variable, value before, value after)."""
+    """Equations from values to values; `states` are (variable, value before, value after)."""
 
     __slots__ = (
         "bounds",
@@ -149,12 +149,12 @@ class StaticProgram:
         self.lengths: dict[Value, Value] = {}  # results of unknown length -> how many rows
 
     def numbers(self, value: Value) -> Any:
-        """The numbers that an integer is in the trips of a loop around, if they are known."""
+        """Return the values of an integer over the trips of the loop around, if known."""
         content = value.content
         return content.reshape(-1) if content is not None and content.size == 1 else None
 
     def limits(self, value: Value) -> tuple[int, int] | None:
-        """The smallest and largest number that an integer can be, if they are known."""
+        """Return the smallest and largest possible value of an integer, if known."""
         numbers = self.numbers(value)
         if numbers is not None:
             return int(numbers.min()), int(numbers.max())
@@ -169,12 +169,11 @@ class StaticProgram:
         return found
 
     def within(self, what: str) -> bool:
-        """Whether this is the body of a loop of which that is true; see `Inner`."""
+        """Whether this is the body of a loop with that property; see `BodyProgram`."""
         return False
 
     def uses(self) -> dict[Value, int]:
-        """The number of uses of each value; results and new values of variables count twice
-        more."""
+        """Count the uses of each value; results and new states count as two more."""
         found: dict[Value, int] = {}
         for equation in self.equations:
             for x in equation.inputs:
@@ -184,7 +183,7 @@ class StaticProgram:
         return found
 
     def rewrite(self, rule: Callable[[Equation], Value | None]) -> None:
-        """Go through the equations; what `rule` gives for one takes its place, if it gives any."""
+        """Replace each equation for which `rule` returns another one."""
         equations, self.equations = self.equations, []
         renamed: dict[Value, Value] = {}
         for equation in equations:
@@ -197,13 +196,13 @@ class StaticProgram:
         self.rename(renamed)
 
     def rename(self, renamed: dict[Value, Value]) -> None:
-        """Let results, guards and new values of variables be what has taken their place."""
+        """Substitute values in results, guards and new states."""
         self.outputs = [renamed.get(x, x) for x in self.outputs]
         self.guards = [renamed.get(x, x) for x in self.guards]
         self.states = [(v, b, renamed.get(a, a)) for v, b, a in self.states]
 
     def stream(self, operation: Node, seeds: tuple) -> Value:
-        """The state that a random operation's stream has before the program runs."""
+        """Return the initial state of a random operation's stream."""
         found = self.known.get(("stream", operation))
         if found is None:
             found = self.known["stream", operation] = Value((3,), uint64)
@@ -212,7 +211,7 @@ class StaticProgram:
         return found
 
     def forget(self) -> None:
-        """Take the values and equations, which refer to each other, apart; those inside, too."""
+        """Break the reference cycles between values and equations, those of bodies too."""
         for inner in self.inners:
             inner.forget()
         self.inners = []
@@ -226,7 +225,7 @@ class StaticProgram:
             self.hosts.forget()
 
     def apply(self, prim: Primitive, inputs: Sequence, params: dict, node: Any = None) -> Any:
-        """The result(s) of an equation at the end of the program, or constants."""
+        """Append an equation and return its result(s), or constants."""
         if prim.effect is None and not prim.multiple:
             if params.get("axes") == () and "fold" in prim.lowering:
                 return inputs[0]  # nothing is reduced
@@ -235,7 +234,7 @@ class StaticProgram:
                 return known
         if "requires" in prim.lowering or "expand" in prim.lowering:
             infer_result(prim, inputs, params)  # which refuses what it would refuse by itself
-            known = self._expanded(prim, inputs, params, node)
+            known = self._expand(prim, inputs, params, node)
             if known is not NotImplemented:
                 return known
         if params.get("keepdims") and "fold" in prim.lowering:  # equal to the one without
@@ -255,8 +254,8 @@ class StaticProgram:
                     Expansion(self, node).require_finite(value)
         return result
 
-    def _expanded(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
-        """The results by the `requires` and `expand` rules of an operation.
+    def _expand(self, prim: Primitive, inputs: Sequence, params: dict, node: object) -> Any:
+        """Return the results by the `requires` and `expand` rules of an operation.
 
         They may not apply another one that does not: that is their fault.
         """
@@ -292,8 +291,7 @@ class StaticProgram:
 
 
 def infer_result(prim: Primitive, inputs: Sequence, params: dict) -> Any:
-    """The result of a primitive's `infer`; a SpecializationError where it refuses, for the
-    interpreter to raise."""
+    """Infer a primitive's result; SpecializationError where its rule refuses."""
     try:
         return prim.infer(*[Aval(x.dims, x.dtype) for x in inputs], **params)
     except OpError as error:
@@ -301,13 +299,12 @@ def infer_result(prim: Primitive, inputs: Sequence, params: dict) -> Any:
 
 
 def makes_values(prim: Primitive) -> bool:
-    """Whether a primitive can give numbers that it was not given."""
+    """Whether a primitive can give numbers that are not among its operands."""
     return prim.memory not in ("view", "gather", "none") and prim is not arithmetic.select
 
 
 class Expansion:
-    """The handler that `expand` and `requires` rules are written with: `t.exp(x)` applies that
-    primitive.
+    """The handler of `expand` and `requires` rules: `t.exp(x)` appends that primitive.
 
     A Python number beside values takes the dtype of the last of them.
     """
@@ -321,13 +318,13 @@ class Expansion:
         return partial(self.apply, REGISTRY[name])
 
     def apply(self, prim: Primitive, *operands: object, **params: Any) -> Any:
-        """The result of a primitive."""
+        """Append a primitive and return its result."""
         dtype = next((x.dtype for x in reversed(operands) if isinstance(x, Value)), None)
         inputs = [x if isinstance(x, Value) else self._number(x, dtype) for x in operands]
         return self._static.apply(prim, inputs, params, self._node)
 
     def _number(self, number: Any, dtype: DType | None) -> Value:
-        """A constant, the same one for equal numbers."""
+        """Return a constant, the same one for equal numbers."""
         key = ("number", repr(number), dtype)
         known = self._static.known
         if key not in known:
@@ -335,17 +332,17 @@ class Expansion:
         return known[key]
 
     def require(self, condition: Value) -> None:
-        """The program fails unless all elements of `condition` are true."""
+        """Make the program fail unless all elements of `condition` are true."""
         if condition not in self._static.guards:
             self._static.guards.append(condition)
 
     def require_finite(self, value: Value) -> None:
-        """The program fails unless all elements of `value` are finite."""
+        """Make the program fail unless all elements of `value` are finite."""
         for part in (self.real(value), self.imag(value)) if value.dtype.is_complex else (value,):
             self.require(self.is_finite(part))
 
     def require_below(self, x: Value, size: int) -> None:
-        """The program fails unless all elements of the integers `x` are in [0, size)."""
+        """Make the program fail unless all elements of the integers `x` are in [0, size)."""
         while x.maker is not None and x.maker.prim is layout.reshape:
             x = x.maker.inputs[0]
         inside = self.greater_equal(x, 0)
@@ -354,22 +351,22 @@ class Expansion:
         self.require(inside)
 
     def counting(self, size: int, dtype: DType) -> Value:
-        """0, 1, ..., size - 1."""
+        """Return 0, 1, ..., size - 1."""
         return self.apply(counting, size=size, dtype=dtype)
 
     def array(self, content: np.generic | np.ndarray) -> Value:
-        """A constant."""
+        """Return a constant."""
         return constant(content)
 
 
 def constant(array: np.generic | np.ndarray) -> Value:
-    """A constant value."""
+    """Return a constant value."""
     array = np.asarray(array)
     return Value(array.shape, of_numpy(array.dtype), array)
 
 
 def _fold_constant(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
-    """The result if it is small and known."""
+    """Evaluate an equation if its result is small and known (constant folding)."""
     if prim is state.shape_of and not is_endless(inputs[0]):
         return constant(np.array(inputs[0].dims, params["dtype"].numpy_dtype))
     if prim is arithmetic.zeros_of:
@@ -401,7 +398,7 @@ def _fold_constant(prim: Primitive, inputs: Sequence, params: dict) -> Value | N
 
 
 def _fill_result(prim: Primitive, inputs: Sequence, params: dict) -> Value | None:
-    """A result with one number in all of its elements."""
+    """Return a constant with one number in all of its elements."""
     known = infer_result(prim, inputs, params)
     if known.dims is None or not all(type(size) is int for size in known.dims):
         return None

@@ -43,8 +43,7 @@ fetch: Any = Construct("fetch", {"call": "fetch"}, multiple=True, effect="host")
 
 
 class ResidualSpec:
-    """The description of residuals, arrays that one program hands to another: a tree with a
-    `Value` in the place of each.
+    """The structure (treedef) of residuals that one program passes to another.
 
     `own` are these values, in the order of the arrays.  Those that are known are in the tree, and
     no arrays.  `limits`: between what numbers those are that are integers.
@@ -73,8 +72,8 @@ class ResidualSpec:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def made(self, arrays: list) -> Any:
-        """The list or history that these arrays stand for."""
+    def rebuild(self, arrays: list) -> Any:
+        """Return the list or residuals that these arrays represent."""
         known = dict(zip(self.own, arrays))
 
         def array(leaf: Value) -> Any:
@@ -83,10 +82,10 @@ class ResidualSpec:
         return _unpack_tree(map_values(array, self.tree))
 
     def make_lazily(self, arrays: list) -> Any:
-        """The same, made when somebody looks into it; what is an array after all, at once."""
+        """Return the list or residuals, built on first use; a single array at once."""
         tree, residuals = self.tree, ResidualArrays(self, arrays)
         if type(tree) is ListRange:
-            return self.made(arrays)
+            return self.rebuild(arrays)
         size = tree.trips if type(tree) is History else len(tree) if type(tree) is List else None
         if size is None:
             size = tree.size if tree.length is None else tree.length
@@ -97,7 +96,7 @@ class ResidualSpec:
 
 
 def _bytes_of(leaf: Any, places: dict) -> Any:
-    """The key of an array in a form: its numbers, if they are known."""
+    """Return the key of an array in a form: its numbers, if they are known."""
     value = array_of(leaf)
     return places.get(value) if value.content is None else value.content.tobytes()
 
@@ -106,7 +105,7 @@ def _bytes_of(leaf: Any, places: dict) -> Any:
 
 
 def _unpack_tree(tree: Any) -> Any:
-    """A tree of arrays as the interpreter has it."""
+    """Return a tree of arrays in the interpreter's form."""
     if type(tree) is UniformList:
         return tree.value
     if type(tree) is Stack:
@@ -125,7 +124,7 @@ def _unpack_tree(tree: Any) -> Any:
 
 
 def _row(rows: object, number: int) -> Any:
-    """The tree of one row of each array."""
+    """Return the tree of one row of each array."""
     if type(rows) is UniformList:
         return rows.value
     if type(rows) is ListSegment:
@@ -145,7 +144,7 @@ def _row(rows: object, number: int) -> Any:
 
 
 class ResidualOutput:
-    """A result of a program that is a list or a history; `sources`: where its arrays come from.
+    """A result that is a list or residuals; `sources`: the origin of its arrays.
 
     A number is a place among the further results, anything else a key of what is kept aside.
     """
@@ -157,7 +156,7 @@ class ResidualOutput:
 
 
 def hand_out(static: StaticProgram, trees: list[tuple[int, Any]]) -> None:
-    """Let a program hand on results that are no arrays: (place among the results, tree)."""
+    """Make a program return results that are no arrays: (position among the results, tree)."""
     exports = exports_of(static)
     exports.plain = len(static.outputs)
     numbering: dict[Value, Any] = {}
@@ -167,20 +166,20 @@ def hand_out(static: StaticProgram, trees: list[tuple[int, Any]]) -> None:
             continue
         lengths: dict[Value, Value] = {}
         _note_lengths(tree, None, lengths)
-        made = ResidualSpec(tree, static.limits)
+        output_values = ResidualSpec(tree, static.limits)
         own = arrays_of(tree)
         sources = [
             _source(static, exports, value, lengths, numbering)
             for value in dict.fromkeys(own)
             if value.content is None
         ]
-        exports.places.append((slot, ResidualOutput(made, sources)))
+        exports.places.append((slot, ResidualOutput(output_values, sources)))
 
 
 def _source(
     static: StaticProgram, exports: SideOutputs, value: Value, lengths: dict, numbering: dict
 ) -> Any:
-    """The place of a result's array after a run."""
+    """Return the position of a result's array after a run."""
     if value in numbering:
         return numbering[value]
     if not is_endless(value):
@@ -196,14 +195,14 @@ def _source(
 
 
 def _note_lengths(tree: Any, length: object, length_of: dict) -> None:
-    """Find how many rows the arrays of a tree have; `length`: that of the list they are rows of."""
+    """Find the number of rows of a tree's arrays; `length`: that of the list of these rows."""
     if type(tree) is Stack:
         if tree.growing:
             raise SpecializationError(Reason.STACK_GROWING)
-        own = tree.length
-        if length is not None and type(own) is Value:
-            length_of[own] = length
-        _note_lengths(tree.rows, own if length is None else length, length_of)
+        own_length = tree.length
+        if length is not None and type(own_length) is Value:
+            length_of[own_length] = length
+        _note_lengths(tree.rows, own_length if length is None else length, length_of)
     elif type(tree) is SegmentedList:
         _note_rows(tree, length, length_of)
     elif type(tree) is ListSegment:
@@ -215,7 +214,7 @@ def _note_lengths(tree: Any, length: object, length_of: dict) -> None:
 
 
 def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
-    """Note the rows of stacks that are joined one after the other."""
+    """Record the row numbers of stacks that are concatenated."""
     one_by_one = rows.count is None or type(rows.rows) is SegmentedList
     _note_lengths(rows.rows, length if one_by_one else rows.count, found)
     if rows.starts is not None:
@@ -228,11 +227,11 @@ def _note_rows(rows: SegmentedList, length: object, found: dict) -> None:
 
 
 def take_tree(static: StaticProgram, given: ResidualSpec, position: int) -> Any:
-    """The tree of an argument of residuals, of the program's own values, which are its inputs."""
+    """Make the inputs of an argument of residuals and return their tree."""
     exports = exports_of(static)
-    made: dict[Value, Value] = {}
+    input_of: dict[Value, Value] = {}
     for number, (value, limits) in enumerate(zip(given.own, given.limits)):
-        own = made[value] = Value(value.dims, value.dtype)
+        own = input_of[value] = Value(value.dims, value.dtype)
         if limits is not None:
             static.bounds[own] = limits
         if not is_endless(value):
@@ -245,13 +244,13 @@ def take_tree(static: StaticProgram, given: ResidualSpec, position: int) -> Any:
         static.equations.append(equation)
 
     def inside(leaf: Value) -> Any:
-        return leaf if leaf.content is not None else made[leaf]
+        return leaf if leaf.content is not None else input_of[leaf]
 
     return map_values(inside, given.tree)
 
 
 def pass_arrays(given: ResidualSpec, place: int, arrays: list, kept: dict) -> list:
-    """The arrays of an argument of residuals that are inputs; the others are kept aside."""
+    """Return the arrays of a residual argument that are inputs."""
     for number, (value, array) in enumerate(zip(given.own, arrays)):
         if is_endless(value):
             kept["given", place, number] = array

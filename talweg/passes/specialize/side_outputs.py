@@ -1,4 +1,4 @@
-"""Side outputs of a compiled program: values of which only it knows the size.
+"""Side outputs of a compiled program: values whose size is known only inside it.
 
 Those are lists of unknown length that are results as arrays, which the program hands over by a call
 of Python at its end (`SideOutputs.hand_over`), what its regions give that is no array of a known
@@ -30,8 +30,7 @@ class _Runs(threading.local):
 
 
 class SideOutputs:
-    """The side outputs of one program; `places` are those of its results among all, and their
-    keys.
+    """The side outputs of one program; `places` are their positions among all results, and keys.
 
     A `ResidualOutput` (`residuals.py`) in the place of a key is made of further results, which come
     after the `plain` ones, and of what is kept aside.  None is no result at all.
@@ -43,21 +42,21 @@ class SideOutputs:
         self._runs = _Runs()
 
     def begin(self) -> dict:
-        """A run of this thread begins; what it keeps."""
+        """Begin a run of this thread and return its storage."""
         self._runs.kept.append({})
         return self._runs.kept[-1]
 
     def end(self) -> None:
-        """That run has ended: what it has kept is forgotten."""
+        """End that run and release its storage."""
         self._runs.kept.pop()
 
     def now(self) -> dict:
-        """The side outputs of the innermost run of this thread."""
+        """Return the side outputs of the innermost run of this thread."""
         return self._runs.kept[-1]
 
     @contextmanager
-    def lent(self, kept: dict) -> Iterator[None]:
-        """Let this thread work for the run of another one, which keeps this."""
+    def lend(self, kept: dict) -> Iterator[None]:
+        """Make this thread work for another thread's run, whose storage is given."""
         self._runs.kept.append(kept)
         try:
             yield
@@ -65,16 +64,16 @@ class SideOutputs:
             self._runs.kept.pop()
 
     def hand_over(self, place: int, rows: Any, length: Any) -> tuple:
-        """Keep the first rows of a stack."""
+        """Store the first rows of a stack."""
         self.now()[place] = rows_of(rows, length)
         return ()
 
     def fetch(self, key: Any) -> Any:
-        """A stack that the program was given."""
+        """Return a stack that was passed to the program."""
         return self.now()[key]
 
-    def joined(self, outputs: list) -> list:
-        """All results."""
+    def join(self, outputs: list) -> list:
+        """Return all results."""
         kept, further = self.now(), []
         if self.plain is not None:
             outputs, further = outputs[: self.plain], outputs[self.plain :]
@@ -88,28 +87,28 @@ class SideOutputs:
 
 
 def rows_of(rows: Any, length: Any) -> Any:
-    """The first rows of a stack, as an array; those that nobody has written are zero."""
+    """Return the first rows of a stack as an array, with zeros for unwritten rows."""
     found = np.zeros((int(length), *rows.shape[1:]), rows.dtype)
     found[: len(rows)] = rows[: len(found)]
     return found
 
 
 def numbers_of(start: Any, step: Any, count: Any) -> Any:
-    """So many integers, counted from `start` on, as an array."""
+    """Return a range of integers, counted from `start` on, as an array."""
     kind = np.asarray(start).dtype
     numbers = allocate("range", np.arange, 0, int(count), 1, kind)
     return np.asarray(start) + np.asarray(step) * numbers
 
 
 def exports_of(static: StaticProgram) -> SideOutputs:
-    """The exports of the program's values of unknown size."""
+    """Return the exports of the program's values of unknown size."""
     if static.exports is None:
         static.exports = SideOutputs()
     return static.exports
 
 
 def hand_over(static: StaticProgram, places: list[int]) -> None:
-    """Let a program hand its results of unknown length over; `places`: where results are."""
+    """Make a program export its results of unknown length; `places`: positions of results."""
     kept = []
     for place, value in zip(places, static.outputs):
         if not is_endless(value):

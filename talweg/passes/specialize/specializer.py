@@ -1,4 +1,4 @@
-"""From a functionalized program to a static one, for arguments of known shapes.
+"""The specializer: from a functionalized program to a static one, for known shapes.
 
 Every size becomes a number and every call is put in place; loops, branches and lists become what
 `loops.py`, `branches.py` and `lists.py` make of them.
@@ -30,7 +30,7 @@ from talweg.passes.fallback.selection import (
     run_step,
     substitute_results,
 )
-from talweg.passes.functionalize import Program, Step, called_program, inlined_steps
+from talweg.passes.functionalize import Program, Step, count_inlined_steps, find_called_program
 from talweg.passes.optimize.dead_code import prune_all
 from talweg.passes.reasons import Reason
 from talweg.passes.specialize.branches import branch
@@ -63,7 +63,7 @@ ATTEMPTS = 12  # at finding what has to be left to the interpreter
 def specialize(
     program: Program, arguments: Sequence[Any], states: dict, same: dict | None = None
 ) -> StaticProgram:
-    """The static program for arguments of these kinds; `states`: variable -> Aval.
+    """Specialize a program to arguments of these kinds; `states`: variable -> Aval.
 
     A kind is an Aval, or the `ResidualSpec` of what another compiled program gives.
 
@@ -87,7 +87,7 @@ def specialize(
 def _of_any_kind(
     program: Program, arguments: Sequence[Any], states: dict, same: dict | None
 ) -> StaticProgram:
-    """The program: without steps left to the interpreter if it can be, the best one otherwise."""
+    """Specialize without host steps if possible, with the best ones otherwise."""
     for endless in (False, True):
         static = StaticProgram()
         static.endless = endless
@@ -115,7 +115,7 @@ def _of_any_kind(
 
 
 def _with_hosts(endless: bool, *given: Any) -> StaticProgram | None:
-    """The program with what has no static form left to the interpreter, if that can be done."""
+    """Specialize with host fallback for steps without a static form, if that can be done."""
     forced: set[Step] = set()
     for _ in range(ATTEMPTS):
         static = StaticProgram()
@@ -169,15 +169,15 @@ def _specialize(
         value = maker.values[slot] = Value(aval.dims, aval.dtype)  # type: ignore[arg-type]
         static.inputs.append(value)
     maker.run()
-    kept = places_kept_aside(maker)
+    kept_aside = places_kept_aside(maker)
     trees = [
         (i, maker.tree(s))
         for i, s in enumerate(program.outputs)
-        if i not in kept and type(maker.values[s]) not in (Value, HostFallback)
+        if i not in kept_aside and type(maker.values[s]) not in (Value, HostFallback)
     ]
-    kept |= {position for position, _ in trees}
-    static.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept]
-    hand_over(static, [i for i in range(len(program.outputs)) if i not in kept])
+    kept_aside |= {position for position, _ in trees}
+    static.outputs = [maker.plain(s) for i, s in enumerate(program.outputs) if i not in kept_aside]
+    hand_over(static, [i for i in range(len(program.outputs)) if i not in kept_aside])
     if trees:
         hand_out(static, trees)
     _note_drawn(static, maker)
@@ -200,7 +200,7 @@ def _specialize(
 
 
 def _note_drawn(static: StaticProgram, maker: _Specializer) -> None:
-    """Let the program tell how many blocks it took of each random stream, if it has to run."""
+    """Make the program report the blocks it took of each random stream."""
     for place, (operation, seeds, _) in enumerate(static.streams):
         taken = maker.plain(maker.program.writes[operation])
         blocks = None if taken.content is None else int(taken.content)
@@ -211,7 +211,7 @@ def _note_drawn(static: StaticProgram, maker: _Specializer) -> None:
 
 
 class _Specializer:
-    """Runs the steps of a program on values."""
+    """The abstract interpreter that runs the steps of a program on values."""
 
     def __init__(self, static: StaticProgram, program: Program):
         self.static, self.program = static, program
@@ -227,7 +227,7 @@ class _Specializer:
         return hosts.constant(slot, array)
 
     def plain(self, slot: int) -> Value:
-        """The value in a slot, which must be an array."""
+        """Return the value in a slot, which must be an array."""
         value = self.values[slot]
         if type(value) is HostFallback:
             return self.static.hosts.value_of(value)
@@ -236,32 +236,32 @@ class _Specializer:
         return value
 
     def tree(self, slot: int) -> Any:
-        """The list or history in a slot, to be handed on."""
+        """Return the list or residuals in a slot, to be passed on."""
         value = self.values[slot]
         if type(value) is Sparse:
-            return Lists(self.static, None).settled(value)
+            return Lists(self.static, None).densify(value)
         if value is not None and not isinstance(value, Tree):
             raise SpecializationError(Reason.RESULT_KIND)
         return substitute_results(self.static.hosts, value)
 
     def run(self) -> None:
-        """All steps."""
+        """Specialize all steps."""
         for step in self.program.steps:
             self.step(step)
 
     def step(self, step: Step) -> None:
-        """One step."""
+        """Specialize one step."""
         if self.static.hosts is None:
-            self.compiled(step)
+            self.compile_step(step)
         else:
             run_step(self, step)
 
-    def compiled(self, step: Step) -> None:
+    def compile_step(self, step: Step) -> None:
         """Specialize one step to equations; SpecializationError where there are none."""
         params = step.params
         if step.dynamic:
             try:
-                params = {key: self._filled(value) for key, value in params.items()}
+                params = {key: self._fill(value) for key, value in params.items()}
             except SpecializationError:
                 moving = UNSIZED.get(step.prim.name)
                 if moving is None:
@@ -277,18 +277,18 @@ class _Specializer:
         else:
             self.values[step.out] = self._plain(step, params)
 
-    def _filled(self, value: Any) -> Any:
+    def _fill(self, value: Any) -> Any:
         if type(value) is Dim:
             try:
                 return evaluate(value, self.size)
             except OpError as error:  # for the interpreter to raise, if it comes to this step
                 raise SpecializationError(Reason.SIZE_REFUSED, error) from error
         if type(value) is tuple:
-            return tuple([self._filled(item) for item in value])
+            return tuple([self._fill(item) for item in value])
         return value
 
     def size(self, atom: Atom) -> int:
-        """A size that is known by now."""
+        """Return a size that is known by now."""
         slot, kind, place = self.program.places[atom]
         value = self.plain(slot)
         if kind == "size" and place == 0 and is_endless(value):
@@ -343,7 +343,7 @@ class _Specializer:
         return equation.output
 
     def _stream(self, step: Step, params: dict) -> None:
-        """The next blocks of a stream."""
+        """Return the next blocks of a stream."""
         ((operation, before, after),) = step.states
         apply, taken = self.static.apply, self.plain(before)
         state = self.static.stream(operation, params["seeds"])
@@ -356,14 +356,14 @@ class _Specializer:
         self.values[after] = apply(arithmetic.add, [taken, blocks], {}, step.node)
 
     def _body(self, step: Step, params: dict) -> None:
-        """A call is put in place; branches and loops stay what they are."""
+        """Inline a call; keep branches and loops as equations."""
         way = WAYS.get(step.prim.name)
         if way is not None:
             self.values[step.out] = way(self, step, params)
             return
         body = params["body"]
-        program, inner = called_program(step)
-        if inlined_steps(program) > MOST_INLINED:
+        program, inner = find_called_program(step)
+        if count_inlined_steps(program) > MOST_INLINED:
             raise SpecializationError(Reason.CALLS_LONG, MOST_INLINED)
         part = _Specializer(self.static, program)
         for slot, source in zip(program.inputs, step.inputs):

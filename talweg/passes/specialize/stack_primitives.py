@@ -1,4 +1,4 @@
-"""Operations that only static programs have: rows of stacks, and numbers that follow from a trip.
+"""Primitives of static programs only: rows of stacks, and numbers that follow from a trip.
 
 A stack is an array of which each row is an element of a list, or what one trip of a loop kept.
 `with_row` gives a changed copy; where nothing else reads the old one, lowering writes in place.
@@ -27,7 +27,7 @@ ENDLESS = 1 << 40  # trips of a loop of which nothing is known, and the rows of 
 
 
 class LoopIndex:
-    """A loop with at most `trips` trips; `trip` is the number of the present one as an index.
+    """The trip number of a loop with at most `trips` trips, as an index.
 
     Lowering sets it.
     """
@@ -43,7 +43,7 @@ class LoopIndex:
 
 
 class Construct:
-    """A construct: an operation that only equations of static programs have.
+    """A primitive that only equations of static programs have.
 
     `lowering` is as in declarations; `infer` and `numpy` likewise, where there are any.
     """
@@ -104,7 +104,7 @@ def _round_at(s: Any, index: tuple, *, loop: LoopIndex, start: int, step: int, d
     return s.index(loop.trip * step + start, dtype)
 
 
-def _advanced_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
+def _advance_positions(s: Any, index: tuple, state: Any, blocks: Any) -> Any:
     return further_on(s, index, [state(k) for k in range(3)], blocks())
 
 
@@ -125,7 +125,7 @@ with_row.infer = lambda x, i, y: x
 with_row.numpy = _put
 
 advanced: Any = Construct(
-    "advanced", {"loops": _advanced_positions}
+    "advanced", {"loops": _advance_positions}
 )  # a random stream after n blocks
 advanced.infer = lambda state, blocks: state
 
@@ -172,5 +172,5 @@ def is_one(x: Any) -> bool:
 
 
 def by_element(prim: Primitive) -> bool:
-    """Whether a primitive acts on each element alone."""
+    """Whether a primitive is elementwise."""
     return prim.elementwise or prim is arithmetic.cast

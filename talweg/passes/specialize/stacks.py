@@ -1,4 +1,4 @@
-"""The analysis of carried stacks of dynamic length: which changes of a trip lowering accepts.
+"""The analysis of carried stacks of dynamic length: the updates that lowering supports.
 
 Lowering writes rows where they are, so each version of a stack has to be used once: by the next
 change of it.  A loop that does otherwise has no compiled form, which is found out here; lowering
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def is_appended(before: Value, after: Value, used: dict) -> bool:
-    """Whether rows are put behind those of a carried stack, and nothing else is done with it."""
+    """Whether a trip only appends rows to a carried stack."""
     maker = after.maker
     alone = maker is not None and maker.prim is append and maker.inputs[0] is before
     return alone and used.get(before, 0) == 1 and used.get(after, 0) == 1
 
 
 def pass_on(before: Value, after: Value) -> list | None:
-    """A stack after each of the loops that it goes through; None where there is anything else."""
+    """Return a stack after each of the loops that it passes through, None for other uses."""
     found = []
     while after is not before:
         maker = after.maker

@@ -1,4 +1,4 @@
-"""Abstract values of lists and residuals, while a program is specialized: trees of arrays.
+"""Abstract values of lists and residuals while a program is specialized: trees of arrays.
 
 What a list is made of depends on how it came about:
 
@@ -40,17 +40,17 @@ class Stack(Tree):
         self.length = length
 
     def having(self, rows: object) -> Stack:
-        """The same with other rows."""
+        """Return a copy with other rows."""
         return Stack(self.size, rows, self.loose, self.growing, self.length)
 
     def map_parts(self, function: Callable[[Any], Any]) -> Stack:
-        """The stack with `function` of its rows, and of its length."""
+        """Apply `function` to its rows and its length."""
         mapped = self.having(function(self.rows))
         mapped.length = function(self.length)
         return mapped
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The form of its rows, and what is known of the number of elements."""
+        """Return the form of its rows, and what is known of the number of elements."""
         length = self.length is not None
         return ("stack", self.size, self.loose, self.growing, length, part_form(self.rows))
 
@@ -67,16 +67,16 @@ class Sparse(Tree):
         self.entries = entries
 
     def map_parts(self, function: Callable[[Any], Any]) -> Sparse:
-        """No arrays can stand for those of a sum: raise a SpecializationError."""
+        """Raise SpecializationError: the arrays of a sum cannot be replaced."""
         raise SpecializationError(Reason.LIST_SUM)
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The number of entries."""
+        """Return the number of entries."""
         return ("sparse", len(self.entries))
 
 
 class ListRange(Tree):
-    """Integers that are counted: `count` of them, `start` and so on by `step`."""
+    """A range of integers: `count` of them, from `start` by `step`."""
 
     __slots__ = ("count", "start", "step")
 
@@ -84,16 +84,16 @@ class ListRange(Tree):
         self.start, self.step, self.count = start, step, count
 
     def map_parts(self, function: Callable[[Any], Any]) -> ListRange:
-        """The range with `function` of its three numbers."""
+        """Apply `function` to its three numbers."""
         return ListRange(function(self.start), function(self.step), function(self.count))
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The form of the numbers."""
+        """Return the form of the numbers."""
         return ("range", part_form(self.start))
 
 
 class UniformList:
-    """An array that is the same in all rows."""
+    """A list whose rows are all one array."""
 
     __slots__ = ("value",)
 
@@ -102,13 +102,13 @@ class UniformList:
 
 
 class JoinedRows(Tree):
-    """Rows that are parts of the rows of another array: stacks within stacks."""
+    """The rows of stacks within stacks, as parts of the rows of another array."""
 
     __slots__ = ("rows",)
 
 
 class ListSegment(JoinedRows):
-    """The rows of a stack within a stack: those of `rows` from number `start` on.
+    """A segment of a stack within a stack: the rows of `rows` from number `start` on.
 
     `step` is 0 where all of them are row `start`.
     """
@@ -119,16 +119,16 @@ class ListSegment(JoinedRows):
         self.rows, self.start, self.step = rows, start, step
 
     def map_parts(self, function: Callable[[Any], Any]) -> ListSegment:
-        """The same rows of another array."""
+        """Return the segment of another array."""
         return ListSegment(function(self.rows), function(self.start), self.step)
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The step, and the forms of its arrays."""
+        """Return the step, and the forms of its arrays."""
         return ("segment", self.step, part_form(self.rows), part_form(self.start))
 
 
 class SegmentedList(JoinedRows):
-    """Stacks, one after the other in `rows`; they begin at the rows that `starts` has.
+    """Concatenated stacks, in `rows`; they begin at the rows that `starts` has.
 
     With `step` 0 each has but one row, its number.  `count` is how many rows there are in all.
     With a `depth` of 2 there is one more axis in front: these are rows of such things, and so on.
@@ -141,19 +141,19 @@ class SegmentedList(JoinedRows):
         self.count, self.depth = count, depth
 
     def map_parts(self, function: Callable[[Any], Any], depth: int | None = None) -> SegmentedList:
-        """The same of other arrays, with as many axes in front or `depth`; None stays."""
+        """Apply `function` to its arrays, with as many axes in front or `depth`; None stays."""
         parts = [None if x is None else function(x) for x in (self.rows, self.starts, self.count)]
         rows, starts, count = parts
         return SegmentedList(rows, starts, self.step, count, self.depth if depth is None else depth)
 
     def form(self, part_form: Callable[[Any], Any]) -> tuple:
-        """The step, the axes in front, and the forms of its arrays."""
+        """Return the step, the axes in front, and the forms of its arrays."""
         parts = (self.rows, self.starts, self.count)
         return ("segments", self.step, self.depth, *map(part_form, parts))
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> Any:
-    """A tree with `function` of each array (`Value` or `UniformList`) in its place.
+    """Replace each array of a tree (`Value` or `UniformList`) by `function` of it.
 
     `whole`: arrays are taken for rows; then `JoinedRows` are an array as well.
     """
@@ -163,7 +163,7 @@ def map_tree(function: Callable[[Any], Any], tree: Any, whole: bool = False) -> 
 
 
 def map_values(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A tree with `function` of each array in its place, also of those that all rows share."""
+    """Replace each array of a tree by `function` of it, also arrays that rows share."""
 
     def map_leaf(leaf: Any) -> Any:
         return UniformList(map_leaf(leaf.value)) if type(leaf) is UniformList else function(leaf)
@@ -172,24 +172,24 @@ def map_values(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def leaves(tree: object) -> list:
-    """The arrays of a tree, in order."""
+    """Return the arrays of a tree, in order."""
     found: list = []
     map_tree(found.append, tree)
     return found
 
 
 def array_of(leaf: Any) -> Any:
-    """The array that a leaf of a tree is, or that is the same in all its rows."""
+    """Return the array of a leaf, or the one that all its rows share."""
     return leaf.value if type(leaf) is UniformList else leaf
 
 
 def arrays_of(tree: object) -> list:
-    """The arrays of a tree, in order, for shared rows the one array."""
+    """Return the arrays of a tree in order, the one array for shared rows."""
     return list(map(array_of, leaves(tree)))
 
 
 def form(tree: Any) -> Any:
-    """The form of a tree, equal for trees that differ in their arrays only."""
+    """Return the structure of a tree, equal for trees that differ in their arrays only."""
     if isinstance(tree, Tree):
         return tree.form(form)
     if type(tree) is UniformList:
@@ -198,7 +198,7 @@ def form(tree: Any) -> Any:
 
 
 def template(tree: object) -> Any:
-    """A tree of which only the form counts, with whole arrays as the rows of stacks."""
+    """Return a tree of which only the structure counts, with whole arrays as rows of stacks."""
     if type(tree) is History:
         return tree.map_parts(template)
     if type(tree) is not Stack or tree.rows is None:
@@ -215,7 +215,7 @@ def template(tree: object) -> Any:
 
 
 def arrange_like(tree: object, like: object) -> Any:
-    """A tree with the parts of histories in the order they have in `like`."""
+    """Return a tree with the parts of its residuals in the order of `like`."""
     if type(tree) is History and type(like) is History:
         if set(tree.values) != set(like.values):
             raise SpecializationError(Reason.HISTORY_OTHERS)

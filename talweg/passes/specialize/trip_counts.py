@@ -1,4 +1,4 @@
-"""Trip counts of loops, computed before the loop runs: where that follows from constants alone.
+"""Trip-count analysis: counts that follow from constants, computed before the loop runs.
 
 The part of condition and body that integer variables with known starts are made of is run here,
 trip by trip at first.  Once they are seen to grow evenly, all further trips are computed at once,
@@ -23,7 +23,7 @@ SLOWEST = 20_000  # where they cannot
 
 
 class TripCount:
-    """`trips`, and `numbers`: carried value -> what it is at the start of each trip, and the end.
+    """The trip count `trips`, and `numbers`: the values of carried integers at each trip's start.
 
     `exact`: the loop runs so often; if not, perhaps less often.
     """
@@ -35,7 +35,7 @@ class TripCount:
 
 
 class _Run:
-    """The equations that some values follow from, run with numbers in place of carried values."""
+    """The slice of equations that some values depend on, evaluated on numbers."""
 
     def __init__(self, roots: Iterable[Value], starts: dict[Value, Any]):
         self.equations: list[Equation] = []
@@ -70,7 +70,7 @@ class _Run:
         stack += [(x, False) for x in maker.inputs]
 
     def of(self, values: dict[Value, Any], wanted: Iterable[Value]) -> list:
-        """The wanted values, for these numbers of the carried ones."""
+        """Evaluate the wanted values for these numbers of the carried ones."""
         known = dict(values)
 
         def find(x: Value) -> Any:
@@ -92,7 +92,7 @@ def _is_known(maker: Equation) -> bool:
 
 
 def close_run(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[Value, Any]) -> Any:
-    """The run of what `roots` and the carried values they need follow from; None if unknown."""
+    """Return the slice that `roots` and the carried values they need depend on, or None."""
     wanted = list(roots)
     seen: set[Value] = set()
     while True:
@@ -109,7 +109,7 @@ def close_run(roots: Iterable[Value], afters: dict[Value, Value], starts: dict[V
 def count_trips(
     condition: Value, afters: dict[Value, Value], starts: dict[Value, Any], most: int = MOST
 ) -> TripCount | None:
-    """The trip count of a loop: while `condition`, carried value -> what comes `after` it.
+    """Count the trips of a loop: while `condition`, carried value -> what comes `after` it.
 
     `starts` are the carried scalars that are known at the start; no more than `most` trips are
     looked at.
@@ -154,7 +154,7 @@ def _trips_of(condition: Value, afters: dict, starts: dict, most: int) -> TripCo
 
 
 def _extrapolate_count(run: _Run, befores: list, wanted: list, rows: list, most: int) -> Any:
-    """The count, if the numbers go on as they began; False if there are too many, None if not."""
+    """Extrapolate the count from linear growth; False if there are too many, None if not."""
     first = [np.asarray(row) for row in rows[0]]
     steps = [int(b) - int(a) for a, b in zip(rows[0], rows[1])]
     length = 256

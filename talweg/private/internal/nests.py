@@ -17,7 +17,7 @@ def _is_nested(value: object, expand_composites: bool) -> bool:
 def _key_parts(value: object) -> list[tuple[Any, Any]]:
     """The parts of a container with their keys, in the order of flattening."""
     if isinstance(value, Mapping):
-        return [(key, value[key]) for key in nests.sorted_keys(value)]
+        return [(key, value[key]) for key in nests.sort_keys(value)]
     names = getattr(value, "_fields", None) or [
         field.name for field in getattr(value, "__attrs_attrs__", ())
     ]

@@ -1,4 +1,4 @@
-"""`if` and conditional expressions."""
+"""Conversion of `if` and conditional expressions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def if_stmt(
     symbol_names: tuple[str, ...],
     nouts: int,
 ) -> None:
-    """An `if`; the first `nouts` of the names are used after it."""
+    """Run or trace an `if`; the first `nouts` of the names are used after it."""
     cond = decide_condition(condition_of(cond))
     if not is_symbolic(cond):
         return body() if cond else orelse()
@@ -53,7 +53,7 @@ def stage_if(
     nouts: int,
     fill: bool = False,
 ) -> None:
-    """Both branches traced, and what they leave in the names merged."""
+    """Trace both branches and merge their values of the names."""
     initial = get_state()
     known = what_is_known(cond, initial)
     assumed = [
@@ -88,7 +88,7 @@ def stage_if(
 
 
 def if_exp(cond: Any, if_true: Thunk, if_false: Thunk, expr_repr: str) -> Any:
-    """`a if cond else b`."""
+    """Run or trace `a if cond else b`."""
     cond = decide_condition(condition_of(cond))
     if not is_symbolic(cond):
         return if_true() if cond else if_false()
@@ -96,25 +96,25 @@ def if_exp(cond: Any, if_true: Thunk, if_false: Thunk, expr_repr: str) -> Any:
 
 
 def choice(cond: Symbol, if_true: Thunk, if_false: Thunk, name: str, statement: str) -> Any:
-    """The value of one of two functions."""
+    """Return the value of one of two functions."""
     runs = [lambda: [if_true()], lambda: [if_false()]]
     return select(cond, runs, Merging(statement), merging_one(name))[0]
 
 
 def merging_one(name: str) -> Callable[[Merging, list], list]:
-    """How branches that give one value each are merged."""
+    """Merge branches that give one value each."""
     return lambda merging, states: [merging.match(name, [state[0] for state in states])]
 
 
 def select(cond: Symbol, runs: list, merging: Merging, merge: Callable[..., Any]) -> list:
-    """Trace the functions, one for true and one for false; what comes out, merged."""
+    """Trace the functions for true and for false, and merge their results."""
     pred = control.truth(cond, merging.statement)
     traced = [trace(run, name) for run, name in zip(runs, ("then", "else"))]
     return join_branches(pred, traced, merging, merge)
 
 
 def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
-    """What a function gives, and the graph of its own that it was traced in.
+    """Trace a function into a graph of its own; its result and the graph.
 
     If code that is not converted asks for the value of a tensor, the function is traced along
     several paths (`trace/paths.py`), and everything it gives comes out of them as tensors.
@@ -132,13 +132,13 @@ def trace(run: Callable[[], list], name: str) -> tuple[BodyGraph, list]:
 
 
 def tensors_of(values: list) -> list:
-    """All tensors and numbers in values, as tensors."""
+    """Return all tensors and numbers in values, as tensors."""
     leaves = structure.flatten(values, composites=True)
     return [convert_to_tensor(leaf) for leaf in leaves if can_be_tensor(leaf)]
 
 
 def with_tensors(values: list, tensors: list) -> list:
-    """The values with other tensors."""
+    """Return the values with other tensors."""
     remaining = iter(tensors)
     leaves = structure.flatten(values, composites=True)
     leaves = [next(remaining) if can_be_tensor(leaf) else leaf for leaf in leaves]
@@ -146,7 +146,7 @@ def with_tensors(values: list, tensors: list) -> list:
 
 
 def join_branches(pred: Symbol, traced: list, merging: Merging, merge: Callable[..., Any]) -> list:
-    """What comes out of two traced branches, the first of them taken if `pred` is true."""
+    """Build the branch of two traced bodies, the first of them taken if `pred` is true."""
     graphs = [graph for graph, _ in traced]
     builds = merge(merging, [values for _, values in traced])
     for number, graph in enumerate(graphs):
@@ -159,7 +159,7 @@ def join_branches(pred: Symbol, traced: list, merging: Merging, merge: Callable[
 
 
 class BranchFacts(threading.local):
-    """Conditions of the branches that are being traced in this thread, and whether they hold."""
+    """The known truth values of conditions: those of the enclosing branches in this thread."""
 
     known: tuple = ()
 
@@ -169,7 +169,7 @@ facts = carry_context(BranchFacts())
 
 @contextmanager
 def assume(cond: Symbol, holds: bool) -> Iterator[None]:
-    """Take it as known inside the block whether a condition holds."""
+    """Assume in the block that a condition holds, or does not."""
     before = facts.known
     facts.known = (*before, (cond, holds))
     if cond.node.prim is arithmetic.logical_not:
@@ -181,7 +181,7 @@ def assume(cond: Symbol, holds: bool) -> Iterator[None]:
 
 
 def decide_condition(cond: Any) -> Any:
-    """True or False in the place of a condition that a branch around answers; else the condition.
+    """Return True or False for a condition that an enclosing branch decides, else the condition.
 
     So nothing is traced for an `if` inside of another on the same tensor.
     """
@@ -205,7 +205,7 @@ def _is_left(names: tuple[str, ...], initial: tuple, state: list) -> bool:
 
 
 def what_is_known(cond: Symbol, values: Any) -> list:
-    """For each value whether it is true if `cond` is; None where that is not known.
+    """Return for each value whether it is true if `cond` is; None where unknown.
 
     So after `if done: ... return x` and `if not done: ... return y` it is known that the function
     has returned.
@@ -217,7 +217,7 @@ def what_is_known(cond: Symbol, values: Any) -> list:
 
 
 def _node_here(value: Symbol) -> Any:
-    """The node of a tensor in the graph under construction."""
+    """Return the node of a tensor in the graph under construction."""
     base = dispatch.context.base
     if base is None or value.node.table is base.table:
         return value.node
@@ -226,12 +226,12 @@ def _node_here(value: Symbol) -> Any:
 
 
 def _copy_containers(values: tuple) -> tuple:
-    """Lists and dictionaries as copies, so that a branch does not change what the other sees."""
+    """Copy lists and dictionaries, so that a branch does not change what the other sees."""
     return tuple([type(x)(x) if type(x) in (list, dict) else x for x in values])
 
 
 def _restore_unchanged(values: list, original: object) -> list:
-    """The original in the place of copies that nobody changed."""
+    """Replace copies that nothing changed by their originals."""
     if type(original) not in (list, dict):
         return values
     return [original if _is_unchanged(value, original) else value for value in values]
@@ -246,7 +246,7 @@ def _is_unchanged(value: Any, original: Any) -> bool:
 
 
 def _update_in_place(original: Any, value: Any) -> Any:
-    """A changed list or dictionary with its new elements in the object there was."""
+    """Update the original list or dictionary with the elements of its changed copy."""
     if value is original or type(value) is not type(original):
         return value
     if type(original) is list:
@@ -260,7 +260,7 @@ def _update_in_place(original: Any, value: Any) -> Any:
 
 
 def check_return(value: Tensor, did_return: bool) -> Any:
-    """What a function returns; ValueError if it returns on some paths only."""
+    """Check what a function returns; ValueError if it returns on some paths only."""
     if is_symbolic(did_return):
         raise value_error(
             "TW208",

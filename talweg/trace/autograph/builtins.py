@@ -1,4 +1,4 @@
-"""Python's own functions in converted code: on tensors they build graph operations.
+"""Python's built-in functions in converted code: on tensors they build graph operations.
 
 Calls with nothing symbolic among the arguments go to Python's function unchanged.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _operation(name: str, *args: object) -> Any:
-    """A public function of talweg, called."""
+    """Call a public function of talweg."""
     return hooks.exported(name)(*args)
 
 
@@ -35,19 +35,19 @@ def _any_traced(values: tuple) -> bool:
 
 
 def _is_dataset(value: Sequence[Any]) -> bool:
-    """Whether a loop over `value` goes on as long as it has elements."""
+    """Whether a loop over `value` runs as long as it has elements."""
     return hasattr(value, "traced_steps") and hasattr(value, "enumerate")
 
 
 @overload(builtins.bool)
 def bool_(x: Any = False) -> Any:
-    """`bool(x)`, a tensor for a tensor."""
+    """Compute `bool(x)`, a tensor for a tensor."""
     return _operation("cast", x, "bool") if is_symbolic(x) else bool(x)
 
 
 @overload(builtins.int)
 def int_(x: Any = 0, *base: object, **named: object) -> Any:
-    """`int(x)`, an int32 tensor for a tensor."""
+    """Compute `int(x)`, an int32 tensor for a tensor."""
     if not is_symbolic(x):
         return int(x, *base, **named)
     if x.dtype.name == "string":
@@ -57,7 +57,7 @@ def int_(x: Any = 0, *base: object, **named: object) -> Any:
 
 @overload(builtins.float)
 def float_(x: Any = 0.0) -> Any:
-    """`float(x)`, a float32 tensor for a tensor."""
+    """Compute `float(x)`, a float32 tensor for a tensor."""
     if not is_symbolic(x):
         return float(x)
     if x.dtype.name == "string":
@@ -67,7 +67,7 @@ def float_(x: Any = 0.0) -> Any:
 
 @overload(builtins.len)
 def len_(x: Tensor) -> Any:
-    """`len(x)`; a tensor where only the graph knows it."""
+    """Compute `len(x)`; a tensor where only the graph knows it."""
     if isinstance(x, IterationSteps):
         return x.length
     if not is_symbolic(x):
@@ -80,13 +80,13 @@ def len_(x: Tensor) -> Any:
 
 @overload(builtins.range)
 def range_(*ends: Any) -> Any:
-    """`range(...)`, a tensor if an end is one."""
+    """Make `range(...)`, a tensor if an end is one."""
     return _operation("range", *ends) if any(map(is_symbolic, ends)) else range(*ends)
 
 
 @overload(builtins.print)
 def print_(*values: Any, **named: Any) -> None:
-    """`print(...)`; with tensors among the values, when the graph runs, to the standard output.
+    """Run `print(...)`; with tensors among the values, when the graph runs.
 
     Reached through another name (`log = print`), or with `Feature.BUILTIN_FUNCTIONS`.
     """
@@ -98,7 +98,7 @@ def print_(*values: Any, **named: Any) -> None:
 
 @overload(builtins.enumerate)
 def enumerate_(values: Any, start: Any = 0) -> Any:
-    """`enumerate(...)`; over a tensor, for a loop that is traced once."""
+    """Make `enumerate(...)`; over a tensor, for a loop that is traced once."""
     if _any_traced((values, start)):
         return enumerate_values(values, start)
     return enumerate(values, start)
@@ -106,7 +106,7 @@ def enumerate_(values: Any, start: Any = 0) -> Any:
 
 @overload(builtins.zip)
 def zip_(*values: object, strict: bool = False) -> Any:
-    """`zip(...)`; over tensors, for a loop that is traced once."""
+    """Make `zip(...)`; over tensors, for a loop that is traced once."""
     found = zip_values(values) if _any_traced(values) else None
     if found is not None:
         return found
@@ -115,7 +115,7 @@ def zip_(*values: object, strict: bool = False) -> Any:
 
 @overload(builtins.map)
 def map_(function: object, *values: Any) -> Any:
-    """`map(...)`; over tensors, for a loop that is traced once."""
+    """Make `map(...)`; over tensors, for a loop that is traced once."""
     own = as_called(function)
     found = map_values(own, values) if _any_traced(values) else None
     return map(own, *values) if found is None else found
@@ -123,19 +123,19 @@ def map_(function: object, *values: Any) -> Any:
 
 @overload(builtins.filter)
 def filter_(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-    """`filter(...)` of a Python iterable, whose test may not depend on tensors."""
+    """Make `filter(...)` of a Python iterable, whose test may not depend on tensors."""
     return filter(None if function is None else as_called(function), values)
 
 
 @overload(builtins.any)
 def any_(values: tuple[Any, ...]) -> Any:
-    """`any(...)`; a tensor for a vector of truth values, or for a list with tensors."""
+    """Compute `any(...)`; a tensor for a vector of truth values, or for a list with tensors."""
     return _quantify(values, "reduce_any", "logical_or", any)
 
 
 @overload(builtins.all)
 def all_(values: tuple[Any, ...]) -> Any:
-    """`all(...)`; a tensor for a vector of truth values, or for a list with tensors."""
+    """Compute `all(...)`; a tensor for a vector of truth values, or for a list with tensors."""
     return _quantify(values, "reduce_all", "logical_and", all)
 
 
@@ -155,7 +155,7 @@ def _quantify(values: Any, reduce: str, join: str, plain: Any) -> Any:
 
 @overload(builtins.sum)
 def sum_(values: Any, /, start: Any = 0) -> Any:
-    """`sum(...)`; over the first axis of a tensor."""
+    """Compute `sum(...)`; over the first axis of a tensor."""
     if not is_symbolic(values):
         return sum(values, start)
     total = _operation("reduce_sum", values, 0)
@@ -164,13 +164,13 @@ def sum_(values: Any, /, start: Any = 0) -> Any:
 
 @overload(builtins.min)
 def min_(*values: object, **named: object) -> Any:
-    """`min(...)`; of tensors, without truth values of them."""
+    """Compute `min(...)`; of tensors, without truth values of them."""
     return _extreme(values, named, "reduce_min", "minimum", min)
 
 
 @overload(builtins.max)
 def max_(*values: object, **named: object) -> Any:
-    """`max(...)`; of tensors, without truth values of them."""
+    """Compute `max(...)`; of tensors, without truth values of them."""
     return _extreme(values, named, "reduce_max", "maximum", max)
 
 
@@ -190,7 +190,7 @@ def _extreme(values: tuple, named: dict, reduce: str, join: str, plain: Any) -> 
 
 @overload(builtins.sorted)
 def sorted_(values: tuple[Any, ...], /, *, key: object = None, reverse: bool = False) -> Any:
-    """`sorted(...)`; of a tensor without a key, by `tf.sort`."""
+    """Compute `sorted(...)`; of a tensor without a key, by `tf.sort`."""
     if is_symbolic(values) and key is None:
         return _operation("sort", values, -1, "DESCENDING" if reverse else "ASCENDING")
     return sorted(values, key=None if key is None else as_called(key), reverse=reverse)

@@ -1,4 +1,4 @@
-"""Converted code on disk: a process whose functions were converted before does without malt.
+"""The disk cache of converted code: a process whose functions are in it does not load malt.
 
 Loading malt takes 30 ms and a function 10 to 30, which is more than the trace.  What is kept is
 what Python itself keeps of modules, code objects, in the cache of compiled code.  A key holds all
@@ -31,7 +31,7 @@ _PARTS = ("", "converters", "core", "pyct", "pyct/static_analysis")  # of malt, 
 
 
 def get_or_make(function: FunctionType, purpose: str, make: Callable[[], Any]) -> Any:
-    """What `make` gives, a `Converted`, a bool or None; from the disk where it is there."""
+    """Return a cached conversion (a `Converted`, a bool or None), or `make` and store it."""
     key = _key(function, purpose)
     if key is None:
         return make()
@@ -46,7 +46,7 @@ def get_or_make(function: FunctionType, purpose: str, make: Callable[[], Any]) -
 
 
 def _read(content: bytes) -> Any:
-    """What was kept; one of `DAMAGED` if it is none of ours."""
+    """Read an entry; one of `DAMAGED` if the file is no entry of this cache."""
     found = marshal.loads(content)
     if type(found) is tuple:
         if [type(part) for part in found] != [str, CodeType, str]:
@@ -58,7 +58,7 @@ def _read(content: bytes) -> Any:
 
 
 def _key(function: FunctionType, purpose: str) -> bytes | None:
-    """What the conversion of a function depends on; None if it is not to be kept."""
+    """Return the key of a function's conversion; None if it is not cacheable."""
     code = function.__code__
     if cache.current() is None or not os.path.isfile(code.co_filename):
         return None
@@ -78,7 +78,7 @@ def _key(function: FunctionType, purpose: str) -> bytes | None:
 
 
 def _all_codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those in it."""
+    """Return a code object and those nested in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -86,7 +86,7 @@ def _all_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _visible_values(function: FunctionType, names: set[str]) -> dict[str, Any]:
-    """The values of names that the function can see, and of attributes that are named so, too."""
+    """Return the values of names and attributes that the function can see."""
     found = {name: function.__globals__[name] for name in names if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
@@ -99,7 +99,7 @@ def _visible_values(function: FunctionType, names: set[str]) -> dict[str, Any]:
 
 
 def _describe_code(code: CodeType) -> tuple:
-    """All of a code object, as what prints the same in every process."""
+    """Describe a code object by text that is the same in every process."""
     constants = []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -115,7 +115,7 @@ def _describe_code(code: CodeType) -> tuple:
 
 @functools.cache
 def _fingerprint() -> str | None:
-    """What converts, and for which Python; None without malt."""
+    """Return the versions of the converter and of Python; None without malt."""
     found = importlib.util.find_spec("malt")
     if found is None or found.origin is None:
         return None

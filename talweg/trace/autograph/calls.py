@@ -1,4 +1,4 @@
-"""Calls in converted code: functions that are called are converted too."""
+"""Calls in converted code: callees are converted too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SUSPENDING = 0x20 | 0x80 | 0x200  # generators, coroutines and asynchronous gen
 
 
 class Codes:
-    """What is known of code objects; forgotten together with them."""
+    """A weak table with facts about code objects."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Any, Any]] = {}
@@ -38,12 +38,12 @@ class Codes:
         return len(self._found)
 
     def get(self, code: CodeType, default: Any) -> Any:
-        """What was kept for a code object."""
+        """Return the fact about a code object."""
         entry = self._found.get(id(code))
         return default if entry is None else entry[1]
 
     def keep(self, code: CodeType, value: object) -> Any:
-        """Keep a value as long as the code object lives."""
+        """Store a fact as long as the code object lives."""
         key, found = id(code), self._found
 
         def forget(reference: object) -> None:
@@ -61,7 +61,7 @@ LEFT_ALONE, ORDINARY = False, True  # functions of a module that malt leaves alo
 
 
 def convert_code(function: FunctionType) -> Any:
-    """The converted code of a function; None if it runs as it is."""
+    """Return the converted code of a function; None if it runs as it is."""
     found = codes.get(function.__code__, _UNKNOWN)
     if found is _UNKNOWN:
         found = codes.keep(function.__code__, _convert(function))
@@ -72,7 +72,7 @@ def _convert(function: FunctionType) -> Any:
     if runs_as_it_is(function):
         return None
     try:
-        made = get_or_make(function, "code", lambda: _convert_target(function))
+        converted = get_or_make(function, "code", lambda: _convert_target(function))
     except Exception as error:  # whatever malt makes of unusual code, the function still runs
         LOGGER.warning(
             "AutoGraph runs %s as it is: %s (tf.autograph.experimental.do_not_convert says that "
@@ -81,24 +81,24 @@ def _convert(function: FunctionType) -> Any:
             str(error) or type(error).__name__,
         )
         return None
-    if made is LEFT_ALONE:
+    if converted is LEFT_ALONE:
         log(2, f"AutoGraph leaves {function.__qualname__} of {function.__module__} alone")
         return None
     log(1, f"AutoGraph converted {function.__qualname__}")
-    if made is not None:
-        log(3, made.text)
-    return made
+    if converted is not None:
+        log(3, converted.text)
+    return converted
 
 
 def _convert_target(function: FunctionType) -> Any:
-    """The converted code of a function, None if there is nothing to convert, or LEFT_ALONE."""
+    """Return the converted code of a function, None without need, or LEFT_ALONE."""
     if transpiler.is_left_alone(function.__module__ or ""):
         return LEFT_ALONE
     return transpiler.convert(function)
 
 
 def convert_root(function: Callable[..., Any]) -> None:
-    """Have the loops of a function converted whose module is otherwise left alone.
+    """Convert the loops of a function whose module is otherwise left alone.
 
     The user asked for this very function (`tf.function`); what it calls follows its own module.
     """
@@ -113,24 +113,30 @@ def convert_root(function: Callable[..., Any]) -> None:
         return
     _roots.keep(function.__code__, True)
     try:
-        made = get_or_make(function, "loops", lambda: _convert_loops(function))
+        converted = get_or_make(function, "loops", lambda: _convert_loops(function))
     except Exception as error:  # as in _convert: the function still runs as it is
         name = f"{function.__qualname__} of {function.__module__}"
         log(1, f"AutoGraph runs {name} as it is: {error}")
         return
-    if made is not ORDINARY:
-        codes.keep(function.__code__, made)
+    if converted is not ORDINARY:
+        codes.keep(function.__code__, converted)
 
 
 def _convert_loops(function: FunctionType) -> Any:
-    """The code with its loops converted, if its module is left alone; ORDINARY if it is not."""
+    """Return the code with its loops converted, if its module is left alone.
+
+    ORDINARY if it is not.
+    """
     if transpiler.is_left_alone(function.__module__ or ""):
         return transpiler.convert_loops(function)
     return ORDINARY
 
 
 def convert_on_request(function: FunctionType) -> Any:
-    """The converted code of any function; NoSourceError or NotImplementedError if there is none."""
+    """Return the converted code of any function.
+
+    NoSourceError or NotImplementedError if there is none.
+    """
     return convert_code(function) or transpiler.convert(function, always=True)
 
 
@@ -145,7 +151,7 @@ def runs_as_it_is(function: FunctionType) -> bool:
 
 
 def as_converted(function: FunctionType) -> FunctionType:
-    """A function's converted form, or the function itself."""
+    """Return a function's converted form, or the function itself."""
     made = convert_code(function)
     return function if made is None else made.function(function, OPERATORS[0])
 
@@ -169,9 +175,9 @@ def converted_call(
     if kind is functools.partial:
         named = {**function.keywords, **(kwargs or {})}
         return converted_call(function.func, (*function.args, *args), named)
-    own = kind.__call__ if callable(function) else None
-    if type(own) is FunctionType and not is_inner(own.__code__.co_filename):
-        return converted_call(own, (function, *args), kwargs)
+    call_method = kind.__call__ if callable(function) else None
+    if type(call_method) is FunctionType and not is_inner(call_method.__code__.co_filename):
+        return converted_call(call_method, (function, *args), kwargs)
     return function(*args, **(kwargs or {}))
 
 
@@ -183,7 +189,7 @@ def call_print(function: Callable[..., Any], args: tuple, kwargs: dict | None) -
 
 
 def as_called(function: object) -> Any:
-    """A function that somebody else will call, as converted code would call it."""
+    """Return a callback in the form in which converted code would call it."""
     if not callable(function) or function is print:
         return function
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -199,14 +205,14 @@ def _call(function: object, /, *args: object, **kwargs: object) -> Any:
 def call_as_it_is(
     function: Callable[..., Any], args: tuple, kwargs: dict | None, scope: str | None = None
 ) -> Any:
-    """A call in code that was converted by itself only."""
+    """Call a function from code that was converted without its callees."""
     if type(function) in (BuiltinFunctionType, type):
         function = OVERLOADS.get(function, function)
     return function(*args, **(kwargs or {}))
 
 
 def autograph_artifact(function: FunctionType) -> FunctionType:
-    """A function defined in converted code: it is converted already."""
+    """Mark a function defined in converted code: it is converted already."""
     if "ag__" not in function.__code__.co_freevars:
         codes.keep(function.__code__, None)
     return function

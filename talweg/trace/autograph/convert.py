@@ -1,4 +1,4 @@
-"""What the rest of talweg asks of AutoGraph."""
+"""The interface of AutoGraph to the other packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATORS = RECURSIVE  # imported so that it is there when the first function is
 
 
 def convert_function(function: Callable[..., Any], printing: bool = False) -> Callable[..., Any]:
-    """`function` with its control flow on tensors as graph control flow, and all it calls.
+    """Convert `function` and its callees: control flow on tensors becomes graph control flow.
 
     printing: whether `print` of tensors prints their values, whenever the graph runs.
     """
@@ -43,7 +43,7 @@ def prints_values(features: Any) -> bool:
 
 
 def print_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A converted function in which `print` of tensors is a part of the graph."""
+    """Make a converted function in which `print` of tensors is a part of the graph."""
 
     def call(*args: object, **kwargs: object) -> Any:
         before, status.printing = status.printing, True
@@ -56,7 +56,7 @@ def print_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def do_not_convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as it is, and nothing that it calls is converted."""
+    """Wrap `function` so that neither it nor its callees are converted."""
 
     def call(*args: object, **kwargs: object) -> Any:
         with converting(False):
@@ -66,7 +66,7 @@ def do_not_convert_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def adopt_function(function: Callable[..., Any]) -> Any:
-    """A function given to one of talweg's (`tf.map_fn`, `tf.cond`), as it is called there.
+    """Convert a callback of talweg's functions (`tf.map_fn`, `tf.cond`) as its caller is.
 
     Converted if the code that gives it is.
     """
@@ -74,5 +74,5 @@ def adopt_function(function: Callable[..., Any]) -> Any:
 
 
 def _name_like(call: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """`call` with the name and signature of `function`."""
+    """Give `call` the name and signature of `function`."""
     return functools.update_wrapper(call, function, updated=())

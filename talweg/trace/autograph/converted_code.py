@@ -1,4 +1,4 @@
-"""The converted code of a function, apart from what converts."""
+"""The converted code of a function, independent of the converter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Converted:
         self.text, self.code, self.name = text, code, name
 
     def function(self, like: FunctionType, operators: object) -> FunctionType:
-        """The converted function, with the closure, globals and defaults of `like`."""
+        """Return the converted function, with the closure, globals and defaults of `like`."""
         cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
         closure = tuple([cells[name] for name in self.code.co_freevars])
         made = FunctionType(self.code, like.__globals__, self.name, None, closure)(operators)

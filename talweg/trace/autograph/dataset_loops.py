@@ -1,4 +1,4 @@
-"""The iteration of a loop over a dataset as a call of a function of state and element.
+"""Loops over datasets: each iteration is a call of a function of state and element.
 
 Taking an element is something the host does; all that follows is a program of its own, which can be
 compiled as a whole.
@@ -15,7 +15,7 @@ from talweg.trace.signature import ArgumentPlace, Container
 
 
 def call_iteration(iteration: Callable[..., list], tensors: list, element: str | None) -> list:
-    """iteration(tensors, element), traced as a function and called."""
+    """Trace iteration(tensors, element) as a function and call it."""
     leaves = structure.flatten(element, composites=True)
     given = [leaf for leaf in leaves if leaf is not None]
     operands = [*tensors, *given]

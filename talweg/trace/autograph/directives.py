@@ -1,4 +1,4 @@
-"""What a loop says about itself: calls that the conversion reads and takes out."""
+"""Directives of loops: calls that the conversion reads and removes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def set_loop_options(
     maximum_iterations: object = None,
     shape_invariants: object = None,
 ) -> None:
-    """Options of the loop whose body begins with this call; without effect elsewhere.
+    """Set options of the loop whose body begins with this call; without effect elsewhere.
 
     maximum_iterations: an integer, after how many iterations a loop over tensors ends.
     shape_invariants: a list of pairs (variable, `tf.TensorShape`), shapes that hold in every

@@ -1,4 +1,4 @@
-"""`assert` in converted code."""
+"""Conversion of `assert`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from talweg.trace.autograph.values import condition_of, is_symbolic
 
 
 def assert_stmt(test: bool, message: Callable[[], Any]) -> None:
-    """`assert test, message()`; for a tensor, checked when the graph runs."""
+    """Run `assert test, message()`; for a tensor, when the graph runs."""
     test = condition_of(test)
     if is_symbolic(test):
         text = message()

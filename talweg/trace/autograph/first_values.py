@@ -1,4 +1,4 @@
-"""Names that a loop gives their first value: whether they have one is carried beside it.
+"""Names first assigned in a loop: a truth value is carried beside each, whether it is defined.
 
 Python raises UnboundLocalError where such a name is read before the loop gave it a value.  A traced
 loop carries something in its place, and raises where that is used.
@@ -15,7 +15,7 @@ from talweg.trace.autograph.loop_variable_specs import LeafForm, NestForm
 
 
 def must_have_run(name: str, value: object, ran: object) -> Any:
-    """`value`, which a loop gave a name; InvalidArgumentError where that is used if it never ran.
+    """Check `value`, first assigned by a loop; InvalidArgumentError where used if it never ran.
 
     Python raises UnboundLocalError there.
     """
@@ -23,7 +23,7 @@ def must_have_run(name: str, value: object, ran: object) -> Any:
 
 
 def must_be_given(name: str, value: Symbol, given: Symbol) -> Any:
-    """`value`, which a name has inside a loop; InvalidArgumentError where it is used and has none.
+    """Check a name's `value` in a loop; InvalidArgumentError where used before assignment.
 
     Branches and loops inside that do not run do not use it.
     """
@@ -31,7 +31,7 @@ def must_be_given(name: str, value: Symbol, given: Symbol) -> Any:
 
 
 def value_and_given(name: str, value: object) -> tuple | None:
-    """The value of a name and whether it has one, of what the functions above gave; else None."""
+    """Return the value of a name and whether it is defined, for checked values; else None."""
     if type(value) is not Symbol or value.node.prim is not require:
         return None
     if value.node.params["message"] not in (_after(name), _within(name)):
@@ -41,40 +41,40 @@ def value_and_given(name: str, value: object) -> tuple | None:
 
 
 def name_of_given(name: str) -> str:
-    """What a loop calls the tensor that says whether a name has a value."""
+    """Return the name of the loop variable that says whether a name is defined."""
     return f"whether '{name}' has a value"
 
 
 def after_loop(form: PerhapsForm) -> Any:
-    """The form of a name after the loop that gave it a value first."""
+    """Return the form, after the loop, of a name first assigned in it."""
     if type(form) is NestForm:
         return NestForm(form.like, [after_loop(part) for part in form.parts])
     return AfterForm(form.name, form.place, form.given) if type(form) is PerhapsForm else form
 
 
 class PerhapsForm(LeafForm):
-    """A tensor that perhaps has no value yet: number `given` of those carried says so."""
+    """The form of a perhaps undefined tensor: number `given` of the carried ones says whether."""
 
     def __init__(self, name: str, place: int, given: int):
         super().__init__(place)
         self.name, self.given = name, given
         self.places = [place, given]
 
-    def made_of(self, tensors: list) -> Any:
-        """The value, which raises where it is used and there is none."""
+    def build(self, tensors: list) -> Any:
+        """Return the value, which raises where it is used while undefined."""
         return must_be_given(self.name, tensors[self.place], tensors[self.given])
 
-    def taken_apart(self, name: str, value: Symbol) -> list:
-        """The value, and whether there is one; TypeError or ValueError if it has another form."""
-        (value,) = super().taken_apart(name, value)
+    def flatten(self, name: str, value: Symbol) -> list:
+        """Return the value, and whether it is defined; TypeError or ValueError for another form."""
+        (value,) = super().flatten(name, value)
         return list(value_and_given(self.name, value) or (value, True))
 
 
 class AfterForm(PerhapsForm):
-    """The same after the loop."""
+    """The form of a perhaps undefined tensor after the loop."""
 
-    def made_of(self, tensors: list) -> Any:
-        """The value, which raises where it is used if the loop never ran."""
+    def build(self, tensors: list) -> Any:
+        """Return the value, which raises where it is used if the loop never ran."""
         return must_have_run(self.name, tensors[self.place], tensors[self.given])
 
 

@@ -38,7 +38,7 @@ _OPERATORS = {
 
 
 class Nowhere:
-    """Stands for `x[i]` where x is a tensor: it is no variable of its own."""
+    """A marker for `x[i]` where x is a tensor: it is no variable of its own."""
 
     def __getitem__(self, index: object) -> Any:
         return self
@@ -51,7 +51,7 @@ NOWHERE = Nowhere()
 
 
 class ItemTarget:
-    """Where the state of a branch or loop is written: what is undefined is taken away there."""
+    """The target of a branch's or loop's writes; undefined items are removed there."""
 
     __slots__ = ("_owner",)
 
@@ -72,12 +72,12 @@ class ItemTarget:
 
 
 def is_array(value: object) -> bool:
-    """Whether it is a `tf.TensorArray`."""
+    """Whether a value is a `tf.TensorArray`."""
     return hasattr(value, "mark_used") and hasattr(value, "write")
 
 
 class Appended:
-    """A Python list that a traced loop appends to: how many elements it has, only the graph knows.
+    """A Python list that a traced loop appends to, of symbolic length.
 
     It is appended to, indexed, gone over in traced loops, and becomes one tensor where a tensor is
     wanted.
@@ -88,7 +88,7 @@ class Appended:
 
     @classmethod
     def of(cls, before: list, after: list) -> Appended:
-        """For a list as it is before a loop and after one iteration; TypeError if it is mixed."""
+        """Make one from a list before a loop and after one iteration; TypeError if it is mixed."""
         tensors = []
         for element in after:
             if structure.is_nested(element, composites=True) or not can_be_tensor(element):
@@ -116,11 +116,11 @@ class Appended:
         return cls(array)
 
     def append(self, value: Any) -> None:
-        """One more element."""
+        """Append an element."""
         self.array = self.array.write(self.array.size(), value)
 
     def extend(self, values: Any) -> None:
-        """Some more elements."""
+        """Append several elements."""
         for value in values:
             self.append(value)
 
@@ -156,15 +156,15 @@ class Appended:
     __rmul__ = __mul__
 
     def size(self) -> Any:
-        """How many elements there are, a tensor."""
+        """Return the number of elements, a tensor."""
         return self.array.size()
 
     def read(self, index: Any) -> Any:
-        """One element."""
+        """Return one element."""
         return self.array.read(index)
 
     def mark_used(self) -> None:
-        """Nothing: the elements are kept."""
+        """Do nothing: the elements are kept."""
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -175,7 +175,7 @@ class Appended:
         return self.array.read(where(index < 0, index + self.size(), index))
 
     def stack(self) -> Any:
-        """All elements along a new first axis."""
+        """Stack all elements along a new first axis."""
         return self.array.stack()
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
@@ -185,7 +185,7 @@ class Appended:
         return [self.array]
 
     def _with_components(self, parts: list) -> Any:
-        """The list itself, where its size is known: a caller in eager mode gets a list."""
+        """Return the list itself, where its size is known, for callers in eager mode."""
         array = parts[0]
         size = array.size()
         if isinstance(size, Symbol):
@@ -194,22 +194,22 @@ class Appended:
 
 
 def own(value: object) -> Any:
-    """The value; the analysis takes the name for changed."""
+    """Return the value; the analysis counts the name as assigned."""
     return value
 
 
 def place(value: Symbol) -> Any:
-    """Where the items of a value are."""
+    """Return the object that holds the items of a value."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else value
 
 
 def item_targets(value: Symbol) -> Any:
-    """Where the items and attributes of a value are written."""
+    """Return the targets of writes to items and attributes of a value."""
     return NOWHERE if isinstance(value, Tensor) or is_array(value) else ItemTarget(value)
 
 
 def set_item(target: Any, index: Any, value: object) -> Any:
-    """`target[index] = value`; what the name stands for afterwards."""
+    """Run `target[index] = value` and return the new value of the name."""
     if isinstance(target, Tensor):
         return hooks.tensor_with_item(target, index, value)
     if is_array(target):
@@ -219,14 +219,14 @@ def set_item(target: Any, index: Any, value: object) -> Any:
 
 
 def update_item(target: Any, index: Any, name: str, value: object) -> Any:
-    """`target[index] += value`, or with another operator."""
+    """Run `target[index] += value`, or another operator, and return the new value of the name."""
     if is_array(target):
         return target.write(index, _OPERATORS[name](target.read(index), value))
     return set_item(target, index, _OPERATORS[name](target[index], value))
 
 
 def list_append(target: Any, value: object) -> Any:
-    """`target.append(value)`; what the name stands for afterwards."""
+    """Run `target.append(value)` and return the new value of the name."""
     if is_array(target):
         return target.write(target.size(), value)
     target.append(value)

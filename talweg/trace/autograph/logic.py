@@ -1,4 +1,4 @@
-"""`and`, `or`, `not` and equality."""
+"""Conversion of `and`, `or`, `not` and equality."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Thunk = Callable[[], Any]
 
 
 def not_(value: object) -> Any:
-    """`not value`."""
+    """Compute `not value`."""
     value = condition_of(value)
     if not is_symbolic(value):
         return not value
@@ -29,7 +29,7 @@ def not_(value: object) -> Any:
 
 
 def and_(left: Thunk, right: Thunk) -> Any:
-    """`left and right`; the right side runs only if the left one is true."""
+    """Compute `left and right`; the right side runs only if the left one is true."""
     value = condition_of(left())
     if not is_symbolic(value):
         return value and right()
@@ -41,7 +41,7 @@ def and_(left: Thunk, right: Thunk) -> Any:
 
 
 def or_(left: Thunk, right: Thunk) -> Any:
-    """`left or right`; the right side runs only if the left one is false."""
+    """Compute `left or right`; the right side runs only if the left one is false."""
     value = condition_of(left())
     if not is_symbolic(value):
         return value or right()
@@ -62,10 +62,10 @@ def _as_bool(value: object) -> Any:
 
 
 def eq(left: object, right: object) -> Any:
-    """`left == right`."""
+    """Compute `left == right`."""
     return left == right
 
 
 def not_eq(left: object, right: object) -> Any:
-    """`left != right`."""
+    """Compute `left != right`."""
     return left != right

@@ -1,4 +1,4 @@
-"""The form of a loop variable: a tensor, a nest of tensors, or a Python object that stays."""
+"""The form of a loop variable: a tensor, a nest of tensors, or a constant Python object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GrownError(Exception):
-    """A list is longer after an iteration; caught by the loop, which starts again with an array."""
+    """A list is longer after an iteration; the loop catches this and restarts with an array."""
 
     def __init__(self, name: str, value: list):
         super().__init__(name)
@@ -21,17 +21,17 @@ class GrownError(Exception):
 
 
 class LeafForm:
-    """A tensor, number `place` of those carried."""
+    """The form of a tensor, number `place` of the carried ones."""
 
     def __init__(self, place: int):
         self.place, self.places = place, [place]
 
-    def made_of(self, tensors: list) -> Any:
-        """The value, made of all carried tensors."""
+    def build(self, tensors: list) -> Any:
+        """Return the value, made of all carried tensors."""
         return tensors[self.place]
 
-    def taken_apart(self, name: str, value: Symbol) -> list:
-        """The tensors of a value of this form; TypeError or ValueError if it has another."""
+    def flatten(self, name: str, value: Symbol) -> list:
+        """Return the tensors of a value of this form; TypeError or ValueError for another."""
         if value is None or is_missing(value):
             raise value_error("TW208", f"'{name}' is None after one iteration, and a tensor before")
         if structure.is_nested(value, composites=True) or not can_be_tensor(value):
@@ -40,18 +40,18 @@ class LeafForm:
 
 
 class NestForm:
-    """A container of other forms."""
+    """The form of a container of other forms."""
 
     def __init__(self, like: Any, parts: list):
         self.like, self.parts = like, parts
         self.places = [place for part in parts for place in part.places]
 
-    def made_of(self, tensors: list) -> Any:
-        """The value, made of all carried tensors."""
-        return structure.rebuild(self.like, [part.made_of(tensors) for part in self.parts])
+    def build(self, tensors: list) -> Any:
+        """Return the value, made of all carried tensors."""
+        return structure.rebuild(self.like, [part.build(tensors) for part in self.parts])
 
-    def taken_apart(self, name: str, value: object) -> list:
-        """The tensors of a value of this form; TypeError if it has another."""
+    def flatten(self, name: str, value: object) -> list:
+        """Return the tensors of a value of this form; TypeError if it has another."""
         children = self._children(value)
         if children is None or len(children) != len(self.parts):
             if type(self.like) is list and type(value) is list and len(value) > len(self.parts):
@@ -59,33 +59,32 @@ class NestForm:
             raise _differs(name, describe_form(self.like), describe_form(value))
         leaves: list = []
         for part, child in zip(self.parts, children):
-            leaves.extend(part.taken_apart(name, child))
+            leaves.extend(part.flatten(name, child))
         return leaves
 
     def _children(self, value: Any) -> list | None:
-        """What a container of the same kind holds; new keys of dictionaries
-        are names of their own."""
+        """Return the items of a container; new keys of dictionaries are names of their own."""
         if structure.kind_of(value) != structure.kind_of(self.like):
             return None
         if structure.kind_of(value) != structure.MAPPING:
             return structure.children(value)
-        keys = structure.sorted_keys(self.like)
+        keys = structure.sort_keys(self.like)
         return [value[key] for key in keys] if all([key in value for key in keys]) else None
 
 
 class FixedForm:
-    """A Python object; `free` where the loop may make anything of it."""
+    """The form of a Python object; `free` where the loop may assign any object."""
 
     def __init__(self, value: Any, free: bool = False):
         self.value, self.free = value, free
         self.places: list = []
 
-    def made_of(self, tensors: list) -> Any:
-        """The value, whatever is carried."""
+    def build(self, tensors: list) -> Any:
+        """Return the object, independent of the carried tensors."""
         return self.value
 
-    def taken_apart(self, name: str, value: list[Any]) -> list:
-        """No tensors; TypeError if it is another object."""
+    def flatten(self, name: str, value: list[Any]) -> list:
+        """Return no tensors; TypeError if it is another object."""
         if value is not self.value and not self.free:
             raise type_error(
                 "TW208",
@@ -97,7 +96,7 @@ class FixedForm:
 
 
 def describe_form(value: object) -> str:
-    """The form of a value in words."""
+    """Describe the form of a value in words."""
     if structure.is_nested(value, composites=True):
         return f"{type(value).__name__} of {len(structure.children(value))}"
     return "a tensor" if can_be_tensor(value) else type(value).__name__

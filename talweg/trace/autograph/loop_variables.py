@@ -1,4 +1,4 @@
-"""What a traced loop carries from iteration to iteration.
+"""Loop variables: the values that a traced loop carries from iteration to iteration.
 
 Of each name the loop assigns: tensors and numbers are carried, in nests too; Python objects are
 not, and must stay what they are; names without a value before the loop get zeros of what the
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class TracedLoop:
-    """The names a loop assigns, how they are read and written, and what it says of itself."""
+    """A loop to be traced: the names it assigns, their accessors, and its options."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TracedLoop:
 
 
 class Leaf:
-    """One carried tensor: whose it is, its first value, and what holds in every iteration."""
+    """One carried tensor: its name, its first value, and its loop invariant."""
 
     def __init__(self, name: str, first: Tensor, aval: Aval, free: bool = False):
         self.name, self.first, self.aval = name, first, aval
@@ -82,7 +82,7 @@ class LoopVariables:
     # -- before the loop
 
     def _guess(self, body: Callable[..., Any]) -> None:
-        """The forms of names that have no value yet: what one iteration makes of them."""
+        """Infer the forms of undefined names from one trial iteration."""
         graph, states = BodyGraph("first_iteration"), []
         inputs = [graph.add_input(leaf.aval) for leaf in self.leaves]
 
@@ -90,7 +90,7 @@ class LoopVariables:
 
         def attempt() -> list:
             values = [
-                before if form is None else form.made_of(inputs)
+                before if form is None else form.build(inputs)
                 for before, form in zip(self.initial, self.forms)
             ]
             self.loop.set_state(tuple(values))
@@ -112,7 +112,7 @@ class LoopVariables:
                 self.forms[number] = self._form(name, after, (before,))
 
     def _form(self, name: str, value: object, absent: tuple = ()) -> Any:
-        """The form of a value; `absent`: what is there before the loop, if that is no value."""
+        """Return the form of a value; `absent`: the undefined marker before the loop, if any."""
         if structure.is_nested(value, composites=True):
             children = structure.children(value)
             return NestForm(value, [self._form(name, child, absent) for child in children])
@@ -134,7 +134,7 @@ class LoopVariables:
         return PerhapsForm(name, leaf_number, self._place_of_given(name, before))
 
     def _place_of_given(self, name: str, before: tuple | None) -> int:
-        """Which leaf says whether a name has a value."""
+        """Return the leaf that says whether a name is defined."""
         if name not in self._given:
             first = convert_to_tensor(False) if before is None else before[1]
             self.leaves.append(Leaf(name_of_given(name), first, aval_of(first)))
@@ -142,14 +142,14 @@ class LoopVariables:
         return self._given[name]
 
     def _give_shapes(self, invariants: Any) -> None:
-        """The shapes that the loop's options say hold in every iteration."""
+        """Apply the loop's `shape_invariants`."""
         for value, shape in invariants or ():
             wanted = [as_shape(getattr(s, "shape", s)) for s in _shapes_of(value, shape)]
             for number, known in enumerate(self.initial):
                 if known is not value:
                     continue
-                own = [leaf for leaf in self.leaves if leaf.name == self.loop.names[number]]
-                for leaf, given in zip(own, wanted):
+                own_shape = [leaf for leaf in self.leaves if leaf.name == self.loop.names[number]]
+                for leaf, given in zip(own_shape, wanted):
                     if not given.is_compatible_with(leaf.first.shape):
                         raise value_error(
                             "TW204",
@@ -171,7 +171,7 @@ class LoopVariables:
             holds = control.truth(condition_of(test()), "while")
             # the place is known if no unconverted code asked for the value of a tensor before
             here = dispatch.context.base is tensors[0].graph if tensors else False
-            ends_when[0] = _negated_place(holds, tensors) if here else None
+            ends_when[0] = _find_negated(holds, tensors) if here else None
             return holds
 
         def step(tensors: list, *element: object) -> list:
@@ -181,7 +181,7 @@ class LoopVariables:
             finals[:] = values
             tensors_out: list = [None] * len(self.leaves)
             for name, value, form in zip(self.loop.names, values, self.forms):
-                for leaf_at, tensor in zip(form.places, form.taken_apart(name, value)):
+                for leaf_at, tensor in zip(form.places, form.flatten(name, value)):
                     tensors_out[leaf_at] = tensor
             return [_check_carried(leaf, x) for leaf, x in zip(self.leaves, tensors_out)]
 
@@ -203,16 +203,16 @@ class LoopVariables:
         self._finish(results, finals)
 
     def _set(self, tensors: list) -> None:
-        self.loop.set_state(tuple([form.made_of(tensors) for form in self.forms]))
+        self.loop.set_state(tuple([form.build(tensors) for form in self.forms]))
 
     def _finish(self, results: list, finals: list) -> None:
-        """Give the names their values; lists and dictionaries stay the objects they were."""
+        """Assign the names their values; lists and dictionaries stay the same objects."""
         values = []
         for number, form in enumerate(self.forms):
             before = self.initial[number]
             if isinstance(before, Undefined):
                 form = after_loop(form)
-            value = form.made_of(results)
+            value = form.build(results)
             if type(before) is list and type(value) is list:
                 before[:] = value
                 value = before
@@ -225,7 +225,7 @@ class LoopVariables:
         self.loop.set_state(tuple(values))
 
     def _check(self, graph: BodyGraph) -> None:
-        """ValueError where an iteration changes a shape that is known."""
+        """Raise ValueError where an iteration changes a known shape."""
         for leaf, node, result in zip(self.leaves, graph.inputs, graph.results):
             if leaf.free or result is None or node.aval.dims is None:
                 continue
@@ -242,7 +242,7 @@ class LoopVariables:
 
 
 def _has_none(value: object) -> bool:
-    """Whether a name has no value, or None."""
+    """Whether a name is undefined, or None."""
     return value is None or is_missing(value)
 
 
@@ -251,15 +251,15 @@ def _static(dims: tuple) -> tuple:
 
 
 def _shapes_of(value: Symbol, shape: TensorShape) -> list:
-    """One shape for each tensor of a value."""
+    """Return one shape for each tensor of a value."""
     count = len(structure.flatten(value, composites=True))
     if count == 1 or hasattr(shape, "rank"):
         return [shape] * count
     return structure.flatten(shape)
 
 
-def _negated_place(found: Symbol, tensors: list) -> int | None:
-    """Which carried tensor a test is the negation of."""
+def _find_negated(found: Symbol, tensors: list) -> int | None:
+    """Return the number of the carried tensor that a test negates."""
     if found.node.prim is not arithmetic.logical_not:
         return None
     operand = found.node.operands[0]
@@ -267,7 +267,7 @@ def _negated_place(found: Symbol, tensors: list) -> int | None:
 
 
 def _check_carried(leaf: Leaf, value: object) -> Tensor:
-    """A tensor of the dtype that is carried; TypeError if it has another."""
+    """Return a tensor of the carried dtype; TypeError if it has another."""
     dtype, value = leaf.aval.dtype, convert_to_tensor(value)
     if value.dtype is dtype:
         return value

@@ -1,4 +1,4 @@
-"""`while` and `for`: Python's loops, or loops of the graph where a tensor decides."""
+"""Conversion of `while` and `for`: Python loops, or graph loops where a tensor decides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def while_stmt(
     symbol_names: tuple[str, ...],
     opts: dict,
 ) -> None:
-    """A `while`: in Python as long as its test is a Python value."""
+    """Run or trace a `while`: in Python as long as its test is a Python value."""
     if dispatch.context.base is None:
         while condition_of(test()):
             body()
@@ -50,11 +50,11 @@ def while_stmt(
     if limit is None:
         run(loop, test, body)
         return
-    _counted_loop(loop, as_count(limit), test, lambda index: body())
+    _trace_counted_loop(loop, as_count(limit), test, lambda index: body())
 
 
 def _test_aside(test: Thunk) -> Any:
-    """What the test gives; if that is a tensor, nothing of it is left in the graph."""
+    """Evaluate the test; if the result is a tensor, its nodes are removed from the graph."""
     graph, found = trace(lambda: [condition_of(test())], "test")
     if graph.effects and not is_symbolic(found[0]):
         return condition_of(test())
@@ -70,7 +70,7 @@ def for_stmt(
     symbol_names: tuple[str, ...],
     opts: dict,
 ) -> None:
-    """A `for`; `extra_test` is false after a `break` or `return`."""
+    """Run or trace a `for`; `extra_test` is false after a `break` or `return`."""
     if hasattr(iter_, "traced_steps") and dispatch.context.base is not None:
         _while_more(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
         return
@@ -83,7 +83,7 @@ def for_stmt(
     if limit is not None:
         length = arithmetic.minimum(length, as_count(limit))
     loop = TracedLoop(get_state, set_state, symbol_names, opts)
-    _counted_loop(loop, length, extra_test, lambda index: body(steps.item(index)))
+    _trace_counted_loop(loop, length, extra_test, lambda index: body(steps.item(index)))
 
 
 def _while_more(
@@ -95,7 +95,7 @@ def _while_more(
     names: tuple[str, ...],
     opts: dict,
 ) -> None:
-    """A loop of the graph over a dataset: as long as it has elements, which it is asked for."""
+    """Trace a loop over a dataset, which runs as long as that has elements."""
     more, take = source.traced_steps()
     test = more if extra_test is None else lambda: and_(extra_test, more)
     limit = opts.get("maximum_iterations")
@@ -103,13 +103,13 @@ def _while_more(
         run(TracedLoop(get_state, set_state, names, opts, take), test, body)
         return
     loop = TracedLoop(get_state, set_state, names, opts)
-    _counted_loop(loop, as_count(limit), test, lambda index: body(take()))
+    _trace_counted_loop(loop, as_count(limit), test, lambda index: body(take()))
 
 
-def _counted_loop(
+def _trace_counted_loop(
     loop: TracedLoop, length: Symbol, test: Thunk | None, body: Callable[[Any], Any]
 ) -> None:
-    """A loop of the graph of at most `length` iterations, whose body gets their number."""
+    """Trace a loop of at most `length` iterations, whose body gets their number."""
     count: list = [0]
     get_state, set_state = loop.get_state, loop.set_state
 
@@ -184,12 +184,12 @@ def _run(loop: TracedLoop, test: Thunk, body: Callable[..., Any], peeled: bool) 
 
 
 def _guard_first_value(name: str, value: object, runs: object) -> Any:
-    """A value that a loop gave first, checked where it is used."""
+    """Check a name first assigned by a loop where it is used."""
 
-    def checked(leaf: object) -> Any:
+    def check_leaf(leaf: object) -> Any:
         return must_have_run(name, leaf, runs) if is_symbolic(leaf) else leaf
 
-    return structure.map_leaves(checked, value, composites=True)
+    return structure.map_leaves(check_leaf, value, composites=True)
 
 
 def _python_for(
@@ -200,7 +200,7 @@ def _python_for(
     set_state: Callable[[tuple], None],
     names: tuple[str, ...],
 ) -> None:
-    """A loop over a Python iterable; each step is a branch once a tensor decides on going on."""
+    """Run a loop over a Python iterable; steps become branches once a tensor decides."""
     if extra_test is None:
         for value in values:
             body(value)

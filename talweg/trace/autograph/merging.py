@@ -1,4 +1,4 @@
-"""Matching what the branches of one statement leave behind, name by name.
+"""Merging of the values that branches of one statement assign, name by name.
 
 What is the same object in all branches stays what it is, untouched; equal Python values stay Python
 values; everything else becomes results of the branch, number by number in `rows`.
@@ -37,7 +37,7 @@ Build = Callable[[list], Any]
 
 
 class Merging:
-    """The values of names in each branch, matched."""
+    """The merge of names' values over branches."""
 
     def __init__(self, statement: str, fill: bool = False):
         self.statement = statement
@@ -45,7 +45,7 @@ class Merging:
         self.rows: list[tuple[str, list]] = []  # a name, and one tensor or number for each branch
 
     def match(self, name: str, values: list, left: list | None = None) -> Build:
-        """How the value after the statement is made of the results; errors name the variable.
+        """Match the branches' values of each name; errors name the variable.
 
         `left`: for each branch, whether it ends in `return`, `break` or `continue`.
         """
@@ -61,8 +61,8 @@ class Merging:
             ]
         undefined = [value for value in values if isinstance(value, Undefined)]
         if undefined and not self.fill:
-            kept = undefined[0] if len(undefined) == len(values) else HalfDefined(name)
-            return lambda results: kept
+            undefined_value = undefined[0] if len(undefined) == len(values) else HalfDefined(name)
+            return lambda results: undefined_value
         missing = (Undefined, UndefinedReturnValue, type(None) if self.fill else Undefined)
         values = [ABSENT if isinstance(value, missing) else value for value in values]
         present = [value for value in values if value is not ABSENT]
@@ -129,12 +129,12 @@ class Merging:
         return lambda results: structure.rebuild(first, [build(results) for build in builds])
 
     def results_of(self, branch: int) -> list:
-        """The results of one branch as tensors; called while its graph is in force."""
+        """Return the results of one branch as tensors, while its graph is in force."""
         return [_as_result(name, values, branch, self.statement) for name, values in self.rows]
 
 
 def _difference(first: Any, other: Any) -> str:
-    """In words, how two containers differ; '' if they do not."""
+    """Describe how two containers differ; '' if they do not."""
     kinds = [structure.kind_of(value) for value in (first, other)]
     if kinds[0] != kinds[1] or (type(first) is not type(other) and kinds[0] != structure.MAPPING):
         return f"{type(first).__name__} and {type(other).__name__}"
@@ -145,7 +145,7 @@ def _difference(first: Any, other: Any) -> str:
 
 
 def common_dtype(name: str, values: list, statement: str) -> DType:
-    """The dtype that all values have; TypeError if they differ, as Python's 1 and 2.0 do."""
+    """Return the dtype of all values; TypeError if they differ, as Python's 1 and 2.0 do."""
     dtypes = dict.fromkeys([natural_dtype(value) for value in values])
     if len(dtypes) > 1:
         names = [dtype.name for dtype in dtypes]
@@ -159,7 +159,7 @@ def common_dtype(name: str, values: list, statement: str) -> DType:
 
 
 def natural_dtype(value: Symbol | bool) -> DType:
-    """The dtype of a value as a tensor, whatever stands beside it."""
+    """Return the dtype of a value as a tensor by itself."""
     return as_dtype(value.dtype) if hasattr(value, "dtype") else convert_to_tensor(value).dtype
 
 
@@ -173,7 +173,7 @@ def _as_result(name: str, values: list, branch: int, statement: str) -> Tensor:
 
 
 def zeros_like(value: object, dtype: DType) -> Tensor:
-    """A value that nobody looks at, in the place of one like `value`; unknown sizes are 0."""
+    """Return a placeholder like `value` that is never read; unknown sizes are 0."""
     if dtype is variant:
         return elements.variant_zero()
     dims = known_dims(value)
@@ -184,7 +184,7 @@ def zeros_like(value: object, dtype: DType) -> Tensor:
 
 
 def known_dims(value: Any) -> tuple | None:
-    """The dimensions of a tensor or number, some symbolic; None if the rank is unknown."""
+    """Return the dimensions of a tensor or number, some symbolic; None if the rank is unknown."""
     if isinstance(value, Tensor):
         aval = getattr(value, "aval", None)
         return value.dims if aval is None else aval.dims
@@ -192,5 +192,5 @@ def known_dims(value: Any) -> tuple | None:
 
 
 def aval_of(value: Tensor) -> Aval:
-    """What is known of a tensor."""
+    """Return the abstract value of a tensor."""
     return Aval(known_dims(value), value.dtype)

@@ -1,4 +1,4 @@
-"""`ag__`: everything that converted code calls."""
+"""`ag__`, the namespace of functions that converted code calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OVERLOADED = builtins  # imported for the functions it registers
 
 
 class FunctionScope:
-    """Around the body of each converted function."""
+    """The scope around the body of each converted function."""
 
     __slots__ = ("name",)
 
@@ -39,14 +39,14 @@ class FunctionScope:
         return None
 
     def ret(self, value: Tensor, did_return: bool) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         if isinstance(value, values.UndefinedReturnValue):
             return None
         return branches.check_return(value, did_return)
 
 
 def with_function_scope(body: Callable[..., Any], scope_name: str, options: object) -> Any:
-    """The value of a lambda's body."""
+    """Evaluate a lambda's body in a function scope."""
     return body(FunctionScope("lambda_", scope_name, options))
 
 

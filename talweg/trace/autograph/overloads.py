@@ -1,4 +1,4 @@
-"""Which of Python's own functions do something else in converted code; `builtins.py` fills it."""
+"""The registry of replacements of Python's built-in functions; `builtins.py` fills it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OVERLOADS: dict[Any, Callable[..., Any]] = {}
 
 
 def overload(function: Callable[..., Any] | type[Any]) -> Callable[[Any], Any]:
-    """Register what is called in the place of a builtin."""
+    """Register the replacement of a builtin."""
 
     def register(own: Callable[..., Any]) -> Any:
         OVERLOADS[function] = own

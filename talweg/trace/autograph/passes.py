@@ -20,7 +20,7 @@ JUMPS = (ast.Break, ast.Continue)
 
 
 def kinds_in(tree: ast.AST) -> set[type]:
-    """The classes of all nodes of a tree."""
+    """Return the classes of all nodes of a tree."""
     return {type(node) for node in ast.walk(tree)}
 
 
@@ -46,18 +46,18 @@ def _returns(statement: ast.AST) -> bool:
 
 
 def call(name: str, *arguments: ast.expr) -> ast.Call:
-    """The call of an operator."""
+    """Make the call of an operator."""
     function = ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
     return ast.Call(function, list(arguments), [])
 
 
 def at(place: ast.AST, node: ast.AST) -> Any:
-    """`node` with the position of `place`."""
+    """Give `node` the position of `place`."""
     return ast.fix_missing_locations(ast.copy_location(node, place))
 
 
 class Plain(ast.NodeTransformer):
-    """`super()` with its arguments, and private names as they are stored."""
+    """A rewrite of `super()` to its form with arguments, and of private names to mangled ones."""
 
     def __init__(self, code: CodeType, qualified_name: str):
         parts = qualified_name.split(".")
@@ -85,22 +85,22 @@ class Plain(ast.NodeTransformer):
             ]
         return node
 
-    def _stored(self, name: str) -> str:
+    def _mangle(self, name: str) -> str:
         private = name.startswith("__") and not name.endswith("__")
         return f"_{self.owner}{name}" if private and self.owner else name
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
-        node.attr = self._stored(node.attr)
+        node.attr = self._mangle(node.attr)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._stored(node.id)
+        node.id = self._mangle(node.id)
         return node
 
 
 class Asserts(ast.NodeTransformer):
-    """`assert test, message` as a call."""
+    """A rewrite of `assert test, message` to a call."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         self.generic_visit(node)
@@ -111,7 +111,7 @@ class Asserts(ast.NodeTransformer):
 
 
 class Items(ast.NodeTransformer):
-    """Changes of the parts of a local name, as assignments of the name.
+    """A rewrite of changes to parts of a local name to assignments of the name.
 
     `x[i] = y` becomes `x = ag__.own(x)` and itself, until the analysis has seen that both `x` and
     `x[i]` change; `Joined` then makes one call of the two.
@@ -135,7 +135,7 @@ class Items(ast.NodeTransformer):
     def _is_local(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and bool(self.locals) and node.id in self.locals[-1]
 
-    def _owned(self, name: Any) -> ast.stmt:
+    def _make_own(self, name: Any) -> ast.stmt:
         value = call("own", ast.Name(name.id, ast.Load()))
         return at(name, ast.Assign([ast.Name(name.id, ast.Store())], value))
 
@@ -144,13 +144,13 @@ class Items(ast.NodeTransformer):
         target = node.targets[0]
         single = len(node.targets) == 1 and isinstance(target, ast.Subscript)
         if single and self._is_local(target.value):
-            return [self._owned(target.value), node]
+            return [self._make_own(target.value), node]
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, ast.Subscript) and self._is_local(node.target.value):
-            return [self._owned(node.target.value), node]  # type: ignore[arg-type]
+            return [self._make_own(node.target.value), node]  # type: ignore[arg-type]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -172,7 +172,7 @@ class Items(ast.NodeTransformer):
 
 
 def _local_names(function: ast.FunctionDef) -> set[str]:
-    """The parameters and the names assigned in a function."""
+    """Return the parameters and the names assigned in a function."""
     arguments = function.args
     names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
     names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
@@ -194,8 +194,8 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
     return names - elsewhere
 
 
-def owned_name(node: ast.AST) -> str | None:
-    """The x of a statement `x = ag__.own(x)`."""
+def find_owned_name(node: ast.AST) -> str | None:
+    """Return the x of a statement `x = ag__.own(x)`."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         function = node.value.func
         if isinstance(function, ast.Attribute) and function.attr == "own":
@@ -206,7 +206,7 @@ def owned_name(node: ast.AST) -> str | None:
 
 
 class Joined(ast.NodeTransformer):
-    """`x = ag__.own(x)` and `x[i] = y` become `x = ag__.set_item(x, i, y)`.
+    """A rewrite of `x = ag__.own(x)` and `x[i] = y` to `x = ag__.set_item(x, i, y)`.
 
     The functions that read and write the state of a branch or loop reach `x[i]` through
     `ag__.place(x)` and `ag__.written(x)`, which are nowhere if x is a tensor.
@@ -217,8 +217,10 @@ class Joined(ast.NodeTransformer):
         self.names: set[str] = set()
 
     def join(self, tree: ast.AST) -> Any:
-        """The tree with all pairs joined."""
-        self.names = {name for node in ast.walk(tree) if (name := owned_name(node)) is not None}
+        """Return the tree with all pairs joined."""
+        self.names = {
+            name for node in ast.walk(tree) if (name := find_owned_name(node)) is not None
+        }
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("get_state"):
                 self._redirect(node, ast.Load, "place")
@@ -227,7 +229,7 @@ class Joined(ast.NodeTransformer):
         return self.visit(tree) if self.names else tree
 
     def _redirect(self, function: ast.FunctionDef, context: type, method: str) -> None:
-        """Reads of items of the names, and all writes of items and attributes, by a detour."""
+        """Redirect reads of items of the names, and all writes of items and attributes."""
         kinds = ast.Subscript if context is ast.Load else (ast.Subscript, ast.Attribute)
         for part in ast.walk(function):
             if isinstance(part, kinds) and isinstance(part.ctx, context):
@@ -240,13 +242,13 @@ class Joined(ast.NodeTransformer):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
-                setattr(node, field, self._joined(block))
+                setattr(node, field, self._join_block(block))
         return node
 
-    def _joined(self, block: list) -> list:
+    def _join_block(self, block: list) -> list:
         found: list = []
         for statement in block:
-            name = owned_name(found[-1]) if found else None
+            name = find_owned_name(found[-1]) if found else None
             changed = None if name is None else _change_call(name, statement)
             if name is None or changed is None:
                 found.append(statement)
@@ -258,7 +260,7 @@ class Joined(ast.NodeTransformer):
 
 
 def _change_call(name: str, statement: ast.AST) -> ast.expr | None:
-    """The call for `x[i] = y` or `x[i] += y`, where x is `name`."""
+    """Make the call for `x[i] = y` or `x[i] += y`, where x is `name`."""
     if isinstance(statement, ast.Assign):
         target, method = statement.targets[0], "set_item"
     elif isinstance(statement, ast.AugAssign):
@@ -276,7 +278,7 @@ def _change_call(name: str, statement: ast.AST) -> ast.expr | None:
 
 
 def _index(node: ast.expr) -> ast.expr:
-    """An index as an expression: slices become calls."""
+    """Return an index as an expression: slices become calls."""
     if isinstance(node, ast.Slice):
         ends = [node.lower, node.upper, node.step]
         return call("slice", *[ast.Constant(None) if end is None else end for end in ends])

@@ -11,11 +11,11 @@ from types import CodeType, FunctionType
 
 
 class NoSourceError(Exception):
-    """The source of a function is not at hand, or not what was compiled."""
+    """The source of a function is unavailable, or differs from the compiled code."""
 
 
 def tree_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
-    """The tree of a function or lambda; NoSourceError if there is none."""
+    """Return the tree of a function or lambda; NoSourceError if there is none."""
     code = function.__code__
     lines = lines_of(function)
     if not lines or code.co_firstlineno > len(lines):
@@ -29,7 +29,7 @@ def tree_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
 
 
 def lines_of(function: FunctionType) -> list[str]:
-    """The lines of a function's file, as they are now; none if they are not at hand."""
+    """Return the present lines of a function's file; none if unavailable."""
     linecache.checkcache(function.__code__.co_filename)  # a module that was edited and reloaded
     return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
@@ -50,12 +50,12 @@ def _function_of(code: CodeType, lines: list[str]) -> ast.FunctionDef:
 
 @functools.lru_cache(maxsize=4)
 def _lambdas(text: str) -> list[ast.Lambda]:
-    """All lambdas of a file."""
+    """Return all lambdas of a file."""
     return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
 
 
 def _lambda_of(code: CodeType, text: str) -> ast.Lambda:
-    """The lambda a code object was compiled from, told from others of its line by its columns."""
+    """Find the lambda of a code object, among others of its line by its columns."""
     names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     candidates = []
     for node in _lambdas(text):
@@ -77,7 +77,7 @@ def _lambda_of(code: CodeType, text: str) -> ast.Lambda:
 
 
 def _holds(node: ast.expr, place: tuple) -> bool:
-    """Whether an instruction's place (first and last line, first and last column) is within."""
+    """Whether an instruction's position (first and last line, first and last column) is within."""
     first, last, start, end = place
     own_end = (node.end_lineno, node.end_col_offset)
     return (node.lineno, node.col_offset) <= (first, start) and (last, end) <= own_end

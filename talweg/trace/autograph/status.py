@@ -1,4 +1,4 @@
-"""Whether functions are converted in this thread.
+"""Conversion status: whether functions are converted in this thread.
 
 None outside of traces (what was converted by hand converts what it calls), True while a converted
 function is traced, False inside of `do_not_convert` and of functions with `autograph=False`.
@@ -17,7 +17,7 @@ LOGGER = logging.getLogger("talweg")
 
 
 class Status(threading.local):
-    """What is in force in this thread."""
+    """The conversion settings in force in this thread."""
 
     converting: bool | None = None
     printing: bool = False  # `print` of tensors when the graph runs: `Feature.BUILTIN_FUNCTIONS`
@@ -28,7 +28,7 @@ status = carry_context(Status())
 
 @contextmanager
 def converting(value: bool | None) -> Iterator[None]:
-    """Convert, or do not, inside the block."""
+    """Switch conversion on or off inside the block."""
     before = status.converting
     status.converting = value
     try:
@@ -38,7 +38,7 @@ def converting(value: bool | None) -> Iterator[None]:
 
 
 class ConversionOptions:
-    """How much is logged (`tf.autograph.set_verbosity`)."""
+    """The verbosity of logging (`tf.autograph.set_verbosity`)."""
 
     verbosity: int = 0
     to_output: bool = False
@@ -48,7 +48,7 @@ options = ConversionOptions()
 
 
 def log(level: int, text: str) -> None:
-    """A line of the conversion's log, if the verbosity asks for it."""
+    """Write a line to the conversion's log, if the verbosity asks for it."""
     if options.verbosity >= level:
         LOGGER.info(text)
         if options.to_output:

@@ -1,4 +1,4 @@
-"""What a traced loop goes over: a number of steps, and what each step gives.
+"""The iteration space of a traced loop: a number of steps, and the item of each.
 
 `enumerate`, `zip` and `map` of tensors give `Steps`, so that a loop over them is traced once;
 outside of loops they are iterated if the number of steps is known.
@@ -24,7 +24,7 @@ from talweg.prims.rounding import floor_div
 
 
 class IterationSteps:
-    """`length` steps, an int or an int32 scalar; step number i gives `item(i)`."""
+    """An iteration space of `length` steps, an int or int32 scalar, with items `item(i)`."""
 
     def __init__(self, length: object, item: Callable[[Any], Any]):
         self.length, self.item = length, item
@@ -42,7 +42,7 @@ class IterationSteps:
 
 
 def steps_of(value: Any) -> IterationSteps | None:
-    """The steps of a loop over `value`; None for what Python goes over."""
+    """Return the steps of a loop over `value`; None for Python iterables."""
     if isinstance(value, IterationSteps):
         return value
     if dispatch.context.base is None:
@@ -83,7 +83,7 @@ def _steps_of_tensor(x: Tensor) -> IterationSteps:
 
 
 def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
-    """The steps of a loop over `tf.range`: none where it would be negative, which it refuses."""
+    """Return the steps of a loop over `tf.range`; none for a negative number of them."""
     if (
         type(x) is not Symbol
         or x.node.prim is not sequences.sequence
@@ -105,13 +105,13 @@ def _steps_of_numbers(x: Tensor) -> IterationSteps | None:
 
 
 def inner_dims(x: Tensor) -> tuple:
-    """The dimensions of the slices along the first axis."""
+    """Return the dimensions of the slices along the first axis."""
     aval: Any = x.aval if type(x) is Symbol else x
     return tuple(aval.dims[1:])
 
 
 def enumerate_values(values: Any, start: Any) -> Any:
-    """`enumerate`."""
+    """Return the steps of `enumerate`."""
     if hasattr(values, "traced_steps") and hasattr(values, "enumerate"):
         return values.enumerate(start)
     steps = steps_of(values)
@@ -121,7 +121,7 @@ def enumerate_values(values: Any, start: Any) -> Any:
 
 
 def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
-    """The common length of several iterables, and the steps of each; None if Python goes over them.
+    """Return the common length of several iterables, and each one's steps; None for Python's.
 
     Python does if one of them is a Python iterable and all tensors have a known length.
     """
@@ -144,7 +144,7 @@ def together(values: tuple) -> tuple[Any, list[IterationSteps]] | None:
 
 
 def zip_values(values: tuple) -> Any:
-    """`zip`; None if Python goes over the values."""
+    """Return the steps of `zip`; None for Python iterables."""
     if all([hasattr(value, "traced_steps") and hasattr(value, "zip") for value in values]):
         return type(values[0]).zip(tuple(values))
     found = together(values)
@@ -155,7 +155,7 @@ def zip_values(values: tuple) -> Any:
 
 
 def map_values(function: Callable[..., Any], values: tuple) -> Any:
-    """`map`; None if Python goes over the values."""
+    """Return the steps of `map`; None for Python iterables."""
     if len(values) == 1 and hasattr(values[0], "traced_steps") and hasattr(values[0], "map"):
         return values[0].map(function)
     found = together(values)
@@ -166,7 +166,7 @@ def map_values(function: Callable[..., Any], values: tuple) -> Any:
 
 
 def as_count(value: Any) -> Any:
-    """A number of iterations as an int32 scalar."""
+    """Return a number of iterations as an int32 scalar."""
     if isinstance(value, Tensor):
         return hooks.cast(value, dtypes.int32)
     return convert_to_tensor(np.int32(value))

@@ -1,4 +1,4 @@
-"""From a function to converted code: malt's passes in our order, compiled under the user's lines.
+"""The transpiler from a function to converted code: malt's passes in talweg's order.
 
 The only module that imports malt, which happens when the first function is converted.  malt's
 globals are left as they are: another library may use malt in the same process.
@@ -55,7 +55,7 @@ _AS_WRITTEN = frozenset(("locals", "globals", "eval", "exec", "vars", "dir", "br
 
 
 def _convert_tree(function: FunctionType, tree: ast.AST) -> Converted:
-    """The converted code of a function, from its tree."""
+    """Convert a function, given its tree."""
     original = function.__code__
     tree, name = _transform_tree(function, tree)
     text = ast.unparse(ast.fix_missing_locations(tree))
@@ -70,7 +70,7 @@ def _convert_tree(function: FunctionType, tree: ast.AST) -> Converted:
 
 
 def is_left_alone(module: str) -> bool:
-    """Whether malt has a rule that functions of this module are not converted."""
+    """Whether malt has a rule against conversion of this module's functions."""
     named = SimpleNamespace(__name__=module)
     for rule in config.CONVERSION_RULES:
         action = rule.get_action(named)
@@ -80,7 +80,7 @@ def is_left_alone(module: str) -> bool:
 
 
 def convert(function: FunctionType, always: bool = False) -> Converted | None:
-    """The converted code of a function; None if nothing in it depends on conversion.
+    """Convert a function; None if nothing in it depends on conversion.
 
     NoSourceError without source; UnsupportedError for generators and coroutines.
     """
@@ -91,13 +91,13 @@ def convert(function: FunctionType, always: bool = False) -> Converted | None:
 
 
 def convert_loops(function: FunctionType) -> Converted | None:
-    """The converted code of a function with loops; None without any: branches go without it."""
+    """Convert a function with loops, branches apart; None without loops."""
     tree = tree_of(function)
     return _convert_tree(function, tree) if passes.kinds_in(tree) & {ast.For, ast.While} else None
 
 
 def _transform_tree(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
-    """The tree of the converted function, and the name it defines."""
+    """Return the tree of the converted function, and the name it defines."""
     original = function.__code__
     tree = passes.Plain(original, function.__qualname__).visit(tree)
     arguments = tree.args
@@ -125,7 +125,7 @@ def _transform_tree(function: FunctionType, tree: ast.AST) -> tuple[Any, str]:
 
 
 class Transpiler(api.PyToPy):
-    """malt's passes, those that a function needs."""
+    """The pipeline of malt's passes that a function needs."""
 
     def transform_ast(self, node: Any, ctx: object) -> Any:
         kinds = passes.kinds_in(node)
@@ -160,7 +160,7 @@ class Transpiler(api.PyToPy):
 
 
 class Directives(directives.DirectivesTransformer):
-    """Knows our own `set_loop_options`."""
+    """The pass of directives, `set_loop_options` among them."""
 
     def visit_Expr(self, node: Any) -> Any:
         node = super().visit_Expr(node)
@@ -174,7 +174,7 @@ class Directives(directives.DirectivesTransformer):
 
 
 class Ternaries(conditional_expressions.ConditionalExpressionTransformer):
-    """Converts the conditional expressions inside of others too."""
+    """The pass of conditional expressions, nested ones too."""
 
     def visit_IfExp(self, node: Any) -> Any:
         node = self.generic_visit(node)
@@ -182,7 +182,7 @@ class Ternaries(conditional_expressions.ConditionalExpressionTransformer):
 
 
 class CallTrees(call_trees.CallTreeTransformer):
-    """Leaves calls alone that look at the frame they stand in."""
+    """The pass of calls, except those that inspect the calling frame."""
 
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _AS_WRITTEN:
@@ -192,7 +192,7 @@ class CallTrees(call_trees.CallTreeTransformer):
         return super().visit_Call(node)
 
     def _call_of_print(self, node: Any) -> Any:
-        """`print` goes through `ag__`: only the running trace knows which features were asked for.
+        """Convert a call of `print`, which the running trace's features decide on.
 
         malt decides it here, by its options; but converted code is kept for all options.
         """
@@ -206,7 +206,7 @@ class CallTrees(call_trees.CallTreeTransformer):
 
     @classmethod
     def transform(cls, node: ast.AST, ctx: object) -> Any:
-        """The tree with its calls converted."""
+        """Return the tree with its calls converted."""
         return cls(ctx).visit(call_trees.qual_names.resolve(node))
 
 
@@ -217,7 +217,7 @@ TRANSPILER = Transpiler()
 
 
 def _note_origins(tree: ast.AST, code: CodeType) -> None:
-    """Note on every node where it stands, as malt hands it on."""
+    """Annotate every node with its position, as malt passes it on."""
     for node in ast.walk(tree):
         line = getattr(node, "lineno", None)
         if line is not None:
@@ -234,7 +234,7 @@ def _copy_origin(source: ast.AST, made: ast.AST) -> None:
 
 
 def _map_origins(rewriter: ast.NodeTransformer, tree: ast.AST) -> Any:
-    """The tree rewritten, its new statements noted to come from where they were made."""
+    """Rewrite the tree and annotate new statements with their origin."""
     tree = rewriter.visit(tree)
     for statement in ast.walk(tree):
         if isinstance(statement, ast.stmt) and not anno.hasanno(statement, ORIGIN):
@@ -246,7 +246,7 @@ def _map_origins(rewriter: ast.NodeTransformer, tree: ast.AST) -> Any:
 
 
 def _place(before: ast.AST | None, after: ast.AST, line: int) -> None:
-    """Give a parsed tree the lines that the tree it was printed from notes.
+    """Give a parsed tree the lines of the tree that it was printed from.
 
     What was generated stands in the line of what it is a part of.
     """
@@ -271,7 +271,7 @@ def _place(before: ast.AST | None, after: ast.AST, line: int) -> None:
 
 
 def _in_factory(node: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Module:
-    """A module with a function whose inner function makes the converted one.
+    """Return a module with a function whose inner function makes the converted one.
 
     The outer function has the free variables as its own, so that the compiler makes cells of them;
     the cells of the original are put in their place.
@@ -286,7 +286,7 @@ def _in_factory(node: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Mod
 
 
 def _rename_code(code: CodeType, name: str) -> CodeType:
-    """A code object in which what was generated has the name of the function around it."""
+    """Return a code object in which generated functions have the enclosing function's name."""
     own = name if code.co_name.startswith(_GENERATED) else code.co_name
     constants = tuple(
         [

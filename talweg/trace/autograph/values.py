@@ -1,4 +1,4 @@
-"""Names without a value, and what counts as a tensor in converted code."""
+"""Undefined names, and the tests for tensors in converted code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = (*NUMBERS, str, bytes)
 
 
 class Undefined:
-    """Stands for a local name that nothing was assigned to."""
+    """A marker for a local name without an assignment."""
 
     __slots__ = ("symbol_name",)
 
@@ -24,7 +24,7 @@ class Undefined:
         self.symbol_name = symbol_name
 
     def read(self) -> Any:
-        """UnboundLocalError, as Python raises it."""
+        """Raise UnboundLocalError, as Python does."""
         raise UnboundLocalError(
             f"cannot access local variable '{self.symbol_name}' where it is not associated with "
             "a value"
@@ -35,12 +35,12 @@ class Undefined:
 
 
 class HalfDefined(Undefined):
-    """Stands for a name that only one branch of an `if` on a tensor assigned."""
+    """A marker for a name that only one branch of an `if` on a tensor assigned."""
 
     __slots__ = ()
 
     def read(self) -> Any:
-        """ValueError: nobody knows while tracing whether the name has a value."""
+        """Raise ValueError: while tracing it is unknown whether the name is defined."""
         name = self.symbol_name
         raise value_error(
             "TW208",
@@ -52,18 +52,18 @@ class HalfDefined(Undefined):
 
 
 class UndefinedReturnValue:
-    """What a function returns before it has returned."""
+    """A marker for the result of a function that has not returned yet."""
 
 
 def ld(value: object) -> Any:
-    """The value of a name that is read."""
+    """Return the value of a name that is read."""
     if isinstance(value, Undefined):
         return value.read()
     return value
 
 
 def ldu(load: Any, name: str) -> Any:
-    """The value of `x.name` or `x[key]`, which may not be there."""
+    """Return the value of `x.name` or `x[key]`, which may be absent."""
     try:
         return load()
     except (KeyError, AttributeError, NameError, IndexError, TypeError):
@@ -71,22 +71,22 @@ def ldu(load: Any, name: str) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Whether it stands for no value."""
+    """Whether a value is one of the undefined markers."""
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
 
 def condition_of(value: object) -> Any:
-    """What an `if` or `while` asks for: variables are read."""
+    """Return the condition of an `if` or `while`: variables are read."""
     if isinstance(value, Tensor) or not hasattr(type(value), "handle_read"):
         return value
     return value.value()
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether it is a tensor that has no value while tracing."""
+    """Whether a value is a tensor without a value while tracing."""
     return type(value) is Symbol
 
 
 def can_be_tensor(value: object) -> bool:
-    """Whether a value can go through the results of a branch or the variables of a loop."""
+    """Whether a value can be a result of a branch or a loop variable."""
     return isinstance(value, (Tensor, *PLAIN, np.ndarray, np.generic)) or is_tensor_like(value)

@@ -206,7 +206,7 @@ def test_a_module_is_compiled_while_the_next_is_made(cores):
     cores(2)
     compiled = threading.Event()
     crew = jit.CompileWorkers()
-    made, crew._made = crew._made, lambda *given: (made(*given), compiled.set())[0]
+    made, crew._compile = crew._compile, lambda *given: (made(*given), compiled.set())[0]
     with crew:
         crew.add(0, LOOP.format(number=0))
         assert not crew.helpers  # there may be no more than one

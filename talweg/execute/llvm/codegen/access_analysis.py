@@ -1,5 +1,4 @@
-"""Analysis of the memory accesses in statements: the buffers and tiles they touch, what a loop
-costs."""
+"""Access analysis of statements: the buffers and tiles they touch, the cost of loops."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _FREE = frozenset(("const", "index"))  # as wide as what they are used with
 
 
 class AccessFacts:
-    """Of a statement and all in it."""
+    """The accesses of a statement and all in it."""
 
     __slots__ = (
         "axes",
@@ -52,7 +51,7 @@ class AccessFacts:
         self.statements = 0  # stores and updates
 
     def add(self, other: AccessFacts) -> None:
-        """Takes in those of a part."""
+        """Add the accesses of a part."""
         self.writes |= other.writes
         self.reads |= other.reads
         for tile, ops in other.updates.items():
@@ -71,21 +70,21 @@ class AccessFacts:
 
 
 class AccessAnalysis:
-    """Finds facts, each once."""
+    """The cached analysis of statements."""
 
     def __init__(self):
         self.known: dict[int, AccessFacts] = {}
         self.orders: dict[tuple, list[Expr]] = {}
 
     def order(self, roots: tuple[Expr, ...]) -> list[Expr]:
-        """All expressions below `roots`, operands first."""
+        """Return all expressions below `roots`, operands first."""
         found = self.orders.get(roots)
         if found is None:
             found = self.orders[roots] = walk(roots)
         return found
 
     def of(self, statement: Any) -> AccessFacts:
-        """The facts of a statement."""
+        """Return the facts of a statement."""
         found = self.known.get(id(statement))
         if found is None:
             found = self.known[id(statement)] = AccessFacts()
@@ -93,7 +92,7 @@ class AccessAnalysis:
         return found
 
     def of_list(self, statements: Iterable[Any]) -> AccessFacts:
-        """The facts of several statements."""
+        """Return the facts of several statements."""
         found = AccessFacts()
         for statement in statements:
             found.add(self.of(statement))
@@ -150,7 +149,7 @@ class AccessAnalysis:
                 found.draws = True
 
     def _fast(self, loop: For, body: list, found: AccessFacts) -> None:
-        """The dims of tiles that run along this vector loop."""
+        """Return the dims of tiles that run along this vector loop."""
         for statement in body:
             if type(statement) is For:
                 self._fast(loop, statement.body, found)
@@ -161,7 +160,7 @@ class AccessAnalysis:
 
 
 def roots_of(value: Expr, indices: tuple[Index, ...]) -> tuple[Expr, ...]:
-    """An expression, and those that stand in indices."""
+    """Return an expression, and those of its indices."""
     found = (value,)
     for index in indices:
         for atom, _ in index.terms:
@@ -179,7 +178,7 @@ def _along(index: Index, axis: Axis) -> bool:
 
 
 def _numbers_in(index: Index) -> list[Expr]:
-    """The numbers that stand in an index."""
+    """Return the numbers in an index."""
     if all([type(atom) is Axis for atom, _ in index.terms]):
         return []
     return walk([atom.value for atom in elements(index)])
@@ -190,7 +189,7 @@ def _size(dtype: DType) -> int:
 
 
 def shape(loop: For, facts: AccessFacts, vector_bytes: int) -> tuple[int, float]:
-    """The lanes of a vector loop, and the cost of its body.
+    """Return the lanes of a vector loop, and the cost of its body.
 
     As many as a vector has of the widest dtype among what depends on the axis; indices that are
     only compared or used to look something up do not count.  The cost is without what does not
@@ -229,7 +228,7 @@ def shape(loop: For, facts: AccessFacts, vector_bytes: int) -> tuple[int, float]
 
 
 def chunks(extent: int, width: int, start: int = 0) -> list[tuple[int, int]]:
-    """The vectors of an axis from number `start` on: where each begins, and its lanes."""
+    """Split an axis from number `start` on into vectors: the start and lanes of each."""
     whole = extent - extent % width
     found = [(first, width) for first in range(start * width, whole, width)]
     if whole != extent:

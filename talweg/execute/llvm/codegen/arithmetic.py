@@ -1,4 +1,4 @@
-"""Scalar functions as LLVM instructions, of one lane or several.
+"""Code generation of scalar functions: LLVM instructions of one or several lanes.
 
 Floats are contracted (x y + z may be rounded once) and nothing else: NaN, infinity and the sign of
 zero are kept.  Integer division by zero gives 0, shifts may be longer than the number.
@@ -38,7 +38,7 @@ _INTRINSIC = {
 
 
 def binary(code: IRBuilder, word: str, x: IRValue, y: IRValue, kind: str) -> IRValue:
-    """An instruction of two operands of one type."""
+    """Emit an instruction of two operands of one type."""
     lanes = x.lanes if x.lanes >= y.lanes else y.lanes
     depth = x.depth if x.depth >= y.depth else y.depth
     left = x.text if x.lanes == lanes else code.spread(x, lanes, kind)
@@ -47,19 +47,19 @@ def binary(code: IRBuilder, word: str, x: IRValue, y: IRValue, kind: str) -> IRV
 
 
 def unary(code: IRBuilder, word: str, x: IRValue, kind: str) -> IRValue:
-    """An instruction of one operand."""
+    """Emit an instruction of one operand."""
     return code.compute(f"{word} {vector(kind, x.lanes)} {x.text}", x.lanes, x.depth)
 
 
 def convert(code: IRBuilder, word: str, x: IRValue, source: str, target: str) -> IRValue:
-    """A conversion."""
+    """Emit a conversion."""
     lanes = x.lanes
     text = f"{word} {vector(source, lanes)} {x.text} to {vector(target, lanes)}"
     return code.compute(text, lanes, x.depth)
 
 
 def select(code: IRBuilder, condition: IRValue, x: IRValue, y: IRValue, kind: str) -> IRValue:
-    """One of two, lane by lane; a condition of one lane chooses for all."""
+    """Emit a selection, lane by lane; a condition of one lane chooses for all."""
     if condition.text in ("true", "false"):
         return x if condition.text == "true" else y
     lanes = max(condition.lanes, x.lanes, y.lanes)
@@ -76,7 +76,7 @@ def select(code: IRBuilder, condition: IRValue, x: IRValue, y: IRValue, kind: st
 def intrinsic(
     code: IRBuilder, name: str, operands: list[IRValue], kind: str, end: str = ""
 ) -> IRValue:
-    """A call of an LLVM intrinsic whose operands and result are of one type."""
+    """Emit a call of an LLVM intrinsic whose operands and result are of one type."""
     lanes = max([operand.lanes for operand in operands])
     depth = max([operand.depth for operand in operands])
     types = vector(kind, lanes)
@@ -88,8 +88,7 @@ def intrinsic(
 
 
 def combine(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool) -> IRValue:
-    """The combination that updates and reductions do: one of the names in COMBINE, on type
-    `kind`."""
+    """Emit the combination `op` (one of COMBINE) of updates and reductions, on type `kind`."""
     if kind == "i1":
         return binary(code, _LOGICAL[op], x, y, kind)
     if kind in SHORT:
@@ -102,7 +101,7 @@ def combine(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed:
 
 
 def function(code: IRBuilder, op: str, operands: list[IRValue], dtype: DType) -> IRValue | None:
-    """A function of `lower/ir/scalars.py` on operands of `dtype`; None if it is none of these."""
+    """Emit a function of `lower/ir/scalars.py` on operands of `dtype`; None for others."""
     kind = register(dtype)
     if kind == "i1":
         return _of_bools(code, op, operands)
@@ -160,7 +159,7 @@ def _of_integers(
 
 
 def _shift(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool) -> IRValue:
-    """Shifts by any amount; a negative one counts as a huge one."""
+    """Emit a shift by any amount; a negative one counts as a huge one."""
     bits = BITS[kind]
     if op == "shift_right" and signed:
         y = intrinsic(code, "umin", [y, IRValue(str(bits - 1))], kind)
@@ -171,7 +170,7 @@ def _shift(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: 
 
 
 def _divide(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool) -> IRValue:
-    """x // y or x % y, rounded down; 0 for y = 0, and no trap."""
+    """Emit x // y or x % y, rounded down; 0 for y = 0, and no trap."""
     zero = IRValue("0")
     if y.text[0] != "%" and y.lanes == 1:
         divisor = int(y.text)
@@ -185,18 +184,18 @@ def _divide(code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed:
     if signed:
         minus = binary(code, "icmp eq", y, IRValue("-1"), kind)
         unsafe = binary(code, "or", absent, minus, "i1")
-    made = _divide_safe(code, op, x, select(code, unsafe, IRValue("1"), y, kind), kind, signed)
+    quotient = _divide_safe(code, op, x, select(code, unsafe, IRValue("1"), y, kind), kind, signed)
     if op == "remainder":  # by 1, instead of 0 or -1, is 0
-        return made
+        return quotient
     if signed:
-        made = select(code, minus, binary(code, "sub", zero, x, kind), made, kind)
-    return select(code, absent, zero, made, kind)
+        quotient = select(code, minus, binary(code, "sub", zero, x, kind), quotient, kind)
+    return select(code, absent, zero, quotient, kind)
 
 
 def _divide_safe(
     code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool
 ) -> IRValue:
-    """Division by what is not 0, nor -1 if the result might overflow."""
+    """Emit a division by a number not 0, nor -1 if the result might overflow."""
     if max(x.lanes, y.lanes) > 1 and BITS[kind] < 64 and y.text[0] == "%":
         return _divide_floats(code, op, x, y, kind, signed)
     if not signed:
@@ -215,7 +214,7 @@ def _divide_safe(
 def _divide_floats(
     code: IRBuilder, op: str, x: IRValue, y: IRValue, kind: str, signed: bool
 ) -> IRValue:
-    """Integer division by way of floats, since vectors have no other.
+    """Emit an integer division by floats, since vectors have no other.
 
     x / y is not nearer than 1 / |y| to a whole number unless it is one, and the rounding error is
     below 2^(bits - digits) / |y|: so rounding down gives the true quotient.
@@ -225,9 +224,11 @@ def _divide_floats(
     x_float, y_float = [convert(code, word + "tofp", value, kind, wide) for value in (x, y)]
     quotient = intrinsic(code, "floor", [binary(code, "fdiv", x_float, y_float, wide)], wide)
     middle = kind if BITS[kind] == 32 else "i32"
-    made = convert(code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle)
+    as_integer = convert(
+        code, "fptosi" if BITS[kind] < 32 else f"fpto{word}", quotient, wide, middle
+    )
     if middle != kind:
-        made = convert(code, "trunc", made, middle, kind)
+        as_integer = convert(code, "trunc", as_integer, middle, kind)
     if op == "floor_div":
-        return made
-    return binary(code, "sub", x, binary(code, "mul", made, y, kind), kind)
+        return as_integer
+    return binary(code, "sub", x, binary(code, "mul", as_integer, y, kind), kind)

@@ -1,4 +1,4 @@
-"""The text of one LLVM function as it grows: nested scopes, each value computed once.
+"""The IR builder of one LLVM function: nested scopes, values computed once (value numbering).
 
 A scope is the body of a loop or of a branch; its lines stay apart until it is closed, so that a
 value which depends on outer things only is added to the outer scope and so stands before the loop.
@@ -30,7 +30,7 @@ class IRValue(NamedTuple):
 
 
 class IRScope:
-    """Lines of a loop or branch; `writes` are the buffers (their roots) written in it."""
+    """The lines of a loop or branch; `writes` are the root buffers written in it."""
 
     __slots__ = ("label", "lines", "memo", "writes")
 
@@ -41,7 +41,7 @@ class IRScope:
 
 
 class IRBuilder:
-    """The scopes that are open, outermost first."""
+    """The builder's open scopes, outermost first."""
 
     def __init__(self):
         self.scopes = [IRScope("entry")]
@@ -51,12 +51,12 @@ class IRBuilder:
         self.stored: dict[str, tuple[str, IRValue]] = {}  # see `casts.from_memory`
 
     def fresh(self) -> str:
-        """A new number for a register or label."""
+        """Return a new number for a register or label."""
         self.count += 1
         return str(self.count)
 
     def compute(self, text: str, lanes: int, depth: int) -> IRValue:
-        """The value of an instruction without effects, whose operands are from `depth`."""
+        """Return the value of a pure instruction, reused if it was computed before."""
         scopes = self.scopes
         memoized = scopes[depth].memo.get(text)
         if memoized is None:
@@ -73,19 +73,19 @@ class IRBuilder:
         return memoized
 
     def recall(self, key: tuple, depth: int) -> IRValue | None:
-        """The value that `keep` was told for a key of values from `depth`."""
+        """Return the value stored under a key of values from `depth`."""
         found = self.scopes[depth].memo.get(key)
         if found is None and depth < self.floor:
             found = self.scopes[self.floor].memo.get(key)
         return found
 
     def keep(self, key: tuple, value: IRValue) -> IRValue:
-        """Remembers a value as long as it is there."""
+        """Store a value under a key while its scope is open."""
         self.scopes[value.depth].memo[key] = value
         return value
 
     def load(self, text: str, lanes: int, depth: int, root: Buffer) -> IRValue:
-        """The value of an instruction that reads the buffer `root`."""
+        """Return the value of an instruction that reads the buffer `root`."""
         scopes = self.scopes
         level = len(scopes) - 1
         while level > depth and root not in scopes[level].writes:
@@ -103,16 +103,16 @@ class IRBuilder:
         return loaded
 
     def line(self, text: str) -> None:
-        """An instruction with effects, here."""
+        """Emit an instruction with effects."""
         self.scopes[-1].lines.append("  " + text)
 
-    def changed(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
-        """Forget the values that were loaded from these buffers."""
+    def invalidate(self, roots: Sequence[Any] | set[Buffer] | set) -> None:
+        """Invalidate the values that were loaded from these buffers."""
         for root in roots:
             self.versions[root] = self.versions.get(root, 0) + 1
 
     def spread(self, value: IRValue, lanes: int, scalar: str) -> str:
-        """The text of `value` as an operand of `lanes` lanes."""
+        """Return the text of `value` as an operand of `lanes` lanes (a splat)."""
         if value.lanes == lanes:
             return value.text
         if value.lanes > 1:
@@ -129,20 +129,20 @@ class IRBuilder:
         return self.compute(text, lanes, value.depth).text
 
     def spread_value(self, value: IRValue, lanes: int, scalar: str) -> IRValue:
-        """`value` with `lanes` lanes."""
+        """Return `value` with `lanes` lanes (a splat)."""
         if value.lanes == lanes:
             return value
         return IRValue(self.spread(value, lanes, scalar), lanes, value.depth)
 
     def shuffle(self, x: IRValue, y: str, scalar: str, mask: list[int]) -> IRValue:
-        """Lanes of x and y (a constant) by number; -1 is any."""
+        """Shuffle lanes of x and y (a constant) by number; -1 is any."""
         kind, lanes = vector(scalar, x.lanes), len(mask)
         chosen = ", ".join(["i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask])
         text = f"shufflevector {kind} {x.text}, {kind} {y}, <{lanes} x i32> <{chosen}>"
         return self.compute(text, lanes, x.depth)
 
     def lane(self, value: IRValue, lane: int, scalar: str) -> IRValue:
-        """One lane."""
+        """Extract one lane."""
         if value.lanes == 1:
             return value
         if value.text.startswith("splat ("):
@@ -150,8 +150,8 @@ class IRBuilder:
         kind = vector(scalar, value.lanes)
         return self.compute(f"extractelement {kind} {value.text}, i64 {lane}", 1, value.depth)
 
-    def gathered(self, parts: list[IRValue], scalar: str) -> IRValue:
-        """One vector of several scalars."""
+    def pack_lanes(self, parts: list[IRValue], scalar: str) -> IRValue:
+        """Build one vector of several scalars."""
         lanes = len(parts)
         if all(part.text == parts[0].text for part in parts):
             return self.spread_value(parts[0], lanes, scalar)

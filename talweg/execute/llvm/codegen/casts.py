@@ -1,4 +1,4 @@
-"""Conversions between dtypes, and between what is in memory and what is computed with."""
+"""Code generation of casts, and of conversions between memory and registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from talweg.execute.llvm.codegen.types import (
 
 
 def cast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
-    """C conversion; float to integer saturates and gives 0 for NaN."""
+    """Emit a C conversion; float to integer saturates and gives 0 for NaN."""
     if source is target:
         return x
     before, after = register(source), register(target)
@@ -64,17 +64,19 @@ def _saturate(code: IRBuilder, x: IRValue, before: str, after: str, signed: bool
     inside = select(code, binary(code, "fcmp ogt", x, bottom, before), x, bottom, before)
     inside = select(code, binary(code, "fcmp olt", inside, top, before), inside, top, before)
     word = "fptosi" if signed or bits < 32 else "fptoui"
-    made = convert(code, word, inside, before, "i32")
+    in_range = convert(code, word, inside, before, "i32")
     if last != high - 1:
         beyond = binary(code, "fcmp oge", x, IRValue(floating(float(high))), before)
-        made = select(code, beyond, IRValue(str((high - 1) if signed else -1)), made, "i32")
+        in_range = select(code, beyond, IRValue(str((high - 1) if signed else -1)), in_range, "i32")
     if signed:
-        made = select(code, binary(code, "fcmp uno", x, x, before), IRValue("0"), made, "i32")
-    return made if bits == 32 else convert(code, "trunc", made, "i32", after)
+        in_range = select(
+            code, binary(code, "fcmp uno", x, x, before), IRValue("0"), in_range, "i32"
+        )
+    return in_range if bits == 32 else convert(code, "trunc", in_range, "i32", after)
 
 
 def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
-    """float64 to float32, inexact results made odd, so that rounding once more rounds right."""
+    """Convert float64 to float32 by rounding to odd, so that a second rounding is exact."""
     short = convert(code, "fptrunc", x, "double", "float")
     back = convert(code, "fpext", short, "float", "double")
     bits = convert(code, "bitcast", short, "float", "i32")
@@ -93,7 +95,7 @@ def _to_odd(code: IRBuilder, x: IRValue) -> IRValue:
 
 
 def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
-    """An element as loaded, as the value of an expression.
+    """Convert a loaded element to the value of an expression.
 
     Of a short float it is known by which stored one it was made: that is what is stored again.
     """
@@ -101,19 +103,19 @@ def from_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
     if name == "bool":
         return binary(code, "icmp ne", x, IRValue("0"), "i8")
     if name == "float16":
-        made = convert(code, "fpext", x, "half", "float")
+        single = convert(code, "fpext", x, "half", "float")
     elif name == "bfloat16":
         wide = convert(code, "zext", x, "i16", "i32")
         bits = binary(code, "shl", wide, IRValue("16"), "i32")
-        made = convert(code, "bitcast", bits, "i32", "float")
+        single = convert(code, "bitcast", bits, "i32", "float")
     else:
         return x
-    code.stored[made.text] = name, x
-    return made
+    code.stored[single.text] = name, x
+    return single
 
 
 def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
-    """The value of an expression as it is stored."""
+    """Convert the value of an expression to its stored form."""
     name = dtype.name
     known = code.stored.get(x.text)
     if known is not None and known[0] == name:
@@ -137,6 +139,6 @@ def to_memory(code: IRBuilder, x: IRValue, dtype: DType) -> IRValue:
 
 
 def bitcast(code: IRBuilder, x: IRValue, source: DType, target: DType) -> IRValue:
-    """A stored element as one of another dtype of that size."""
+    """Reinterpret a stored element as one of another dtype of that size."""
     before, after = MEMORY[source.name], MEMORY[target.name]
     return x if before == after else convert(code, "bitcast", x, before, after)

@@ -1,4 +1,4 @@
-"""Indices as machine integers: what is the same in all lanes, plus what differs from lane to lane.
+"""Code generation of indices: a part uniform over lanes, plus an offset for each lane.
 
 A loop's axis is bound to an `Along`: register + constant, the register a multiple of something, and
 whether the axis is the one that runs along the lanes.  An index becomes a `Place`: a register and a
@@ -28,7 +28,7 @@ class Along(NamedTuple):
 
 
 class LaneOffset(NamedTuple):
-    """base + constant + (stride * lane, or offsets[lane], or vector[lane])."""
+    """A per-lane offset: base + constant + (stride * lane, or offsets[lane], or vector[lane])."""
 
     base: IRValue | None = None
     constant: int = 0
@@ -40,12 +40,12 @@ class LaneOffset(NamedTuple):
 
     @property
     def uniform(self) -> bool:
-        """Whether all lanes have the same."""
+        """Whether all lanes have the same offset."""
         return self.stride == 0 and self.offsets is None and self.vector is None
 
 
 class Indices:
-    """Turns indices into instructions."""
+    """The emitter of indices."""
 
     def __init__(self, code: IRBuilder):
         self.code = code
@@ -54,14 +54,14 @@ class Indices:
 
     # ---------------------------------------------------------------- arithmetic of i64 scalars
 
-    def scaled(self, value: IRValue, factor: int) -> IRValue:
-        """value * factor."""
+    def scale(self, value: IRValue, factor: int) -> IRValue:
+        """Emit value * factor."""
         if factor == 1:
             return value
         return self.code.compute(f"mul i64 {value.text}, {factor}", 1, value.depth)
 
     def total(self, place: LaneOffset) -> IRValue:
-        """The part that all lanes share, as one i64."""
+        """Return the uniform part as one i64."""
         if place.base is None:
             return IRValue(str(place.constant))
         if not place.constant:
@@ -72,7 +72,7 @@ class Indices:
     # ---------------------------------------------------------------- indices
 
     def place(self, index: Index, values: dict, wrap: bool = False) -> LaneOffset:
-        """The place of an index; with `wrap` 32 bits do even where parts of it are larger.
+        """Emit an index; with `wrap` 32 bits suffice even where parts of it are larger.
 
         `values` has the values of the expressions in its elements, by id.
         """
@@ -104,24 +104,24 @@ class Indices:
         return self._vary(address, varied) if varied else address
 
     def _sum(self, terms: list[tuple[IRValue, int]]) -> IRValue:
-        """The sum of products, those of outer loops first."""
+        """Emit the sum of products, those of outer loops first."""
         code = self.code
         if len(terms) == 1:
-            return self.scaled(*terms[0])
+            return self.scale(*terms[0])
         key = tuple(terms)
         memoized = code.recall(key, max([term[0].depth for term in terms]))
         if memoized is not None:
             return memoized
         terms.sort(key=lambda term: term[0].depth)
-        total = self.scaled(*terms[0])
+        total = self.scale(*terms[0])
         for value, factor in terms[1:]:
-            part = self.scaled(value, factor)
+            part = self.scale(value, factor)
             text = f"add i64 {total.text}, {part.text}"
             total = code.compute(text, 1, max(total.depth, part.depth))
         return code.keep(key, total)
 
     def _vary(self, lane_offset: LaneOffset, varied: list) -> LaneOffset:
-        """Adds what differs from lane to lane."""
+        """Add the per-lane part."""
         lanes = self.lanes
         if all(part.vector is None for part, _ in varied):
             offsets = [lane_offset.stride * lane for lane in range(lanes)]
@@ -133,7 +133,7 @@ class Indices:
         total: IRValue | None = None
         for part, factor in varied:
             if part.vector is not None:
-                one = self.widened(part, kind)
+                one = self.widen(part, kind)
                 if factor != 1:
                     one = self.vectors("mul", one, IRValue(str(factor)), kind)
             else:
@@ -146,14 +146,14 @@ class Indices:
         return LaneOffset(lane_offset.base, lane_offset.constant, 0, None, total, narrow)
 
     def vectors(self, op: str, x: IRValue, y: IRValue, kind: str) -> IRValue:
-        """An integer operation on vectors."""
+        """Emit an integer operation on vectors."""
         lanes, code = self.lanes, self.code
         left, right = code.spread(x, lanes, kind), code.spread(y, lanes, kind)
         text = f"{op} {vector(kind, lanes)} {left}, {right}"
         return code.compute(text, lanes, max(x.depth, y.depth))
 
-    def widened(self, part: LaneOffset, kind: str) -> IRValue:
-        """The vector of a place as `kind`."""
+    def widen(self, part: LaneOffset, kind: str) -> IRValue:
+        """Return the vector of offsets as `kind`."""
         value = part.vector
         assert value is not None
         if part.narrow and kind == "i64":
@@ -163,7 +163,7 @@ class Indices:
         return value
 
     def whole(self, lane_offset: LaneOffset, narrow: bool) -> IRValue:
-        """All of a place as one vector of i32 or i64 (or a scalar i64)."""
+        """Return a whole offset as one vector of i32 or i64 (or a scalar i64)."""
         total = self.total(lane_offset)
         kind = "i32" if narrow else "i64"
         if narrow:
@@ -188,7 +188,7 @@ class Indices:
         return self.vectors("add", total, varied, kind)
 
     def offsets(self, place: LaneOffset) -> list[int]:
-        """The offset of each lane from the first part."""
+        """Return the offset of each lane from the first part."""
         if place.offsets is not None:
             return list(place.offsets)
         return [place.stride * lane for lane in range(self.lanes)]
@@ -196,7 +196,7 @@ class Indices:
     # ---------------------------------------------------------------- atoms
 
     def atom(self, atom: Any, values: dict, narrow: bool) -> LaneOffset:
-        """The place of an atom that is not an axis."""
+        """Emit an atom that is not an axis."""
         if type(atom) is Element:
             return self.element(atom, values, narrow)
         inner = self.place(atom.index, values)
@@ -209,21 +209,21 @@ class Indices:
                 return arrange_lanes(LaneOffset(), [x % divisor for x in lanes])
             address = LaneOffset()
             if inner.base is not None:
-                base = self.divided(inner.base, divisor, True, floor, "i64")
+                base = self.divide(inner.base, divisor, True, floor, "i64")
                 address = LaneOffset(base, step=inner.step // divisor)
             return arrange_lanes(address, [x // divisor for x in lanes])
         if inner.uniform:
-            return LaneOffset(self.divided(self.total(inner), divisor, quotient, floor, "i64"))
-        if inner.stride == 1 and divisor % self.lanes == 0 and self._aligned(atom.index):
-            part = self.divided(self.total(inner), divisor, quotient, floor, "i64")
+            return LaneOffset(self.divide(self.total(inner), divisor, quotient, floor, "i64"))
+        if inner.stride == 1 and divisor % self.lanes == 0 and self._is_aligned(atom.index):
+            part = self.divide(self.total(inner), divisor, quotient, floor, "i64")
             return LaneOffset(part, stride=0 if quotient else 1)
         small = _fits_32_bits(atom.index)
-        whole = self.whole(inner, small)
+        whole_vector = self.whole(inner, small)
         kind = "i32" if small else "i64"
-        part = self.divided(whole, divisor, quotient, floor, kind)
+        part = self.divide(whole_vector, divisor, quotient, floor, kind)
         return LaneOffset(vector=part, narrow=small)
 
-    def _aligned(self, index: Index) -> bool:
+    def _is_aligned(self, index: Index) -> bool:
         """Whether an index is a multiple of the number of lanes in lane 0."""
         constant, lanes = index.constant, self.lanes
         for atom, factor in index.terms:
@@ -235,10 +235,10 @@ class Indices:
                 return False
         return constant % lanes == 0
 
-    def divided(
+    def divide(
         self, value: IRValue, divisor: int, quotient: bool, floor: bool, kind: str
     ) -> IRValue:
-        """value // divisor or value % divisor, rounded down (by a constant)."""
+        """Emit value // divisor or value % divisor, rounded down (by a constant)."""
         code, lanes = self.code, value.lanes
         types = vector(kind, lanes)
         right = code.spread(IRValue(str(divisor)), lanes, kind)
@@ -263,7 +263,7 @@ class Indices:
         return code.compute(f"add {types} {part.text}, {minus.text}", lanes, value.depth)
 
     def element(self, atom: Element, values: dict, narrow: bool) -> LaneOffset:
-        """An integer from data."""
+        """Emit an integer from data."""
         value: IRValue = values[id(atom.value)]
         dtype = atom.value.dtype
         kind = register(dtype)
@@ -271,15 +271,15 @@ class Indices:
             if value.text[0] != "%":
                 return LaneOffset(constant=int(value.text))
             return LaneOffset(
-                self.converted(value, kind, "i64", dtype.is_unsigned or dtype.is_bool)
+                self.convert_width(value, kind, "i64", dtype.is_unsigned or dtype.is_bool)
             )
         target = "i32" if narrow else "i64"
         value = self.code.spread_value(value, self.lanes, kind)
-        made = self.converted(value, kind, target, dtype.is_unsigned or dtype.is_bool)
+        made = self.convert_width(value, kind, target, dtype.is_unsigned or dtype.is_bool)
         return LaneOffset(vector=made, narrow=narrow)
 
-    def converted(self, value: IRValue, kind: str, target: str, unsigned: bool) -> IRValue:
-        """An integer of another width."""
+    def convert_width(self, value: IRValue, kind: str, target: str, unsigned: bool) -> IRValue:
+        """Emit an integer of another width."""
         if kind == target:
             return value
         word = "trunc" if BITS[kind] > BITS[target] else "zext" if unsigned else "sext"
@@ -289,7 +289,7 @@ class Indices:
 
 
 def arrange_lanes(place: LaneOffset, offsets: list[int]) -> LaneOffset:
-    """`place` with offsets of lanes: as constant or stride where they are that."""
+    """Return `place` with per-lane offsets as constant or stride where possible."""
     first = offsets[0]
     place = place._replace(constant=place.constant + first)
     offsets = [offset - first for offset in offsets]
@@ -300,13 +300,13 @@ def arrange_lanes(place: LaneOffset, offsets: list[int]) -> LaneOffset:
 
 
 def constants(kind: str, values: list[int]) -> IRValue:
-    """A constant vector."""
+    """Return a constant vector."""
     text = ", ".join([f"{kind} {value}" for value in values])
     return IRValue(f"<{text}>", len(values))
 
 
 def _fits_32_bits(index: Index) -> bool:
-    """Whether it and all parts of it fit into 32 bits."""
+    """Whether an index and all its parts fit into 32 bits."""
     low, top = index.smallest, index.largest
     if low is None or top is None or low < -BOUND or top >= BOUND:
         return False

@@ -1,4 +1,4 @@
-"""Safepoints: where compiled code looks for signals, and leaves (`runtime/interrupts.py`).
+"""Safepoints: compiled code polls for signals there, and leaves (`runtime/interrupts.py`).
 
 Until a program writes its first variable it may be given up at any time.  So up to there, thread 0
 counts what is done, in the compiler's own estimate of operations and bytes: between kernels, in
@@ -45,12 +45,12 @@ look:
 
 
 def leave_text() -> str:
-    """The function that code asks."""
+    """Return the function that safepoints call."""
     return fill_offsets(LEAVE).replace("$OFTEN", str(OFTEN))
 
 
 def turns_between(each: float) -> int:
-    """After how many turns of a loop it looks: a power of two."""
+    """Return the number of loop turns between polls, a power of two."""
     turns = 1
     while turns * each < LOOP and turns < LOOP:
         turns *= 2
@@ -82,7 +82,7 @@ def _is_state(thing: Any) -> bool:
 
 
 def leave_if(emitter: Any, flag: str) -> None:
-    """Return from a kernel where a flag holds."""
+    """Emit a return from a kernel where a flag holds."""
     code = emitter.code
     number = code.fresh()
     code.line(f"br i1 {flag}, label %leave, label %stay{number}")
@@ -91,7 +91,7 @@ def leave_if(emitter: Any, flag: str) -> None:
 
 
 def ask(emitter: Any, counter: IRValue, each: float) -> None:
-    """In a loop whose turns take so much: count, and leave for a signal."""
+    """Emit a safepoint in a loop: count the turns' cost, and leave for a signal."""
     code = emitter.code
     number, lines = code.fresh(), code.scopes[-1].lines
     turns = turns_between(each)
@@ -109,7 +109,7 @@ def ask(emitter: Any, counter: IRValue, each: float) -> None:
 
 
 def each_turn(emitter: Any, loop: For) -> float:
-    """The cost of a turn of a loop with a safepoint, else 0."""
+    """Return the cost of a turn of a loop with a safepoint, else 0."""
     if not emitter.asks:
         return 0.0
     found = cost(Kernel("loop", [loop]))

@@ -1,4 +1,4 @@
-"""A kernel as an LLVM function: its statements, one after the other."""
+"""Code generation of a kernel as an LLVM function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from talweg.execute.llvm.codegen.access_analysis import AccessAnalysis, AccessFa
 from talweg.execute.llvm.codegen.builder import IRBuilder, IRScope, IRValue
 from talweg.execute.llvm.codegen.index import Along, Indices
 from talweg.execute.llvm.codegen.memory import MemoryEmitter, root
-from talweg.execute.llvm.codegen.prefetch import is_streamed, named_rows, rows_ahead
+from talweg.execute.llvm.codegen.prefetch import find_named_rows, is_streamed, rows_ahead
 from talweg.execute.llvm.codegen.tiles import TileRegisters, TileState, everything
 from talweg.execute.llvm.codegen.types import register, vector
 from talweg.execute.llvm.codegen.values import ValueEmitter
@@ -45,7 +45,7 @@ WRITTEN_OUT = 64  # the longest unroll loop that is written out if no tile needs
 
 
 class KernelEmitter:
-    """Emits one kernel; `declared` collects what the module has to declare."""
+    """The emitter of one kernel; `declared` collects the module's declarations."""
 
     def __init__(
         self, library: VectorMathLibrary | None, declared: dict[str, str], vector_bytes: int
@@ -69,7 +69,7 @@ class KernelEmitter:
     def function(
         self, kernel: Kernel, turns: Sequence[Axis] = (), asks: bool = False
     ) -> tuple[str, list[Buffer]]:
-        """The function's text after its name, and the buffers it has pointers to as parameters.
+        """Emit the function: its text after the name, and its buffer parameters.
 
         `turns` are the axes of the repeats around the kernel, parameters before these.  `asks`:
         whether it may be given up for a signal.
@@ -94,13 +94,13 @@ class KernelEmitter:
         return f"{head}\nentry:\n{lines}\n  ret void{gone}\n}}\n", buffers
 
     def forget(self) -> None:
-        """Let the parts go, which refer to each other."""
+        """Break the reference cycles between parts."""
         vars(self).clear()
 
     # ---------------------------------------------------------------- lists of statements
 
     def top(self, body: list) -> None:
-        """The statements of the kernel: which threads run which."""
+        """Emit the kernel's statements, distributed over threads."""
         if not any(type(statement) is For and statement.kind == "parallel" for statement in body):
             self.run(body)
             return
@@ -115,7 +115,7 @@ class KernelEmitter:
                 wait = "call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)"
                 self.code.line(f"%wait{number} = {wait}")
                 interrupts.leave_if(self, f"%wait{number}")
-                self.code.changed(self.finder.of_list(body).writes)
+                self.code.invalidate(self.finder.of_list(body).writes)
                 self.waits, reads, writes = True, set(), set()
                 self.pieces = 0
             reads |= buffers_shared_by_threads(facts.reads)
@@ -130,7 +130,7 @@ class KernelEmitter:
                 self.statement(statement, rest)
 
     def run(self, body: Sequence) -> None:
-        """Statements in order."""
+        """Emit statements in order."""
         declared: list[Tile] = []
         mark = len(self.values.log)
         for position, statement in enumerate(body):
@@ -148,7 +148,7 @@ class KernelEmitter:
         self.values.forget(mark)
 
     def statement(self, statement: Any, rest: Sequence) -> None:
-        """One statement; `rest` are those after it in its list."""
+        """Emit one statement; `rest` are those after it in its list."""
         kind = type(statement)
         if kind is For:
             self.loop(statement)
@@ -170,12 +170,12 @@ class KernelEmitter:
             raise TypeError(f"not a statement: {statement!r}")
 
     def evaluate(self, value: Expr, indices: tuple[Index, ...]) -> tuple[IRValue, dict]:
-        """The value, and all values (those in the indices, too) by id."""
+        """Emit an expression; its value, and all values (those in the indices, too) by id."""
         values = self.values.evaluate(roots_of(value, indices))
         return values[id(value)], values
 
     def tile(self, tile: Tile, rest: Sequence) -> None:
-        """Registers for a tile."""
+        """Allocate registers for a tile."""
         start = self.values.one(tile.start)
         fast = self.finder.of_list(rest).fast.get(tile) if tile.dims else None
         if fast is None:
@@ -187,7 +187,7 @@ class KernelEmitter:
     # ---------------------------------------------------------------- loops
 
     def loop(self, statement: For) -> None:
-        """A loop of any kind."""
+        """Emit a loop of any kind."""
         axis, axes = statement.axis, self.indices.axes
         kind = statement.kind
         if axis.extent <= 0:
@@ -216,14 +216,16 @@ class KernelEmitter:
                 interrupts.ask(self, counter, each)
             self.turn(statement)
 
-        self.counted(IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body)
+        self.emit_counted_loop(
+            IRValue("0"), IRValue(str(axis.extent)), 1, self.finder.of(statement), body
+        )
 
     def turn(self, loop: For) -> None:
-        """The statements of a loop, for the present value of its axis."""
+        """Emit the body of a loop, for the present value of its axis."""
         if self.indices.lanes == 1:
             mark = len(self.values.log)
             asked: set[str] = set()  # equal places may stand in several expressions
-            for row in named_rows(loop, self.finder.of(loop).orders):
+            for row in find_named_rows(loop, self.finder.of(loop).orders):
                 _, values = self.evaluate_indices((row.start,))
                 for place in row.lines():
                     self.memory.ask_for(row.buffer, row.start + place, values, row.written, asked)
@@ -232,7 +234,7 @@ class KernelEmitter:
         self.run(loop.body)
         self.rows.pop()
 
-    def counted(
+    def emit_counted_loop(
         self,
         start: IRValue,
         stop: IRValue,
@@ -241,15 +243,15 @@ class KernelEmitter:
         body: Callable[[IRValue], None],
         following: str = "add nuw nsw i64 {}, {}",
     ) -> None:
-        """A loop from start up to stop, which runs at least once.
+        """Emit a loop from start up to stop, which runs at least once.
 
         following: the instruction that makes the next counter of this one and the step.
         """
         code, number = self.code, self.code.fresh()
         outer = code.scopes[-1]
         depth = len(code.scopes)
-        carried = self.carried(facts)
-        code.changed(facts.writes)
+        carried = self.find_carried(facts)
+        code.invalidate(facts.writes)
         scope = IRScope(f"loop{number}", facts.writes)
         code.scopes.append(scope)
         phis = self.enter(carried, depth)
@@ -275,12 +277,12 @@ class KernelEmitter:
         lines.append(f"  br i1 %c{number}, label %loop{number}, label %after{number}")
         lines.append(f"after{number}:")
         outer.label = f"after{number}"
-        code.changed(facts.writes)
+        code.invalidate(facts.writes)
         for (state, offset, _), end in zip(carried, ends):
             state.put(code, offset, end._replace(depth=depth - 1))
 
-    def carried(self, facts: AccessFacts) -> list[tuple[TileState, int, IRValue]]:
-        """The registers a statement may change, with their values before it."""
+    def find_carried(self, facts: AccessFacts) -> list[tuple[TileState, int, IRValue]]:
+        """Return the registers a statement may change, with their values before it."""
         found = []
         for state in everything(self.tiles, facts.updates):
             for offset, piece in list(state.pieces.items()):
@@ -290,7 +292,7 @@ class KernelEmitter:
         return found
 
     def enter(self, carried: list, depth: int) -> list[IRValue]:
-        """Names for them in a loop."""
+        """Emit phi nodes for them in a loop."""
         phis = []
         for state, offset, piece in carried:
             phi = IRValue(f"%p{self.code.fresh()}", piece.lanes, depth)
@@ -299,7 +301,7 @@ class KernelEmitter:
         return phis
 
     def leave(self, carried: list) -> list[IRValue]:
-        """Their values now, in the same pieces as before."""
+        """Return their values now, in the same pieces as before."""
         ends = []
         for state, offset, piece in carried:
             end = state.get(self.code, offset, piece.lanes)
@@ -307,7 +309,7 @@ class KernelEmitter:
         return ends
 
     def parallel(self, statement: For) -> None:
-        """A loop shared by the threads; those directly inside each other are one."""
+        """Emit a parallel loop; perfectly nested ones are collapsed."""
         nest = [statement]
         while len(nest[-1].body) == 1:
             (inner,) = nest[-1].body
@@ -340,12 +342,12 @@ class KernelEmitter:
                 self.split(nest, counter)
                 self.turn(nest[-1])
 
-            self.counted(begin, end, 1, facts, body, following)
+            self.emit_counted_loop(begin, end, 1, facts, body, following)
 
         self.branch(some, facts, turns, certain=True)
 
     def pieces_of(self, total: int, size: int) -> tuple[IRValue, IRValue, str]:
-        """The bounds of a loop whose pieces go to whichever thread is free; how it goes on."""
+        """Emit the bounds of a dynamically scheduled loop, and the code that continues it."""
         loop, code = self.pieces, self.code
         self.pieces += 1
         given = f"ptr %context, i64 %threads, i64 {loop}, i64 {size}"
@@ -355,7 +357,7 @@ class KernelEmitter:
         return begin, IRValue(str(total)), f"call i64 @talweg_turn({given}, i64 {{}})"
 
     def share(self, total: int) -> tuple[IRValue, IRValue]:
-        """The first iteration of this thread, and the first after it, of `total`."""
+        """Return the bounds of this thread's iterations among `total`."""
         code = self.code
         few = total < MOST  # then 32 bits do for the product, and a division takes half the time
         kind = "i32" if few else "i64"
@@ -372,7 +374,7 @@ class KernelEmitter:
         return ends[0], ends[1]
 
     def split(self, nest: list[For], counter: IRValue) -> None:
-        """The axes of nested loops from the number of the iteration."""
+        """Return the axes of collapsed loops from the number of the iteration."""
         code, rest = self.code, counter
         for loop in reversed(nest[1:]):
             extent = loop.axis.extent
@@ -384,7 +386,7 @@ class KernelEmitter:
     # ---------------------------------------------------------------- branches and calls
 
     def when(self, statement: When) -> None:
-        """Statements under a condition."""
+        """Emit statements under a condition."""
         condition = self.values.one(statement.condition)
         if condition.text in ("true", "false"):
             self.run(statement.body if condition.text == "true" else statement.otherwise)
@@ -400,16 +402,16 @@ class KernelEmitter:
         other: Callable[[], None] | None = None,
         certain: bool = False,
     ) -> None:
-        """Runs `body` if the condition holds, else `other`.
+        """Emit `body` if the condition holds, else `other`.
 
         certain: what is loaded in it may be loaded before it.
         """
         code, number = self.code, self.code.fresh()
         outer, depth, floor = code.scopes[-1], len(code.scopes), code.floor
-        carried = self.carried(facts)
+        carried = self.find_carried(facts)
         arms, ends = [], []
         for name, part in (("then", body), ("else", other)):
-            code.changed(facts.writes)
+            code.invalidate(facts.writes)
             scope = IRScope(f"{name}{number}", facts.writes)
             code.scopes.append(scope)
             code.floor = floor if certain else depth
@@ -430,7 +432,7 @@ class KernelEmitter:
             lines.append(f"{name}_end{number}:")
             lines.append(f"  br label %join{number}")
         lines.append(f"join{number}:")
-        code.changed(facts.writes)
+        code.invalidate(facts.writes)
         for (state, offset, piece), yes, no in zip(carried, *ends):
             if yes.text == no.text:
                 continue
@@ -443,7 +445,7 @@ class KernelEmitter:
             state.put(code, offset, phi)
 
     def call(self, statement: Call) -> None:
-        """A library routine."""
+        """Emit a call of a library routine."""
         types, texts = [], []
         for argument in statement.arguments:
             if type(argument) is Pointer:
@@ -462,7 +464,7 @@ class KernelEmitter:
         name = f"talweg_{statement.routine}_{statement.writes[0].dtype.name}"
         self.declared[name] = f"declare void @{name}({', '.join(types)})"
         self.code.line(f"call void @{name}({', '.join(texts)})")
-        self.code.changed([root(buffer) for buffer in statement.writes])
+        self.code.invalidate([root(buffer) for buffer in statement.writes])
 
     def evaluate_indices(self, indices: tuple[Index, ...]) -> tuple[None, dict]:
         """Emit the values that indices depend on."""
@@ -471,8 +473,7 @@ class KernelEmitter:
 
 
 def piece(work: float, total: int) -> int:
-    """The number of iterations that a thread takes at a time; 0: an equal part of them, once and
-    for all.
+    """Return the iterations that a thread takes at a time; 0: static scheduling.
 
     `work`: the operations of one.  Threads are not equally fast, for other processes or machines
     may share their cores.
@@ -482,5 +483,5 @@ def piece(work: float, total: int) -> int:
 
 
 def buffers_shared_by_threads(buffers: set[Buffer]) -> set[Buffer]:
-    """The buffers that threads share."""
+    """Return the buffers that threads share."""
     return {buffer for buffer in buffers if buffer.kind != "scratch"}

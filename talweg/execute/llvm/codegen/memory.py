@@ -1,4 +1,4 @@
-"""Loads and stores of buffers: whole vectors where lanes are neighbours, else lane by lane."""
+"""Code generation of loads and stores: whole vectors for neighbours, else lane by lane."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from talweg.lower.ir.loops import Buffer
 
 
 def root(buffer: Buffer) -> Buffer:
-    """The buffer that owns the memory."""
+    """Return the buffer that owns the memory."""
     while buffer.part is not None:
         buffer = buffer.part
     return buffer
 
 
 class MemoryEmitter:
-    """Loads and stores of the kernel that is being emitted."""
+    """The emitter of loads and stores of the present kernel."""
 
     def __init__(self, code: IRBuilder, indices: Indices):
         self.code, self.indices = code, indices
         self.names: dict[Buffer, str] = {}  # parameters that point to them, as they are needed
 
     def name(self, buffer: Buffer) -> str:
-        """The parameter that points to a buffer."""
+        """Return the parameter that points to a buffer."""
         found = self.names.get(buffer)
         if found is None:
             found = self.names[buffer] = f"%b{len(self.names)}"
         return found
 
     def pointer(self, buffer: Buffer, base: IRValue | None, constant: int) -> IRValue:
-        """The address of an element."""
+        """Return the address of an element."""
         key, depth = (buffer, base, constant), 0 if base is None else base.depth
         found = self.code.recall(key, depth)
         if found is not None:
@@ -50,7 +50,7 @@ class MemoryEmitter:
         return self.code.keep(key, found)
 
     def at(self, buffer: Buffer, index: IRValue) -> IRValue:
-        """The address of the element with that number."""
+        """Return the address of the element with that number."""
         if index.text[0] != "%":
             return self.pointer(buffer, None, int(index.text))
         return self.pointer(buffer, index, 0)
@@ -65,18 +65,18 @@ class MemoryEmitter:
         guard: IRValue | None,
         other: IRValue | None,
     ) -> IRValue:
-        """The value of an element (of one for each lane); `other` where the guard is false."""
+        """Emit a load (one for each lane); `other` where the guard is false."""
         if guard is not None and other is not None:
             if guard.text == "false" or not buffer.size:
                 return other
             if guard.text != "true":
-                return self._guarded(buffer, index, values, guard, other)
+                return self._load_guarded(buffer, index, values, guard, other)
         address = self.indices.place(index, values, buffer.size < BOUND)
         raw = self._raw(buffer, address)
         return from_memory(self.code, raw, buffer.dtype)
 
     def _raw(self, buffer: Buffer, lane_offset: LaneOffset) -> IRValue:
-        """The raw value in memory at a place."""
+        """Load the stored form of a value."""
         lanes = 1 if lane_offset.uniform else self.indices.lanes
         if lane_offset.uniform or (
             lane_offset.stride == 1 and lane_offset.vector is None and not lane_offset.offsets
@@ -97,7 +97,7 @@ class MemoryEmitter:
         for offset in self.indices.offsets(lane_offset):
             pointer = self.pointer(buffer, lane_offset.base, lane_offset.constant + offset)
             parts.append(self._plain(buffer, pointer, 1))
-        return self.code.gathered(parts, kind)
+        return self.code.pack_lanes(parts, kind)
 
     def _plain(self, buffer: Buffer, pointer: IRValue, lanes: int) -> IRValue:
         kind = memory(buffer.dtype)
@@ -105,7 +105,7 @@ class MemoryEmitter:
         return self.code.load(text, lanes, pointer.depth, root(buffer))
 
     def _every_second(self, buffer: Buffer, place: LaneOffset, lanes: int, kind: str) -> IRValue:
-        """Two vectors that overlap by one element, so that nothing beyond the last is read."""
+        """Load two overlapping vectors, so that nothing beyond the last element is read."""
         first = self._plain(buffer, self.pointer(buffer, place.base, place.constant), lanes)
         start = place.constant + lanes - 1
         second = self._plain(buffer, self.pointer(buffer, place.base, start), lanes)
@@ -117,7 +117,7 @@ class MemoryEmitter:
         return self.code.compute(text, lanes, max(first.depth, second.depth))
 
     def _gather(self, buffer: Buffer, lane_offset: LaneOffset, guard: IRValue | None) -> IRValue:
-        """Elements whose numbers are a vector; number 0 where the guard is false."""
+        """Gather elements whose numbers are a vector; number 0 where the guard is false."""
         code, lanes = self.code, self.indices.lanes
         narrow = buffer.size < BOUND
         index = self.indices.whole(lane_offset, narrow)
@@ -138,7 +138,7 @@ class MemoryEmitter:
         )
         return code.load(text, lanes, pointers.depth, root(buffer))
 
-    def _guarded(
+    def _load_guarded(
         self, buffer: Buffer, index: Index, values: dict, guard: IRValue, other: IRValue
     ) -> IRValue:
         code, dtype = self.code, buffer.dtype
@@ -150,7 +150,7 @@ class MemoryEmitter:
             start = arithmetic.select(code, guard, start, IRValue("0"), "i64")
             raw = self._plain(buffer, self.at(buffer, start), lanes)
         elif row and dtype.size >= 4:
-            return self._masked(buffer, address, guard, other)
+            return self._load_masked(buffer, address, guard, other)
         elif address.uniform:
             start = self.indices.total(address)
             index_ = arithmetic.select(code, guard, start, IRValue("0"), "i64")
@@ -161,8 +161,10 @@ class MemoryEmitter:
         loaded = from_memory(code, raw, dtype)
         return arithmetic.select(code, guard, loaded, other, register(dtype))
 
-    def _masked(self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue) -> IRValue:
-        """A masked load of neighbours."""
+    def _load_masked(
+        self, buffer: Buffer, place: LaneOffset, guard: IRValue, other: IRValue
+    ) -> IRValue:
+        """Emit a masked load of neighbours."""
         code, lanes, kind = self.code, self.indices.lanes, memory(buffer.dtype)
         pointer = self.pointer(buffer, place.base, place.constant)
         types = vector(kind, lanes)
@@ -185,7 +187,7 @@ class MemoryEmitter:
         written: bool = False,
         asked: set[str] | None = None,
     ) -> None:
-        """Says that an element will be read before long, or written, but for what was `asked`."""
+        """Emit prefetches of an element, except of lines in `asked`."""
         address = self.indices.place(index, values or {}, buffer.size < BOUND)
         pointer = self.pointer(buffer, address.base, address.constant)
         if asked is not None:
@@ -204,7 +206,7 @@ class MemoryEmitter:
         op: str | None,
         streamed: bool = False,
     ) -> None:
-        """Writes a value (or one for each lane), combined by `op` with what is there."""
+        """Emit a store (one for each lane), combined by `op` with the old value."""
         address = self.indices.place(index, values, buffer.size < BOUND)
         lanes = self.indices.lanes
         kind = register(buffer.dtype)
@@ -223,7 +225,7 @@ class MemoryEmitter:
             self._put(buffer, pointer, self.code.lane(value, lane, kind), op)
 
     def _pointers(self, buffer: Buffer, place: LaneOffset) -> list[IRValue]:
-        """The address of each lane."""
+        """Return the address of each lane."""
         if place.vector is None:
             offsets = self.indices.offsets(place)
             return [self.pointer(buffer, place.base, place.constant + x) for x in offsets]
@@ -233,7 +235,7 @@ class MemoryEmitter:
         found = []
         for lane in range(self.indices.lanes):
             one = self.code.lane(index, lane, kind)
-            found.append(self.at(buffer, self.indices.converted(one, kind, "i64", False)))
+            found.append(self.at(buffer, self.indices.convert_width(one, kind, "i64", False)))
         return found
 
     def _put(
@@ -256,4 +258,4 @@ class MemoryEmitter:
         if streamed:
             how = f"align {alignment(dtype, value.lanes)}, !nontemporal !{{i32 1}}"
         code.line(f"store {kind} {text}, ptr {pointer.text}, {how}")
-        code.changed((root(buffer),))
+        code.invalidate((root(buffer),))

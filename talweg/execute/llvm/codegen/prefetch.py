@@ -1,9 +1,9 @@
-"""Hints about memory that is too big for the caches.
+"""Prefetching and streaming stores, for memory that exceeds the caches.
 
 Where a row is read a second time, from cache, memory has nothing to do: there the next row is asked
 for (`rows_ahead`).  So a pass that waits for memory and one that computes overlap.  Rows that data
-names, as a look-up's, lie anywhere: they are asked for some turns before (`named_rows`).  Results
-too big to stay in cache are written past it, without being read first (`is_streamed`).
+names, as a look-up's, lie anywhere: they are asked for some turns before (`find_named_rows`).
+Results too big to stay in cache are written past it, without being read first (`is_streamed`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NARROWEST = 16  # bytes of a vector that is written past the caches
 
 
 def loads_of(loop: For) -> dict[tuple[Buffer, Index], None]:
-    """The loads of an innermost loop that read another element in each turn."""
+    """Return the loads of an innermost loop that read another element in each turn."""
     values: list[Expr] = []
     for statement in loop.body:
         if isinstance(statement, (Store, Update)):
@@ -37,8 +37,7 @@ def loads_of(loop: For) -> dict[tuple[Buffer, Index], None]:
 
 
 def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
-    """The rows to prefetch in a vector loop: what it reads, one row on, if a loop before it read
-    it.
+    """Return the rows to prefetch in a vector loop, one turn of the outer loop ahead.
 
     `body` is the list of statements the loop stands in, `row` the axis of the loop around.
     """
@@ -49,11 +48,11 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
     position = next(i for i, statement in enumerate(body) if statement is loop)
     for statement in body[:position]:
         if isinstance(statement, For) and statement.kind == "vector":
-            own = {statement.axis: Index.of(loop.axis)}
+            loads_here = {statement.axis: Index.of(loop.axis)}
             same = statement.axis.extent == loop.axis.extent
             if same:
                 reads = loads_of(statement)
-                earlier.update({(b, i.replace(own)): None for b, i in reads})
+                earlier.update({(b, i.replace(loads_here)): None for b, i in reads})
     rows = []
     for buffer, index in wanted:
         step = index.coefficient(row) or 0
@@ -64,7 +63,7 @@ def rows_ahead(body: list, loop: For, row: Axis) -> list[tuple[Buffer, Index]]:
 
 
 class PrefetchRow(NamedTuple):
-    """A row that will be read: its address and its number of elements."""
+    """A row to prefetch: its address and its number of elements."""
 
     buffer: Buffer
     start: Index
@@ -72,14 +71,14 @@ class PrefetchRow(NamedTuple):
     written: bool
 
     def lines(self) -> list[int]:
-        """Elements in all of its cache lines, of which there may be one more than fit in it."""
+        """Return elements in all of its cache lines."""
         bytes_ = min(self.size * self.buffer.dtype.size, LONGEST)
         places = [*range(0, bytes_, LINE), bytes_ - self.buffer.dtype.size]
         return [place // self.buffer.dtype.size for place in places]
 
 
-def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
-    """The rows that a later turn of a loop needs, of those whose places come from data.
+def find_named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
+    """Return the rows, at positions computed from data, that a later turn of a loop needs.
 
     `orders` are the lists of what its statements compute.
     """
@@ -91,12 +90,12 @@ def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
     if not places:
         return []
     inner = {part.axis for part in inside if type(part) is For}
-    whole = {part.buffer for part in stores if part.op is None}
+    overwritten = {part.buffer for part in stores if part.op is None}
     rows: dict[tuple[Buffer, Index], PrefetchRow] = {}
     for (buffer, index), written in places.items():
         if buffer.kind == "scratch" or buffer.nbytes <= CACHED_BYTES:
             continue
-        if buffer in whole and is_past_caches(buffer):
+        if buffer in overwritten and is_past_caches(buffer):
             continue
         own = [atom for atom, _ in index.terms if type(atom) is Element]
         depends = [loop.axis in atom.value.axes() for atom in own]
@@ -112,12 +111,12 @@ def named_rows(loop: For, orders: list[list[Expr]]) -> list[PrefetchRow]:
 
 
 def _is_named(index: Index) -> bool:
-    """Whether a place is computed from data."""
+    """Whether a position is computed from data."""
     return any([type(atom) is Element for atom, _ in index.terms])
 
 
 def _extent(index: Index, inner: set[Axis]) -> int:
-    """The number of consecutive elements that the loops within run over."""
+    """Return the number of consecutive elements that the loops within run over."""
     size = 1
     for atom, factor in index.terms:
         if atom in inner and factor == 1:
@@ -126,7 +125,7 @@ def _extent(index: Index, inner: set[Axis]) -> int:
 
 
 def _later(index: Index, axis: Axis, bytes_: int, inner: set[Axis]) -> Index | None:
-    """The address of a row some turns later; at the end of the loop, where the last one does."""
+    """Return the address of a row some turns later, clamped to the last turn."""
     turns = max(1, min(NAMED_BYTES // bytes_, MOST_TURNS))
     if axis.extent <= 2 * turns:
         return None
@@ -136,12 +135,12 @@ def _later(index: Index, axis: Axis, bytes_: int, inner: set[Axis]) -> Index | N
 
 
 def is_past_caches(buffer: Buffer) -> bool:
-    """Whether a buffer is a result that does not stay in cache."""
+    """Whether a buffer is a result that exceeds the caches."""
     return buffer.kind == "output" and buffer.nbytes >= STREAMED_BYTES
 
 
 def is_streamed(buffer: Buffer, index: Index, loop: For | None, width: int) -> bool:
-    """Whether a store of whole vectors goes past the caches."""
+    """Whether a store of whole vectors bypasses the caches."""
     if not is_past_caches(buffer) or loop is None:
         return False
     unit = alignment(buffer.dtype, width) // buffer.dtype.size
@@ -154,7 +153,7 @@ def is_streamed(buffer: Buffer, index: Index, loop: For | None, width: int) -> b
 
 
 def alignment(dtype: DType, width: int) -> int:
-    """Of which number of bytes the addresses of whole vectors of a large result are multiples.
+    """Return the alignment in bytes of whole vectors of a large result.
 
     Of vectors that are written past the caches a core puts together what is in one line: two halves
     take half as long as four quarters.  Vectors of other widths (12 elements) begin at multiples of

@@ -1,4 +1,4 @@
-"""LLVM IR of a loop program: the function @run, which calls one function for each kernel.
+"""Code generation of a loop program: the function @run, which calls a function per kernel.
 
     void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %context)
 
@@ -86,7 +86,7 @@ no:
 
 
 def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> str:
-    """The text of one module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
+    """Emit one module; `vector_bytes` is 16 for SSE and NEON, 32 for AVX2, 64 for AVX-512.
 
     library: gives the symbols of mathematical functions (`vector_math.Library`).
     """
@@ -98,7 +98,7 @@ def emit(program: LoopProgram, vector_bytes: int = 32, library: Any = None) -> s
 def emit_modules(
     program: LoopProgram, vector_bytes: int, library: Any, add: Callable[[str], None]
 ) -> None:
-    """Give `add` the text of each module as soon as it is there: others compile it meanwhile.
+    """Emit modules one by one to `add`, so that compilation overlaps.
 
     The last one has @run, which calls the kernels in all of them.
     """
@@ -106,7 +106,7 @@ def emit_modules(
 
 
 class ProgramEmitter:
-    """Emits blocks."""
+    """The emitter of blocks."""
 
     def __init__(self, program: LoopProgram, vector_bytes: int, library: Any):
         self.program, self.vector_bytes, self.library = program, vector_bytes, library
@@ -129,7 +129,7 @@ class ProgramEmitter:
 
     @property
     def stacks(self) -> Stacks:
-        """The emitter of the code for stacks; not kept, or both would keep each other."""
+        """The emitter of stacks' code, made on demand to avoid a reference cycle."""
         return Stacks(self, self.places)
 
     def modules(self, add: Callable[[str], None], full: float) -> None:
@@ -148,7 +148,7 @@ class ProgramEmitter:
         self.add = None
 
     def cut(self) -> None:
-        """End a module, which others call."""
+        """End a module, whose functions others call."""
         self.declarations += [
             f"declare void @{name}{text.partition(' #0 {')[0]}" for text, name in self.share.items()
         ]
@@ -156,7 +156,7 @@ class ProgramEmitter:
         self.share = {}
 
     def function(self, text: str) -> str:
-        """The name of the function with a text, which is in a module now or later."""
+        """Return the name of the function with a text, emitted now or later."""
         name = self.functions.get(text)
         if name is None:
             if sum(map(len, self.share)) >= self.full:
@@ -165,14 +165,14 @@ class ProgramEmitter:
         return name
 
     def run(self) -> str:
-        """The function @run."""
+        """Emit the function @run."""
         body, counters = "\n".join(self.lines), "\n".join(self.counters)
         head = "define void @run(ptr %buffers, i64 %thread, i64 %threads, ptr %context) {\nentry:\n"
         first = "  %first = icmp eq i64 %thread, 0"
         return f"{head}{first}\n{counters}\n{body}\n  ret void\nleave:\n  ret void\n}}"
 
     def module(self, functions: dict[str, str], linkage: str, more: list[str]) -> str:
-        """The whole module of some kernels, and of more text."""
+        """Return the text of a module of some kernels, and of more text."""
         texts = [*functions, *more]
         parts = [
             DECLARATIONS,
@@ -188,34 +188,34 @@ class ProgramEmitter:
         return "\n".join(parts)
 
     def fresh(self) -> int:
-        """A new number."""
+        """Return a new number."""
         self.count += 1
         return self.count
 
     def line(self, text: str) -> None:
-        """An instruction of @run."""
+        """Emit an instruction of @run."""
         self.lines.append("  " + text)
 
     def wait(self) -> None:
-        """All threads wait for each other, if something was run since they last did."""
+        """Emit a barrier, if statements ran since the last one."""
         if self.pending:
             self.barrier()
 
     def barrier(self) -> None:
-        """All threads wait for each other, and leave if that is to be."""
+        """Emit a barrier of all threads, which leave there if asked to."""
         number = self.fresh()
         self.line(f"%w{number} = call i1 @talweg_wait(ptr %context, i64 %thread, i64 %threads)")
         self.leave_if(f"%w{number}")
         self.pending = self.asked = False
 
     def leave_if(self, flag: str) -> None:
-        """Return where a flag holds."""
+        """Emit a return where a flag holds."""
         number = self.fresh()
         self.line(f"br i1 {flag}, label %leave, label %stay{number}")
         self.lines.append(f"stay{number}:")
 
     def ask(self) -> None:
-        """Count what was done since the last time; see to signals, and leave if that is to be."""
+        """Emit a safepoint: count the work since the last one, handle signals, and leave."""
         if self.asks and self.effort:
             number, given = self.fresh(), f"ptr %context, i64 %thread, i64 {int(self.effort) + 1}"
             self.line(f"%l{number} = call i1 @talweg_leave({given})")
@@ -224,7 +224,7 @@ class ProgramEmitter:
             self.effort = 0.0
 
     def blocks(self, blocks: list) -> None:
-        """Blocks in order."""
+        """Emit blocks in order."""
         for block in blocks:
             if self.asks and interrupts.writes_state(block):
                 if self.asked:
@@ -249,7 +249,7 @@ class ProgramEmitter:
     # ---------------------------------------------------------------- blocks
 
     def kernel(self, kernel: Kernel) -> None:
-        """A call of the kernel's function; by thread 0 only if nothing in it is parallel."""
+        """Emit a call of the kernel's function, by thread 0 only if nothing is parallel."""
         parallel = any(type(part) is For and part.kind == "parallel" for part in kernel.body)
         if parallel:
             self.wait()
@@ -276,7 +276,7 @@ class ProgramEmitter:
             self.barrier()
 
     def pointer(self, buffer: Buffer) -> str:
-        """Where a buffer (for scratch: this thread's) begins."""
+        """Return the start of a buffer (for scratch: this thread's)."""
         number = self.fresh()
         place = f"getelementptr ptr, ptr %buffers, i64 {self.numbers[buffer]}"
         self.line(f"%a{number} = {place}")
@@ -289,13 +289,13 @@ class ProgramEmitter:
         return f"%s{number}"
 
     def host(self) -> None:
-        """A call of Python by thread 0; all leave if it fails."""
+        """Emit a host call by thread 0; all leave if it fails."""
         host = self.hosts
         self.hosts += 1
         self.call_host(host)
 
     def call_host(self, host: int) -> None:
-        """Have thread 0 call Python with a number; all leave if it fails."""
+        """Emit a call of Python by thread 0 with a number; all leave if it fails."""
         number = self.fresh()
         self.line(f"br i1 %first, label %only{number}, label %done{number}")
         self.lines.append(f"only{number}:")
@@ -305,7 +305,7 @@ class ProgramEmitter:
         self.barrier()
 
     def value(self, buffer: Buffer, kind: str) -> str:
-        """The one element of a buffer, the same for all threads."""
+        """Load the one element of a buffer, the same for all threads."""
         self.wait()
         number = self.fresh()
         pointer = self.pointer(buffer)
@@ -349,7 +349,7 @@ class ProgramEmitter:
         self.pending = again
 
     def choose(self, block: If) -> None:
-        """Emit the choice of one of several lists of blocks."""
+        """Emit the branch over several lists of blocks."""
         choice = self.value(block.choice, "i32")
         number, last = self.fresh(), len(block.bodies) - 1
         cases = " ".join([f"i32 {case}, label %case{number}_{case}" for case in range(last)])
@@ -366,7 +366,7 @@ class ProgramEmitter:
 
 
 def leaves_pending(blocks: list) -> bool:
-    """Whether the others have not waited for thread 0 after the last of these blocks."""
+    """Whether thread 0 may be ahead of the others after the last of these blocks."""
     if not blocks:
         return False
     last = blocks[-1]

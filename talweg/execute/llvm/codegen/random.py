@@ -1,4 +1,4 @@
-"""Random words: blocks of Philox 4x32-10 (`kernels/random/philox.py`), several at a time.
+"""Code generation of random words: blocks of Philox 4x32-10, several at a time.
 
 Where the places of all lanes are known but for what they have in common, each block they need is
 computed once, in four neighbouring lanes of 32 bits, as it lies in memory: a round is a product of
@@ -24,13 +24,13 @@ CROSSED = (3, 2, 1, 0)  # where the halves of two products go
 
 
 def words(code: IRBuilder, indices: Indices, expr: Expr, known: dict[int, IRValue]) -> IRValue:
-    """The words of a `philox32` or `philox64`; `known` has the values of its operands."""
+    """Emit the words of a `philox32` or `philox64`; `known` has the values of its operands."""
     stream = [_wide(code, known[id(x)], x) for x in expr.args[:3]]
     block, word = [_place(indices, x, known) for x in expr.args[3:]]
     if any(x.lanes > 1 for x in stream):
         return _any_places(code, stream, expr, known)
     if block is not None and word is not None and word.base is None:
-        return _known_places(code, indices, stream, block, word, register(expr.dtype))
+        return _emit_known_places(code, indices, stream, block, word, register(expr.dtype))
     place = _in_a_row(indices, expr, known)
     if place is not None:
         return _shift(code, stream, place, indices.lanes, register(expr.dtype))
@@ -38,13 +38,13 @@ def words(code: IRBuilder, indices: Indices, expr: Expr, known: dict[int, IRValu
 
 
 def _wide(code: IRBuilder, x: IRValue, expr: Expr) -> IRValue:
-    """An unsigned integer in 64 bits."""
+    """Return an unsigned integer in 64 bits."""
     kind = register(expr.dtype)
     return x if kind == "i64" else convert(code, "zext", x, kind, "i64")
 
 
 def _place(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffset | None:
-    """The place that a number says, if nothing but a common base is unknown of it."""
+    """Return the constant distance of a position from a common base, if it is constant."""
     if expr.op == "const":
         return LaneOffset(constant=int(expr.data))
     if expr.op != "index":
@@ -56,7 +56,7 @@ def _place(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffse
 # ---------------------------------------------------------------- blocks in neighbouring lanes
 
 
-def _known_places(
+def _emit_known_places(
     code: IRBuilder,
     indices: Indices,
     stream: list[IRValue],
@@ -64,7 +64,7 @@ def _known_places(
     word: LaneOffset,
     kind: str,
 ) -> IRValue:
-    """Each block once, and a shuffle."""
+    """Emit each block once, and a shuffle."""
     lanes = 1 if block.uniform and word.uniform else indices.lanes
     numbers, places = [
         [lane_offset.constant + x for x in indices.offsets(lane_offset)[:lanes]]
@@ -78,17 +78,20 @@ def _known_places(
         memoized = code.keep(name, _blocks(code, stream, block.base, wanted))
     each = 128 // BITS[kind]
     chosen = [each * wanted.index(number) + offset for number, offset in zip(numbers, places)]
-    made = _as(code, memoized, "i64", kind)
+    shuffled = _as(code, memoized, "i64", kind)
     if chosen[::2] == chosen[1::2]:
         chosen = chosen[::2]  # of two neighbours
     if len(chosen) == 1:
-        return code.lane(made, chosen[0], kind)
-    return made if chosen == list(range(made.lanes)) else code.shuffle(made, "poison", kind, chosen)
+        return code.lane(shuffled, chosen[0], kind)
+    return (
+        shuffled
+        if chosen == list(range(shuffled.lanes))
+        else code.shuffle(shuffled, "poison", kind, chosen)
+    )
 
 
 def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOffset | None:
-    """The index of the first of neighbouring words; None if they are not in a row of whole
-    blocks.
+    """Return the index of the first of contiguous words; None without whole blocks.
 
     Block and word are quotient and remainder of the same index then.
     """
@@ -111,7 +114,7 @@ def _in_a_row(indices: Indices, expr: Expr, known: dict[int, IRValue]) -> LaneOf
 def _shift(
     code: IRBuilder, stream: list[IRValue], lane_offset: LaneOffset, lanes: int, kind: str
 ) -> IRValue:
-    """The blocks from that of the first lane on, and one more; words move to where lanes begin."""
+    """Emit the blocks from the first lane's on, and one more, shifted to the lanes."""
     each = 128 // BITS[kind]
     assert lane_offset.base is not None
     start = binary(code, "add", lane_offset.base, IRValue(str(lane_offset.constant)), "i64")
@@ -130,7 +133,7 @@ def _shift(
 
 
 def _as(code: IRBuilder, x: IRValue, source: str, target: str) -> IRValue:
-    """The same bits in lanes of another width."""
+    """Reinterpret bits in lanes of another width."""
     if source == target:
         return x
     lanes = x.lanes * BITS[source] // BITS[target]
@@ -141,7 +144,7 @@ def _as(code: IRBuilder, x: IRValue, source: str, target: str) -> IRValue:
 def _blocks(
     code: IRBuilder, stream: list[IRValue], base: IRValue | None, wanted: list[int]
 ) -> IRValue:
-    """The blocks of these numbers, counted from `base`, as <2 n x i64>."""
+    """Emit the blocks of these numbers, counted from `base`, as <2 n x i64>."""
     low, high, key = stream
     count = len(wanted)
     lows, highs = _counters(code, low, high, base, wanted)
@@ -159,7 +162,7 @@ def _blocks(
 def _counters(
     code: IRBuilder, low: IRValue, high: IRValue, base: IRValue | None, wanted: list[int]
 ) -> tuple[IRValue, IRValue]:
-    """The lower and upper halves of the numbers of blocks."""
+    """Emit the lower and upper halves of the numbers of blocks."""
     steps = constants("i64", wanted) if len(wanted) > 1 else IRValue(str(wanted[0]))
     if base is not None:
         steps = binary(code, "add", base, steps, "i64")
@@ -167,22 +170,22 @@ def _counters(
 
 
 def _sum(code: IRBuilder, low: IRValue, high: IRValue, steps: IRValue) -> tuple[IRValue, IRValue]:
-    """A number of 128 bits, and one of 64 added to it."""
+    """Emit the sum of a 128-bit and a 64-bit number."""
     lows = binary(code, "add", low, steps, "i64")
     carried = convert(code, "zext", binary(code, "icmp ult", lows, low, "i64"), "i1", "i64")
     return lows, binary(code, "add", high, carried, "i64")
 
 
 def _side_by_side(code: IRBuilder, x: IRValue, y: IRValue) -> IRValue:
-    """Numbers of x and of y by turns."""
+    """Interleave lanes of x and y."""
     if x.lanes == 1:
-        return code.gathered([x, y], "i64")
+        return code.pack_lanes([x, y], "i64")
     turns = [start + lane for lane in range(x.lanes) for start in (0, x.lanes)]
     return code.shuffle(x._replace(depth=max(x.depth, y.depth)), y.text, "i64", turns)
 
 
 def _round_keys(code: IRBuilder, key: IRValue, count: int) -> list[IRValue]:
-    """The keys of each round, for words 0 and 2 of every block, as <2 n x i64>."""
+    """Return the keys of each round, for words 0 and 2 of every block, as <2 n x i64>."""
     both = code.spread_value(key, 2, "i64")
     pair = binary(code, "lshr", both, constants("i64", [0, 32]), "i64")
     found = []
@@ -199,16 +202,16 @@ def _round_keys(code: IRBuilder, key: IRValue, count: int) -> list[IRValue]:
 def _any_places(
     code: IRBuilder, stream: list[IRValue], expr: Expr, known: dict[int, IRValue]
 ) -> IRValue:
-    """A block for each lane, of which one word is taken."""
+    """Emit a block for each lane, of which one word is taken."""
     block, word = [_wide(code, known[id(x)], x) for x in expr.args[3:]]
     depth = max([x.depth for x in (*stream, block)])
     names = [("own block", *stream, block, number) for number in range(4)]
-    kept = [code.recall(name, depth) for name in names]
-    parts = [part for part in kept if part is not None]
+    memoized_words = [code.recall(name, depth) for name in names]
+    parts = [part for part in memoized_words if part is not None]
     if not parts:
         low, high, key = stream
-        made = _own_blocks(code, low, high, key, block)
-        parts = [code.keep(name, part) for name, part in zip(names, made)]
+        block_words = _own_blocks(code, low, high, key, block)
+        parts = [code.keep(name, part) for name, part in zip(names, block_words)]
     if register(expr.dtype) == "i64":
         parts = [
             binary(code, "or", low, binary(code, "shl", high, HALF, "i64"), "i64")
@@ -224,7 +227,7 @@ def _any_places(
 def _own_blocks(
     code: IRBuilder, low: IRValue, high: IRValue, key: IRValue, block: IRValue
 ) -> list[IRValue]:
-    """The four words of blocks, each in lanes of 64 bits."""
+    """Emit the four words of blocks, each in lanes of 64 bits."""
     halves = _sum(code, low, high, block)
     (a, b), (c, d) = [
         (binary(code, "and", half, LOW, "i64"), binary(code, "lshr", half, HALF, "i64"))

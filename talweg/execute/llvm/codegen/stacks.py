@@ -1,4 +1,4 @@
-"""The memory of stacks: `Grow` and `Fill` as parts of @run, and giving memory back at its end.
+"""Code generation of stacks: `Grow` and `Fill` in @run, and release of memory at its end.
 
 Behind the addresses of the buffers are two numbers for each stack
 (`execute/llvm/runtime/execution_context.py`): how many rows there is memory for, and how many are
@@ -23,12 +23,12 @@ KEPT = 1 << 24  # bytes of a stack that are kept from call to call
 
 
 def row_bytes(buffer: Buffer) -> int:
-    """The size of one row."""
+    """Return the size of one row."""
     return buffer.nbytes // buffer.shape[0]
 
 
 class Stacks:
-    """Emits what is done with stacks; `places` are their numbers among the buffers."""
+    """The emitter of operations on stacks; `places` are their numbers among the buffers."""
 
     def __init__(self, emitter: ProgramEmitter, places: list[int]):
         self.emitter = emitter
@@ -36,14 +36,14 @@ class Stacks:
         self.order = {place: number for number, place in enumerate(places)}
 
     def grow(self, block: Grow) -> None:
-        """Have memory for a row."""
+        """Emit the allocation of a row."""
         row = self.index(block.row)
         rows = f"%g{self.emitter.fresh()}"
         self.emitter.line(f"{rows} = add i64 {row}, 1")
         self.ensure(block.buffer, rows)
 
     def ensure(self, buffer: Buffer, rows: str) -> None:
-        """Have memory for so many rows; Python is called if there is not."""
+        """Emit the allocation of this many rows; Python is called if memory is short."""
         emitter, number = self.emitter, self.emitter.fresh()
         line, pending = emitter.line, emitter.pending
         line(f"%n{number} = icmp ugt i64 {rows}, {self.capacity(buffer)}")
@@ -57,7 +57,7 @@ class Stacks:
         emitter.pending = pending
 
     def fill(self, block: Fill) -> None:
-        """Copy rows, or make all of them zero."""
+        """Emit the copy of rows, or zeros."""
         emitter, target, source = self.emitter, block.buffer, block.source
         size = row_bytes(target)
         if source is None:
@@ -73,7 +73,7 @@ class Stacks:
         self.by_first(self.copy, target, source, start, rows, size)
 
     def by_first(self, emit: Callable, *arguments: object) -> None:
-        """Have thread 0 do something, for which all others wait."""
+        """Emit code of thread 0, followed by a barrier."""
         emitter, number = self.emitter, self.emitter.fresh()
         emitter.line(f"br i1 %first, label %only{number}, label %done{number}")
         emitter.lines.append(f"only{number}:")
@@ -83,14 +83,14 @@ class Stacks:
         emitter.barrier()
 
     def clear(self, target: Buffer, rows: str, size: int) -> None:
-        """Zeros."""
+        """Emit zeros."""
         emitter, number = self.emitter, self.emitter.fresh()
         emitter.line(f"%n{number} = mul i64 {rows}, {size}")
         pointer = emitter.pointer(target)
         emitter.line(f"%z{number} = call ptr @talweg_set(ptr {pointer}, i32 0, i64 %n{number})")
 
     def copy(self, target: Buffer, source: Buffer, start: str, rows: str, size: int) -> None:
-        """Rows of another stack, and zeros behind them."""
+        """Emit a copy of rows of another stack, and zeros behind them."""
         emitter, number = self.emitter, self.emitter.fresh()
         line = emitter.line
         line(f"%n{number} = mul i64 {rows}, {size}")
@@ -105,7 +105,7 @@ class Stacks:
         line(f"%y{number} = call ptr @talweg_set(ptr %e{number}, i32 0, i64 %m{number})")
 
     def give_back(self) -> None:
-        """At the end, have Python take back what is too much to keep."""
+        """Emit the release of excess memory at the end."""
         emitter = self.emitter
         for slot in self.order:
             buffer, number = emitter.program.buffers[slot], emitter.fresh()
@@ -125,35 +125,35 @@ class Stacks:
     # -- numbers
 
     def number(self, buffer: Buffer) -> int:
-        """The number of a stack among the stacks."""
+        """Return the number of a stack among the stacks."""
         return self.order[self.emitter.numbers[buffer]]
 
     def field(self, buffer: Buffer, which: int) -> str:
-        """The address of a field of a stack."""
+        """Return the address of a field of a stack."""
         number = self.emitter.fresh()
         place = self.count + 1 + 2 * self.number(buffer) + which
         self.emitter.line(f"%f{number} = getelementptr ptr, ptr %buffers, i64 {place}")
         return f"%f{number}"
 
     def capacity(self, buffer: Buffer) -> str:
-        """The number of rows that there is memory for."""
+        """Load the number of rows that there is memory for."""
         field, number = self.field(buffer, 0), self.emitter.fresh()
         self.emitter.line(f"%k{number} = load i64, ptr {field}, align 8")
         return f"%k{number}"
 
     def index(self, index: Index) -> str:
-        """An index of axes of repeats and of numbers that are loaded, the same for all threads."""
+        """Emit an index of repeat axes and loaded numbers, uniform over threads."""
         emitter, found = self.emitter, str(index.constant)
         for atom, factor in index.terms:
-            part = emitter.turns[atom] if type(atom) is Axis else self.loaded(atom.value)
+            part = emitter.turns[atom] if type(atom) is Axis else self.load_number(atom.value)
             number = emitter.fresh()
             emitter.line(f"%d{number} = mul i64 {part}, {factor}")
             emitter.line(f"%j{number} = add i64 {found}, %d{number}")
             found = f"%j{number}"
         return found
 
-    def loaded(self, value: Any) -> str:
-        """A number that is loaded, as an i64."""
+    def load_number(self, value: Any) -> str:
+        """Load a number as an i64."""
         buffer, emitter = value.data[0], self.emitter
         bits = 8 * buffer.dtype.size
         found = emitter.value(buffer, f"i{bits}")

@@ -1,4 +1,4 @@
-"""Tiles as registers: which register holds which numbers of a tile, at this point of the code.
+"""Register allocation of tiles: the registers that hold a tile's numbers at this point.
 
 Three forms.  A tile declared outside of vector loops is cut in pieces of neighbouring numbers, a
 piece for each vector by which it is read and updated.  One declared inside a vector loop has a
@@ -26,7 +26,7 @@ NOWHERE = Along(IRValue("undef"))
 
 
 class TileState:
-    """The registers of a tile (or of what is summed up for one)."""
+    """The registers of a tile (or of its accumulators)."""
 
     __slots__ = ("kind", "lanewise", "pieces", "size", "strides")
 
@@ -36,18 +36,18 @@ class TileState:
         self.pieces: dict[int, IRValue] = {}  # by the number of their first element
 
     def width(self, value: IRValue) -> int:
-        """The number of elements of a piece."""
+        """Return the number of elements of a piece."""
         return 1 if self.lanewise else value.lanes
 
     def get(self, code: IRBuilder, offset: int, lanes: int) -> IRValue:
-        """`lanes` elements from `offset` on."""
+        """Return `lanes` elements from `offset` on."""
         found = self.pieces.get(offset)
         if found is not None and (self.lanewise or found.lanes == lanes):
             return found
-        return code.gathered([self.element(code, offset + i) for i in range(lanes)], self.kind)
+        return code.pack_lanes([self.element(code, offset + i) for i in range(lanes)], self.kind)
 
     def element(self, code: IRBuilder, offset: int) -> IRValue:
-        """One element, from whichever piece has it."""
+        """Extract one element, from the piece that has it."""
         found = self.pieces.get(offset)
         if found is not None:
             return code.lane(found, 0, self.kind)
@@ -55,7 +55,7 @@ class TileState:
         return code.lane(self.pieces[start], offset - start, self.kind)
 
     def put(self, code: IRBuilder, offset: int, value: IRValue) -> None:
-        """Replaces elements from `offset` on."""
+        """Replace elements from `offset` on."""
         lanes = self.width(value)
         found = self.pieces.get(offset)
         if found is None or self.width(found) != lanes:
@@ -76,7 +76,7 @@ LOGICAL = {"add": "or", "maximum": "or", "or": "or", "mul": "and", "minimum": "a
 
 
 class Sum:
-    """The sum that vector loops combine into a tile: for each of its numbers `copies` vectors.
+    """A reduction of vector loops into a tile: `copies` accumulators for each of its numbers.
 
     For maxima and minima of floats these pass NaN over, which takes one instruction instead of
     three; `strays` has NaN in the lanes where there was one.
@@ -91,7 +91,7 @@ class Sum:
 
 
 class TileRegisters:
-    """The tiles that are alive."""
+    """The live tiles."""
 
     def __init__(self, code: IRBuilder, indices: Indices, vector_bytes: int):
         self.code, self.indices, self.vector_bytes = code, indices, vector_bytes
@@ -101,7 +101,7 @@ class TileRegisters:
         self.mask: IRValue | None = None  # the lanes that sums collect; None: all
 
     def declare(self, tile: Tile, start: IRValue, fast: int | None, chunks: list) -> None:
-        """A tile begins.
+        """Begin a tile's life.
 
         `fast` is the dim that runs along lanes, whose numbers are neighbours, in `chunks` (first
         number, how many).
@@ -126,7 +126,7 @@ class TileRegisters:
         self.states[tile] = state
 
     def place(self, tile: Tile, indices: tuple) -> tuple[int, int]:
-        """(first element, stride by lane)."""
+        """Return (first element, stride by lane)."""
         offset = stride = 0
         axes, strides = self.indices.axes, self.states[tile].strides
         for index, step in zip(indices, strides):
@@ -141,7 +141,7 @@ class TileRegisters:
         return offset, stride
 
     def read(self, tile: Tile, indices: tuple) -> IRValue:
-        """Numbers of a tile as they are now."""
+        """Return a tile's present numbers."""
         state = self.states[tile]
         offset, stride = self.place(tile, indices)
         if state.lanewise or stride == 0:
@@ -150,10 +150,10 @@ class TileRegisters:
         if stride == 1:
             return state.get(self.code, offset, lanes)
         found = [state.element(self.code, offset + stride * lane) for lane in range(lanes)]
-        return self.code.gathered(found, state.kind)
+        return self.code.pack_lanes(found, state.kind)
 
     def update(self, tile: Tile, indices: tuple, value: IRValue, op: str | None):
-        """Writes numbers of a tile, combined by `op` with what they were."""
+        """Write numbers of a tile, combined by `op` with the old ones."""
         state, lanes = self.states[tile], self.indices.lanes
         offset, stride = self.place(tile, indices)
         if lanes > 1 and stride == 0 and not state.lanewise:
@@ -177,7 +177,7 @@ class TileRegisters:
     # ---------------------------------------------------------------- sums over lanes
 
     def open_sum(self, tile: Tile, op: str, lanes: int, copies: int) -> Sum:
-        """Vectors that collect, all with the identity of `op`."""
+        """Make the accumulators, all with the identity of `op`."""
         kind = register(tile.dtype)
         if kind == "i1":
             kind, op = f"i{max(8, 8 * self.vector_bytes // lanes)}", LOGICAL[op]
@@ -193,7 +193,7 @@ class TileRegisters:
         return made
 
     def collect(self, tile: Tile, offset: int, value: IRValue) -> None:
-        """Combines a vector into those that collect for element `offset`."""
+        """Combine a vector into the accumulators of element `offset`."""
         total = self.sums[tile]
         op = total.op
         kind, code, lanes = total.state.kind, self.code, self.indices.lanes
@@ -207,13 +207,13 @@ class TileRegisters:
         piece = offset * total.copies + self.copy % total.copies
         old = total.state.pieces[piece]
         if lanes < total.lanes:
-            value = self._padded(total, value, lanes, op, is_signed(tile.dtype))
+            value = self._pad(total, value, lanes, op, is_signed(tile.dtype))
         if total.strays is not None:
             strays = total.strays.pieces
             strays[piece] = self._either_stray(total, strays[piece], value)
-        total.state.pieces[piece] = self._combined(total, old, value)
+        total.state.pieces[piece] = self._combine(total, old, value)
 
-    def _padded(self, found: Sum, value: IRValue, lanes: int, op: str, signed: bool) -> IRValue:
+    def _pad(self, found: Sum, value: IRValue, lanes: int, op: str, signed: bool) -> IRValue:
         kind, code = found.state.kind, self.code
         rest = f"splat ({kind} {identity(op, kind, signed)})"
         if lanes == 1:
@@ -224,14 +224,14 @@ class TileRegisters:
         return code.shuffle(value, rest, kind, mask)
 
     def _either_stray(self, found: Sum, x: IRValue, y: IRValue) -> IRValue:
-        """NaN where x or y is; 0 elsewhere."""
+        """Emit NaN where x or y is; 0 elsewhere."""
         code, kind = self.code, found.state.kind
         integer = INTEGER[kind]
         either = arithmetic.binary(code, "fcmp uno", x, y, kind)
         bits = arithmetic.convert(code, "sext", either, "i1", integer)
         return arithmetic.convert(code, "bitcast", bits, integer, kind)
 
-    def _combined(self, found: Sum, x: IRValue, y: IRValue) -> IRValue:
+    def _combine(self, found: Sum, x: IRValue, y: IRValue) -> IRValue:
         kind = found.state.kind
         if found.strays is not None:
             further = arithmetic.binary(self.code, f"fcmp {_ORDER[found.op]}", y, x, kind)
@@ -240,12 +240,12 @@ class TileRegisters:
         return arithmetic.combine(self.code, found.op, x, y, kind, signed)
 
     def close_sum(self, sum_state: Sum) -> None:
-        """Folds what was collected into the tile."""
+        """Fold the accumulators into the tile."""
         tile, code, kind = sum_state.tile, self.code, sum_state.state.kind
         del self.sums[tile]
         state = self.states[tile]
         for offset in range(len(sum_state.state.pieces) // sum_state.copies):
-            total = self._total(sum_state, sum_state.state, offset, self._combined)
+            total = self._total(sum_state, sum_state.state, offset, self._combine)
             if sum_state.strays is not None:
                 stray = self._total(sum_state, sum_state.strays, offset, self._either_stray)
                 flag = arithmetic.binary(code, "fcmp uno", stray, stray, kind)
@@ -258,7 +258,7 @@ class TileRegisters:
             state.put(code, offset, made)
 
     def _total(self, sum_state: Sum, state: TileState, offset: int, combined: Callable) -> IRValue:
-        """All copies and lanes combined."""
+        """Combine all copies and lanes."""
         first = offset * sum_state.copies
         parts = [state.pieces[first + copy] for copy in range(sum_state.copies)]
         while len(parts) > 1:
@@ -278,7 +278,7 @@ class TileRegisters:
 
 
 def everything(tiles: TileRegisters, updated: dict) -> list[TileState]:
-    """The states that statements which update these tiles may change."""
+    """Return the states that statements which update these tiles may change."""
     found = [tiles.states[tile] for tile in updated if tile in tiles.states]
     sums = [tiles.sums[tile] for tile in updated if tile in tiles.sums]
     found += [one.state for one in sums]

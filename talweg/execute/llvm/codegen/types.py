@@ -37,12 +37,12 @@ SIZE = {"half": 2, "float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 
 
 
 def register(dtype: DType) -> str:
-    """The type of a value of this dtype in an expression."""
+    """Return the type of a value of this dtype in an expression."""
     return REGISTER[dtype.name]
 
 
 def memory(dtype: DType) -> str:
-    """The type of an element of a buffer."""
+    """Return the type of an element of a buffer."""
     return MEMORY[dtype.name]
 
 
@@ -60,7 +60,7 @@ _VECTORS: dict[tuple[str, int], str] = {}
 
 
 def vector(scalar: str, lanes: int) -> str:
-    """`<lanes x scalar>`, or the scalar type itself for one lane."""
+    """Return `<lanes x scalar>`, or the scalar type itself for one lane."""
     found = _VECTORS.get((scalar, lanes))
     if found is None:
         found = _VECTORS[scalar, lanes] = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
@@ -68,13 +68,13 @@ def vector(scalar: str, lanes: int) -> str:
 
 
 def suffix(scalar: str, lanes: int) -> str:
-    """The type as intrinsics have it in their names: `v8f32`, `i64`."""
+    """Return the type as in the names of intrinsics: `v8f32`, `i64`."""
     short = SHORT.get(scalar, scalar)
     return short if lanes == 1 else f"v{lanes}{short}"
 
 
 def literal(value: float | np.generic, dtype: DType) -> str:
-    """A number as a constant of the dtype's register type, exactly."""
+    """Return a number as a constant of the dtype's register type, exactly."""
     if dtype.is_bool:
         return "true" if value else "false"
     if not dtype.is_floating:
@@ -86,14 +86,14 @@ def literal(value: float | np.generic, dtype: DType) -> str:
 
 
 def floating(value: float) -> str:
-    """A float (exactly representable in its type) as LLVM writes it: the bits of the double."""
+    """Return an exact float in LLVM's notation: the bits of the double."""
     if math.isnan(value):
         return "0x7FF8000000000000"
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def identity(op: str, scalar: str, signed: bool) -> str:
-    """The identity element of `op`, as a constant of type `scalar`."""
+    """Return the identity element of `op`, as a constant of type `scalar`."""
     if scalar in SHORT:
         values = {"add": -0.0, "mul": 1.0, "maximum": -math.inf, "minimum": math.inf}
         return floating(values[op])

@@ -1,4 +1,4 @@
-"""Expressions: each becomes instructions of one lane or of several.
+"""Code generation of expressions, as instructions of one or several lanes.
 
 A value that does not differ between lanes is computed once, as a scalar, and spread where a vector
 is needed.  Whether it does is found on the way: loads and indices know, everything else has as many
@@ -34,7 +34,7 @@ COMPARE = {
 
 
 class ValueEmitter:
-    """Evaluates expressions where the kernel's code stands."""
+    """The emitter of expressions at the kernel's present point."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ValueEmitter:
         self.log: list[int] = []  # the keys of `known` in the order in which they came
 
     def evaluate(self, roots: tuple[Expr, ...]) -> dict[int, IRValue]:
-        """The values of all expressions below `roots`, by id."""
+        """Emit all expressions below `roots` and return their values by id."""
         known, log = self.known, self.log
         for expr in self.order(roots):
             key = id(expr)
@@ -65,19 +65,19 @@ class ValueEmitter:
         return known
 
     def forget(self, mark: int) -> None:
-        """The list of statements ends that began when `log` was that long."""
+        """Forget values of the statement list that began when `log` was that long."""
         for key in self.log[mark:]:
             del self.known[key]
         del self.log[mark:]
 
     def one(self, root: Expr) -> IRValue:
-        """The value of one expression."""
+        """Emit one expression."""
         if root.op == "const":
             return IRValue(literal(root.data, root.dtype))
         return self.evaluate((root,))[id(root)]
 
     def full(self, value: IRValue, dtype: DType) -> IRValue:
-        """A value with a number for each lane, unless it is the same for all."""
+        """Return a value with a number for each lane, unless it is uniform."""
         if value.lanes in (1, self.indices.lanes):
             return value
         return self.code.spread_value(value, self.indices.lanes, register(dtype))
@@ -85,11 +85,11 @@ class ValueEmitter:
     # ---------------------------------------------------------------- leaves
 
     def const(self, expr: Expr, values: dict) -> IRValue:
-        """A number."""
+        """Emit a number."""
         return IRValue(literal(expr.data, expr.dtype))
 
     def load(self, expr: Expr, values: dict) -> IRValue:
-        """An element of a buffer."""
+        """Emit the load of an element."""
         buffer, index = expr.data
         guard = other = None
         if expr.args:
@@ -97,12 +97,12 @@ class ValueEmitter:
         return self.memory.load(buffer, index, values, guard, other)
 
     def read(self, expr: Expr, values: dict) -> IRValue:
-        """A number of a tile."""
+        """Read a number of a tile."""
         tile, indices = expr.data
         return self.tiles.read(tile, indices)
 
     def index(self, expr: Expr, values: dict) -> IRValue:
-        """An index as a number."""
+        """Emit an index as a number."""
         index: Any = expr.data
         place = self.indices.place(index, values)
         low, top = index.smallest, index.largest
@@ -115,7 +115,7 @@ class ValueEmitter:
         source = "i32" if narrow else "i64"
         if whole.text[0] != "%" and whole.lanes == 1:
             return IRValue(literal(int(whole.text), expr.dtype))
-        return self.indices.converted(whole, source, kind, False)
+        return self.indices.convert_width(whole, source, kind, False)
 
     def _index_float(self, place: LaneOffset, small: bool, kind: str) -> IRValue:
         narrow = not place.uniform and small
@@ -128,12 +128,12 @@ class ValueEmitter:
     # ---------------------------------------------------------------- functions
 
     def cast(self, expr: Expr, values: dict) -> IRValue:
-        """Another dtype, the same number."""
+        """Emit a cast to another dtype."""
         (x,) = expr.args
         return casts.cast(self.code, values[id(x)], x.dtype, expr.dtype)
 
     def bits(self, expr: Expr, values: dict) -> IRValue:
-        """Another dtype, the same bits."""
+        """Emit a bit cast to another dtype."""
         (x,) = expr.args
         stored = casts.to_memory(self.code, values[id(x)], x.dtype)
         return casts.from_memory(
@@ -141,12 +141,12 @@ class ValueEmitter:
         )
 
     def select(self, expr: Expr, values: dict) -> IRValue:
-        """One of two."""
+        """Emit a selection."""
         c, x, y = [values[id(arg)] for arg in expr.args]
         return arithmetic.select(self.code, c, x, y, register(expr.dtype))
 
     def compare(self, expr: Expr, values: dict) -> IRValue:
-        """An order or equality; of indices in 32 bits where that is enough."""
+        """Emit an order or equality; of indices in 32 bits where that is enough."""
         x, y = expr.args
         left, right = values[id(x)], values[id(y)]
         kind = register(x.dtype)
@@ -163,7 +163,7 @@ class ValueEmitter:
         return self.code_binary(word, left, right, kind)
 
     def _small(self, expr: Expr, value: IRValue, values: dict) -> IRValue | None:
-        """A 64-bit index or number in 32 bits; None if that may not be."""
+        """Return a 64-bit index or number in 32 bits; None if it may not fit."""
         if expr.op == "const":
             return value if -BOUND <= int(value.text) < BOUND else None
         index: Any = expr.data
@@ -173,15 +173,15 @@ class ValueEmitter:
         return self.indices.whole(self.indices.place(index, values), True)
 
     def code_binary(self, word: str, x: IRValue, y: IRValue, kind: str) -> IRValue:
-        """An instruction of two operands."""
+        """Emit an instruction of two operands."""
         return arithmetic.binary(self.code, word, x, y, kind)
 
     def words(self, expr: Expr, values: dict) -> IRValue:
-        """Random words."""
+        """Emit random words."""
         return words(self.code, self.indices, expr, values)
 
     def function(self, expr: Expr, values: dict) -> IRValue:
-        """Any other function."""
+        """Emit any other function."""
         operands = [values[id(arg)] for arg in expr.args]
         dtype: DType = expr.args[0].dtype
         made = arithmetic.function(self.code, expr.op, operands, dtype)
@@ -190,7 +190,7 @@ class ValueEmitter:
         return made
 
     def call(self, name: str, operands: list[IRValue], dtype: DType) -> IRValue:
-        """A function of the mathematical library; lanes are filled up to a power of two."""
+        """Emit a call of the vector math library; lanes are padded to a power of two."""
         kind, code = register(dtype), self.code
         lanes = max([operand.lanes for operand in operands])
         full = 1 << (lanes - 1).bit_length()

@@ -1,4 +1,4 @@
-"""Vector loops: how many lanes, how often, what to do with the rest.
+"""Vectorization of loops: lanes, unrolling, and the remainder.
 
 The axis is cut into vectors of `width` lanes.  What is left over is a full vector that overlaps the
 one before, if doing some values twice does no harm, or else a vector of fewer lanes.  Few vectors
@@ -34,7 +34,7 @@ DEEP = 15  # from this cost on two vectors are computed at the same time
 
 
 class VectorLoops:
-    """Emits the vector loops of a kernel."""
+    """The emitter of a kernel's vector loops."""
 
     def __init__(self, emitter: KernelEmitter, vector_bytes: int):
         self.emitter, self.vector_bytes = emitter, vector_bytes
@@ -43,7 +43,7 @@ class VectorLoops:
         self.loop: For | None = None  # the one that is being emitted
 
     def shape(self, loop: For) -> tuple[int, float]:
-        """The lanes of a full vector, and the cost of one."""
+        """Return the lanes of a full vector, and the cost of one."""
         found = self.shapes.get(id(loop))
         if found is None:
             facts = self.emitter.finder.of(loop)
@@ -56,17 +56,17 @@ class VectorLoops:
         return found
 
     def width(self, loop: For) -> int:
-        """The lanes of a full vector."""
+        """Return the lanes of a full vector."""
         return self.shape(loop)[0]
 
     def pieces(self, loop: For) -> list[tuple[int, int]]:
-        """The vectors of an unrolled loop: where each begins, and its lanes."""
+        """Return the vectors of an unrolled loop: the start and lanes of each."""
         return chunks(loop.axis.extent, self.width(loop))
 
     # ---------------------------------------------------------------- sums
 
     def open_sums(self, loop: For, tiles: list[Tile]) -> list[Sum]:
-        """Begins to collect lane by lane for those of `tiles` that all of `loop` adds to."""
+        """Make per-lane accumulators for those of `tiles` that all of `loop` adds to."""
         emitter = self.emitter
         facts = emitter.finder.of(loop)
         opened = []
@@ -84,7 +84,7 @@ class VectorLoops:
         return opened
 
     def summing(self, loop: For, tile: Tile) -> list[For]:
-        """The vector loops in `loop` that combine all their values into one of the tile's."""
+        """Return the vector loops in `loop` that reduce all their values into the tile."""
         facts = self.emitter.finder.of(loop)
         if tile not in facts.updates or loop.axis.extent <= 0:
             return []
@@ -98,7 +98,7 @@ class VectorLoops:
         return any(self.emitter.finder.of(part).vectors for part in loop.body)
 
     def copies(self, loop: For, tile: Tile) -> int:
-        """The number of accumulators for each number of the tile, which hide latency."""
+        """Return the number of accumulators per number of the tile, which hide latency."""
         size = 1
         for extent in tile.dims:
             size *= extent
@@ -114,7 +114,7 @@ class VectorLoops:
     # ---------------------------------------------------------------- the loop
 
     def emit(self, loop: For) -> None:
-        """A vector loop."""
+        """Emit a vector loop."""
         emitter = self.emitter
         facts: AccessFacts = emitter.finder.of(loop)
         self.loop = loop
@@ -139,7 +139,7 @@ class VectorLoops:
         self.loop = None
 
     def main_loop(self, loop: For, facts: AccessFacts, width: int, trips: int, copies: int) -> None:
-        """The loop over full vectors, `copies` at a time."""
+        """Emit the loop over full vectors, unrolled by `copies`."""
         emitter = self.emitter
         indices, tiles = emitter.indices, emitter.tiles
         step = width * copies
@@ -153,10 +153,10 @@ class VectorLoops:
                     emitter.memory.ask_for(buffer, index)
             indices.lanes = 1
 
-        emitter.counted(IRValue("0"), IRValue(str(trips * step)), step, facts, body)
+        emitter.emit_counted_loop(IRValue("0"), IRValue(str(trips * step)), step, facts, body)
 
     def one_loop(self, loop: For, facts: AccessFacts, width: int) -> None:
-        """A loop over all of the axis, whose last turn steps back."""
+        """Emit a loop over all of the axis, whose last turn overlaps the one before."""
         emitter, extent = self.emitter, loop.axis.extent
         indices, tiles, code = emitter.indices, emitter.tiles, emitter.code
         summed = any(tile in tiles.sums for tile in facts.updates)
@@ -174,10 +174,10 @@ class VectorLoops:
             emitter.run(loop.body)
             indices.lanes, tiles.mask = 1, None
 
-        emitter.counted(IRValue("0"), IRValue(str(extent)), width, facts, body)
+        emitter.emit_counted_loop(IRValue("0"), IRValue(str(extent)), width, facts, body)
 
     def write_out(self, loop: For, parts: list[tuple[int, int]], again: bool) -> None:
-        """Each of the vectors by itself; the last may begin earlier if `again`."""
+        """Emit the vectors one by one; the last may overlap if `again`."""
         emitter = self.emitter
         indices, tiles = emitter.indices, emitter.tiles
         full = self.width(loop)
@@ -193,5 +193,5 @@ class VectorLoops:
 
 
 def together(extent: int, lanes: int) -> bool:
-    """Whether an axis has enough vectors to compute two at the same time."""
+    """Whether an axis has enough vectors to interleave two."""
     return extent % (2 * lanes) == 0 or extent >= 16 * lanes

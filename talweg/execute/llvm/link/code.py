@@ -1,4 +1,4 @@
-"""Machine code in memory: from the cache, or compiled by LLVM, which is loaded only then.
+"""Machine code in memory: from the cache, or compiled by LLVM, which is loaded on demand.
 
 `Code` is an object file linked into this process, whose functions have addresses until it dies;
 `object_files` gives the bytes of one for each module.  Those of modules that belong together go
@@ -27,7 +27,7 @@ DAMAGED = (RuntimeError, ValueError, LookupError, OverflowError, struct.error)  
 
 
 def compiler() -> Any:
-    """`jit.py`; ImportError that names llvmlite where there is none, or it cannot be loaded."""
+    """Import `jit.py`; ImportError that names llvmlite where it is missing or broken."""
     try:
         import_module("llvmlite.binding")
     except (ImportError, OSError) as error:
@@ -54,7 +54,7 @@ class LoadedCode:
         self.addresses = {name: self._images[-1].addresses[name] for name in exports}
 
     def close(self) -> None:
-        """Free the memory; nobody may be in it."""
+        """Free the memory; no thread may execute it."""
         for image in self._images:
             image.close()
 
@@ -62,7 +62,7 @@ class LoadedCode:
 def link_objects(
     objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple, kept: bool = False
 ) -> list[Any]:
-    """Object files in memory: what has `addresses` and can be closed, the first file's last.
+    """Link object files into memory; the result has `addresses`, the first file's last.
 
     LLVM's linker ends the process over some damaged files: it is not given what comes from the disk
     (`kept`) where we can read that ourselves.
@@ -81,7 +81,7 @@ def link_objects(
 
 
 def join_objects(objects: Sequence[bytes]) -> bytes:
-    """Object files as one."""
+    """Concatenate object files into one."""
     if len(objects) == 1:
         return objects[0]
     sizes = struct.pack(f"<{1 + len(objects)}Q", len(objects), *map(len, objects))
@@ -89,7 +89,7 @@ def join_objects(objects: Sequence[bytes]) -> bytes:
 
 
 def split_objects(content: bytes) -> list[bytes]:
-    """The object files that were joined; the one that was not."""
+    """Split a concatenation into its object files."""
     if not content.startswith(_JOINED):
         return [content]
     (count,) = struct.unpack_from("<Q", content, len(_JOINED))
@@ -106,13 +106,13 @@ def split_objects(content: bytes) -> list[bytes]:
 
 
 def fingerprint() -> str:
-    """The fingerprint of all that object code depends on besides the module's text."""
+    """Return the fingerprint of all that object code depends on besides the module's text."""
     return _fingerprint(processor.name())
 
 
 @functools.cache
 def _fingerprint(level: str) -> str:
-    """The versions of what makes code, this processor, and the `level` of it that is asked for."""
+    """Return the versions of the code generator and its libraries, and the processor's `level`."""
     machine = processor.describe_processor()
     if machine is None:
         return f"{RELEASE} {generator()} {level} {compiler().fingerprint()}"
@@ -126,7 +126,7 @@ def _fingerprint(level: str) -> str:
 
 @functools.cache
 def generator() -> str:
-    """The code generator's fingerprint: another one may make other code of the same program."""
+    """Return the code generator's fingerprint, since another one may make other code."""
     return stamps(os.path.dirname(os.path.dirname(__file__)))
 
 
@@ -136,14 +136,14 @@ def _stamp(path: Path) -> str:
 
 
 def key(text: str, quick: bool = False) -> bytes:
-    """The cache key of a module's object code."""
+    """Return the cache key of a module's object code."""
     return f"module\n{fingerprint()}\n{quick}\n{text}".encode()
 
 
 def object_files(
     give: Callable[[Callable[[str], None]], None], quick: bool = False, anew: bool = False
 ) -> list[bytes]:
-    """The object files of modules, from the cache where they are there, unless all are made `anew`.
+    """Return the object files of modules, from the cache unless all are made `anew`.
 
     `give(add)` calls `add` with the text of each; while it makes the next, that one is compiled.
     """
@@ -171,7 +171,7 @@ def object_files(
 
 
 def object_file(text: str, quick: bool = False, anew: bool = False) -> bytes:
-    """The object file of a module, from the cache if it is there, unless it is made `anew`."""
+    """Return the object file of a module, from the cache unless it is made `anew`."""
     (found,) = object_files(lambda add: add(text), quick, anew)
     return found
 
@@ -182,7 +182,7 @@ def compile_module(
     exports: Iterable[str] = ("run",),
     quick: bool = False,
 ) -> LoadedCode:
-    """A module's code in memory: `compile_module(text).addresses["run"]`."""
+    """Return a module's code in memory: `compile_module(text).addresses["run"]`."""
     given = symbols or {}, tuple(exports)
     with contextlib.suppress(*DAMAGED):
         return LoadedCode(object_file(text, quick), *given, kept=True)

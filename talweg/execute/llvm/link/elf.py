@@ -1,4 +1,4 @@
-"""Object files of Linux on x86-64 into memory, without LLVM.
+"""A linker and loader for ELF object files of Linux on x86-64, without LLVM.
 
 Code that comes from the cache needs no compiler, and loading LLVM takes 50 MB.  What its code
 generator makes of our modules is little: sections of code and of constants; calls
@@ -35,11 +35,11 @@ _PAGE = mmap.PAGESIZE
 
 
 class UnknownObjectError(ValueError):
-    """An object file with something in it that this module does not do."""
+    """An object file has a feature that this loader does not support."""
 
 
 class ElfSection(NamedTuple):
-    """An entry of the table of sections, named."""
+    """An entry of the section table, with its name."""
 
     name: str
     kind: int
@@ -52,7 +52,7 @@ class ElfSection(NamedTuple):
 
 
 class ElfSymbol(NamedTuple):
-    """An entry of the table of symbols; section 0: it is elsewhere."""
+    """An entry of the symbol table; section 0: it is undefined here."""
 
     name: str
     section: int
@@ -60,7 +60,7 @@ class ElfSymbol(NamedTuple):
 
 
 def works() -> bool:
-    """Whether this system is one whose object files this module knows."""
+    """Whether this loader supports the system's object files."""
     return (
         sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize == (1 << 63) - 1
     )
@@ -106,8 +106,8 @@ class ObjectFile:
             found.append(ElfSymbol(self._name(names + name), section, value))
         return found
 
-    def loaded(self) -> dict[int, ElfSection]:
-        """The sections that are to be in memory, by number."""
+    def find_loadable_sections(self) -> dict[int, ElfSection]:
+        """Return the sections to be loaded, by number."""
         found = {}
         for number, section in enumerate(self.sections):
             if section.flags & _ALLOC and section.name != _UNWINDING:
@@ -120,7 +120,7 @@ class ObjectFile:
         return found
 
     def relocations(self, section: int) -> list[tuple[int, int, ElfSymbol, int]]:
-        """(place in the section, kind, symbol, number to add) of what is to be filled in."""
+        """Return the relocations: (position in the section, kind, symbol, addend)."""
         found = []
         last = self.sections[section].size - 4
         for table in self.sections:
@@ -147,7 +147,7 @@ class Image:
         self.addresses = {name: self._address + place for name, place in places.items()}
 
     def _place(self, block: bytes) -> None:
-        """Into memory that can be run, and no longer be written."""
+        """Copy the block into memory and make it executable and read-only."""
         size = -(-len(block) // _PAGE) * _PAGE
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, private, -1, 0)
@@ -159,7 +159,7 @@ class Image:
             raise UnknownObjectError("the system does not let memory become code")
 
     def close(self) -> None:
-        """Free the memory; nobody may be in it."""
+        """Free the memory; no thread may execute it."""
         address, self._address = self._address, 0
         if address:
             _libc.munmap(address, self._size)
@@ -172,8 +172,8 @@ class Image:
 def _fill_sections(
     object_file: ObjectFile, symbols: Mapping[str, int]
 ) -> tuple[bytes, dict[str, int]]:
-    """The block of all sections, relocations done, and where in it the names are."""
-    sections = object_file.loaded()
+    """Return the block of all relocated sections, and the offsets of names."""
+    sections = object_file.find_loadable_sections()
     starts, end = _layout(sections)
     filled = [
         (starts[number], *each) for number in sections for each in object_file.relocations(number)
@@ -200,7 +200,7 @@ def _fill_sections(
 
 
 def _layout(sections: Mapping[int, ElfSection]) -> tuple[dict[int, int], int]:
-    """The layout of sections, one after the other, and their end."""
+    """Return the offsets of sections, one after the other, and their end."""
     starts, end = {}, 0
     for number, section in sections.items():
         starts[number] = -(-end // section.alignment) * section.alignment
@@ -211,7 +211,7 @@ def _layout(sections: Mapping[int, ElfSection]) -> tuple[dict[int, int], int]:
 def _target(
     kind: int, symbol: ElfSymbol, starts: Mapping[int, int], stubs: Mapping[str, int]
 ) -> int:
-    """The address of a symbol in the block; of a function elsewhere, the jump to it."""
+    """Return the address of a symbol in the block; of an outer function, its jump stub."""
     if symbol.section in starts and kind in (_PC32, _PLT32):
         return starts[symbol.section] + symbol.value
     if not symbol.section and kind == _PLT32:
@@ -220,7 +220,7 @@ def _target(
 
 
 def address_in_process(name: str) -> int:
-    """The address of a function of libc or libm; RuntimeError if there is none."""
+    """Return the address of a function of libc or libm; RuntimeError if there is none."""
     for library in (None, "libm.so.6"):
         try:
             found = getattr(ctypes.CDLL(library), name)

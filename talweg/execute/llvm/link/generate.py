@@ -1,4 +1,4 @@
-"""Machine code of loop programs; loads LLVM, so it is imported when something must be compiled."""
+"""Generation of machine code; it loads LLVM, so it is imported on demand."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from talweg.lower.ir.loops import LoopProgram
 
 
 def module_text(program: LoopProgram) -> str:
-    """The LLVM IR of a program."""
+    """Return the LLVM IR of a program."""
     return emit.emit(program, jit.vector_bytes(), library.VectorMathLibrary())
 
 
 def compile_module(
     program: LoopProgram, symbols: Mapping[str, int]
 ) -> tuple[code.LoadedCode, bytes]:
-    """The code of a program, in memory, and its object file; `symbols`: what it calls."""
+    """Compile a program: its code in memory, and its object file; `symbols`: its callees."""
     with contextlib.suppress(*code.DAMAGED):  # of a module that was on disk
         found = object_file(program)
         return code.LoadedCode(found, symbols, kept=True), found
@@ -28,7 +28,7 @@ def compile_module(
 
 
 def object_file(program: LoopProgram, anew: bool = False) -> bytes:
-    """The object file of a program: of several modules, compiled while others are made.
+    """Return a program's object file: of several modules, compiled while others are emitted.
 
     anew: do not look for them on disk.
     """
@@ -42,5 +42,5 @@ def object_file(program: LoopProgram, anew: bool = False) -> bytes:
 
 
 def assembly(text: str) -> str:
-    """The instructions of a module, to look at."""
+    """Return the instructions of a module, for display."""
     return jit.assembly(text)

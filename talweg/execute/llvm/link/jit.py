@@ -1,4 +1,4 @@
-"""LLVM IR to machine code: `compile_texts` optimises modules and gives their object files' bytes.
+"""LLVM IR to machine code: `compile_texts` optimizes modules and emits object files.
 
 Importing this loads LLVM, which takes 50 MB; `code.py` does so when something must be compiled.
 
@@ -40,7 +40,7 @@ forks.around(lock)
 
 
 class _Target:
-    """The processor that code is made for, as LLVM sees it."""
+    """The target processor as LLVM sees it."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -58,19 +58,19 @@ class _Target:
         self._passes, self._runs = None, 0
 
     def make(self, opt: int = 2) -> llvm.TargetMachine:
-        """A target machine."""
+        """Make a target machine."""
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=opt, reloc="pic", codemodel="small", jit=True
         )
 
     def machines(self, count: int) -> list[llvm.TargetMachine]:
-        """The target machines, one for each module that is compiled at the same time."""
+        """Return the target machines, one for each module compiled concurrently."""
         while len(self.helpers) + 1 < count:
             self.helpers.append(self.make())
         return [self.machine, *self.helpers[: count - 1]]
 
     def passes(self) -> llvm.PassBuilder:
-        """What runs passes: another one after `RUNS` of them.
+        """Return the pass manager, renewed after `RUNS` runs.
 
         Each run leaves its callbacks in the builder, so that the next takes 2 microseconds longer,
         and llvmlite 0.50 never deletes a builder's callbacks: 1,472 bytes and 32 for each run.
@@ -88,7 +88,7 @@ _targets: dict[str, _Target] = {}
 
 
 def target() -> _Target:
-    """The target that the settings ask for; LLVM's parts are started when first asked for."""
+    """Return the settings' target; LLVM is initialized on first use."""
     name = processor.name()
     found = _targets.get(name)
     if found is None:
@@ -100,17 +100,17 @@ def target() -> _Target:
 
 
 def vector_bytes() -> int:
-    """The width of vectors in bytes."""
+    """Return the width of vectors in bytes."""
     return target().vector_bytes
 
 
 def matrix_tiles() -> bool:
-    """Whether code may multiply by matrix registers: there are some, and we may use them."""
+    """Whether code may use matrix registers: the processor has them, and grants them."""
     return target().matrix_tiles and request_tiles()
 
 
 def fingerprint() -> str:
-    """The fingerprint of this LLVM and of its target."""
+    """Return the fingerprint of this LLVM and of its target."""
     found = target()
     version = ".".join(map(str, llvm.llvm_version_info))
     return f"{llvmlite.__version__} {version} {found.triple} {found.cpu} {found.features}"
@@ -136,7 +136,7 @@ def optimize(module: llvm.ModuleRef, made_for: _Target | None = None) -> None:
 
 
 def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
-    """A module in a context of its own, for a target, the one in force by default.
+    """Parse a module in a context of its own, for a target, the current one by default.
 
     MemoryError where there is little room: LLVM would end the process.
     """
@@ -150,7 +150,7 @@ def parse(text: str, made_for: _Target | None = None) -> llvm.ModuleRef:
 
 
 def _make_from_module(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
-    """The result of `make` for the optimized module, which is gone when the lock is free again."""
+    """Return `make` of the optimized module, which is released with the lock."""
 
     def work() -> Any:
         module = parse(text)
@@ -162,7 +162,7 @@ def _make_from_module(text: str, make: Callable[[llvm.ModuleRef], Any]) -> Any:
 
 
 def compile_texts(texts: Sequence[str], quick: bool = False) -> list[bytes]:
-    """The object file of each module."""
+    """Return the object file of each module."""
     with CompileWorkers(quick) as workers:
         for number, text in enumerate(texts):
             workers.add(number, text)
@@ -171,7 +171,7 @@ def compile_texts(texts: Sequence[str], quick: bool = False) -> list[bytes]:
 
 
 class CompileWorkers:
-    """Threads that compile modules: `add` some, `finish` gives their object files by number.
+    """The worker threads that compile modules: `add` queues, `finish` returns them by number.
 
     All but the last module are for helpers, who work on one while the next is made; `finish` helps
     them.  LLVM spends seven eighths of its time on instructions, at which several can be.  `quick`:
@@ -210,7 +210,7 @@ class CompileWorkers:
         self.last = number, text
 
     def _help(self) -> None:
-        """Have one more helper, if there are cores for more."""
+        """Start another worker, if there are cores for more."""
         count = len(self.helpers) + 1
         cores = thread_pool.available_cores() - background.is_here()  # one is the program's
         if count < min(cores, MOST_THREADS):
@@ -221,29 +221,29 @@ class CompileWorkers:
                 self.helpers.append(helper)
 
     def _work(self, machine: llvm.TargetMachine) -> None:
-        """Compile what waits, until there is a None."""
+        """Compile queued modules, up to a None."""
         while (task := self.waiting.get()) is not None:
             with contextlib.suppress(Exception):  # `finish` tries again, and raises it
-                self.found[task[0]] = self._made(task[1], machine)
+                self.found[task[0]] = self._compile(task[1], machine)
 
-    def _made(self, text: str, machine: llvm.TargetMachine) -> bytes:
+    def _compile(self, text: str, machine: llvm.TargetMachine) -> bytes:
         module = parse(text, self.target)
         optimize(module, self.target)
         return _emit_object(machine, module)
 
     def finish(self) -> dict[int, bytes]:
-        """The object files, when all are there."""
+        """Return the object files, when all are done."""
         machine = self.target.quick_machine if self.quick else self.target.machine
         if self.last is not None and self.last[1].startswith(QUICK):
             number, text = self.last
-            self.found[number] = self._made(text, self.target.quick_machine)
+            self.found[number] = self._compile(text, self.target.quick_machine)
         elif self.last is not None:
             self.waiting.put(self.last)
         with contextlib.suppress(Empty):
             while True:
                 number, text = self.waiting.get_nowait()
                 background.check()
-                self.found[number] = self._made(text, machine)
+                self.found[number] = self._compile(text, machine)
         for _helper in self.helpers:
             self.waiting.put(None)
         for helper in self.helpers:
@@ -251,13 +251,12 @@ class CompileWorkers:
         self.helpers = []
         for number, text in self.texts.items():
             if number not in self.found:
-                self.found[number] = self._made(text, machine)
+                self.found[number] = self._compile(text, machine)
         return self.found
 
 
 def _emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
-    """Emit the object of a module, without the interpreter's lock: llvmlite lets one call in at
-    a time.
+    """Emit a module's object without the interpreter's lock, which llvmlite would hold.
 
     LLVM itself wants that only for calls that share a context or a machine.
     """
@@ -282,12 +281,12 @@ def _emit_function() -> Any:
 
 
 def optimize_module(text: str) -> str:
-    """A module after the passes, to look at."""
+    """Return a module after the passes, for display."""
     return _make_from_module(text, str)
 
 
 def assembly(text: str) -> str:
-    """The instructions of a module, to look at."""
+    """Return the instructions of a module, for display."""
     return _make_from_module(text, target().machine.emit_assembly)
 
 
@@ -303,7 +302,7 @@ class _Linker:
 
     @staticmethod
     def take() -> _Linker:
-        """A linker that can take one more library."""
+        """Return a linker with room for one more library."""
         found = _Linker.current
         if found is None or found.count == LIBRARIES_FOR_EACH_LINKER:
             found = _Linker.current = _Linker()
@@ -312,7 +311,7 @@ class _Linker:
 
 
 class Linked:
-    """Object files in memory, linked by LLVM; where `elf.py` does not know how."""
+    """Object files linked by LLVM, where `elf.py` does not support them."""
 
     def __init__(self, objects: Sequence[bytes], symbols: Mapping[str, int], exports: tuple):
         self._library: llvm.ResourceTracker | None = None
@@ -330,7 +329,7 @@ class Linked:
         self.addresses = {name: self._library[name] for name in exports}
 
     def close(self) -> None:
-        """Free the memory; nobody may be in it."""
+        """Free the memory; no thread may execute it."""
         with lock:
             if self._library is not None:
                 self._library.close()

@@ -1,4 +1,4 @@
-"""The way from Python into a compiled program: a builtin function that reads arrays itself.
+"""The dispatch from Python into compiled programs: a builtin function that reads arrays itself.
 
 Its code (`entry_stub.py`) is compiled once for the process; a `CallLayout` tells it of one program.
 The layout of an array object is NumPy's ABI, but that of a Python object is not the same in every
@@ -38,7 +38,7 @@ _FASTCALL = 0x80
 
 
 def numpy_function(number: int) -> int:
-    """The address of a function of NumPy's C API."""
+    """Return the address of a function of NumPy's C API."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
@@ -47,14 +47,14 @@ def numpy_function(number: int) -> int:
 
 @functools.cache
 def set_handler() -> Any:
-    """NumPy's function that has arrays made by others; what it is given next time is its result."""
+    """Return NumPy's function that sets the allocator of arrays."""
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
         numpy_function(result_memory.SET_HANDLER)
     )
 
 
 class _Method(ctypes.Structure):
-    """PyMethodDef."""
+    """The C structure PyMethodDef."""
 
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -66,7 +66,7 @@ class _Method(ctypes.Structure):
 
 @once
 def _native() -> tuple[code.LoadedCode, _Method]:
-    """The entry's code, and its method definition; both stay."""
+    """Return the entry's code, and its method definition, which live for ever."""
     symbols = python_symbols(_PYTHON)
     symbols["talweg_launch"] = shared_pool().addresses["talweg_launch"]
     symbols["talweg_new_array"] = numpy_function(_NEW_FROM_DESCR)
@@ -76,7 +76,7 @@ def _native() -> tuple[code.LoadedCode, _Method]:
 
 
 def builtin(layout: CallLayout) -> Any:
-    """The Python function that runs a program; `layout` must outlive it."""
+    """Make the Python function that runs a program; `layout` must outlive it."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -85,7 +85,7 @@ def builtin(layout: CallLayout) -> Any:
 
 @functools.cache
 def works() -> bool:
-    """Whether arrays lie in memory as the entry expects."""
+    """Whether arrays lie in memory as the entry stub expects."""
     head = ArrayObject.data.offset  # of any Python object
     if object.__basicsize__ != head or np.ndarray.__basicsize__ < ctypes.sizeof(ArrayObject):
         return False
@@ -105,7 +105,7 @@ def works() -> bool:
 
 
 def whole_of(buffer: Buffer) -> tuple[Buffer, int]:
-    """The buffer in whose memory one lies, and how many bytes from its start."""
+    """Return the root buffer of a buffer, and the offset in bytes from its start."""
     offset = 0
     while buffer.part is not None:
         offset += buffer.offset
@@ -114,8 +114,7 @@ def whole_of(buffer: Buffer) -> tuple[Buffer, int]:
 
 
 class CallLayout:
-    """The layout of a program's calls, as native code knows it: `structures.ProgramCall`, and what
-    that points at."""
+    """The native layout of a program's calls: `structures.ProgramCall`, and what it points at."""
 
     def __init__(self, program: LoopProgram, inputs: list, states: list, outputs: list):
         self.places = {buffer: i for i, buffer in enumerate(program.buffers)}
@@ -148,16 +147,16 @@ class CallLayout:
         return bool(self.fields.done)
 
     def _keep(self, array: ctypes.Array) -> int:
-        """Keep an array where it is; its address."""
+        """Keep an array alive and return its address."""
         self._kept.append(array)
         return ctypes.addressof(array)
 
     def _keep_numbers(self, numbers: Sequence[int]) -> int:
-        """Keep 64-bit integers; their address."""
+        """Keep 64-bit integers alive and return their address."""
         return self._keep((ctypes.c_int64 * len(numbers))(*numbers))
 
     def _checks(self, buffers: list[Buffer]) -> int:
-        """Keep the checks of arguments, or what results are made like; their address."""
+        """Keep the checks of arguments or templates of results alive; returns their address."""
         checks = []
         for buffer in buffers:
             dtype = buffer.dtype.numpy_dtype

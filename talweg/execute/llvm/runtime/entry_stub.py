@@ -1,4 +1,4 @@
-"""The native side of calling a program from Python, as LLVM IR.
+"""The entry stub: the native side of a call from Python, as LLVM IR.
 
 `talweg_entry` is the body of a builtin function (METH_FASTCALL) whose self is the address of what
 is known of the program (`structures.ProgramCall`), and whose arguments are a list of inputs and one
@@ -17,7 +17,7 @@ from talweg.execute.llvm.runtime.structures import fill_offsets
 
 
 def text() -> str:
-    """The entry's module."""
+    """Return the entry's module."""
     return fill_offsets(_TEXT)
 
 

@@ -1,4 +1,4 @@
-"""A loop program as machine code, with memory to run in.
+"""Executables: loop programs as machine code, with memory to run in.
 
 An `Executable` is called with the arrays of its inputs and states, writes states in place, and
 gives new arrays for its outputs.  What one run at a time needs, a table of the addresses of all
@@ -61,7 +61,7 @@ class ProgramRecord(NamedTuple):
 
 
 def make_record(program: LoopProgram, threads: int | None = None) -> ProgramRecord:
-    """The record that is made of the blocks."""
+    """Make the record of the blocks."""
     names = dict.fromkeys([routines.symbol(call) for call in calls(program.blocks)])
     releases, threads, waits = _effort(program, threads)
     return ProgramRecord(
@@ -117,11 +117,11 @@ class Executable:
             weakref.finalize(self, result_memory.forget).atexit = False
 
     def __call__(self, inputs: list, states: list = _NO_STATES) -> list:
-        """The outputs, new arrays."""
+        """Run the program and return its outputs, new arrays."""
         return self.settle(self.enter(inputs, states), inputs, states)
 
     def settle(self, result: bool | list | None, inputs: list, states: list) -> list:
-        """The outputs, from what `enter` gave, which is not always that."""
+        """Return the outputs for a result of `enter`, which may have declined."""
         if type(result) is list:
             return result
         if result is False:
@@ -132,7 +132,7 @@ class Executable:
             raise _out_of_memory_error(self.program) from None
 
     def _run_slowly(self, inputs: list, states: list) -> list:
-        """Run with whatever stood in the way put right."""
+        """Run after converting the arguments that the native entry declined."""
         arrays = [_plain(x, buffer) for x, buffer in _pairs(inputs, self.inputs, "input")]
         held, after = [], []
         for x, buffer in _pairs(states, self.states, "state"):
@@ -163,7 +163,7 @@ class Executable:
         return self._run_from_python(inputs, states)
 
     def _add_frame(self) -> None:
-        """One more context; a MemoryError if there is not enough for its arena."""
+        """Add a context; MemoryError if there is not enough for its arena."""
         shared_pool().ensure(self.threads)
         if self.plan.nbytes >= LARGE_ARENA:
             heap.give_back()  # what calls took that were interpreted while this was compiled
@@ -180,14 +180,14 @@ class Executable:
             self.contexts.append(context)
 
     def use(self, threads: int) -> None:
-        """Run on so many threads from now on, at most as many as it was planned for."""
+        """Run on this many threads from now on, within the planned number."""
         with self._lock:
             self.in_use = threads
             for context in self.contexts:
                 context.fields.threads = threads
 
     def _raise(self) -> None:
-        """Raise what a host call has raised in this thread."""
+        """Raise the error of a host call in this thread."""
         for context in self.contexts:
             error = context.take_error()
             if type(error) is MemoryError:
@@ -219,7 +219,7 @@ class Executable:
         return results
 
     def _new(self, buffer: Buffer) -> NDArray:
-        """An array for a result."""
+        """Make an array for a result."""
         shape, dtype = buffer.shape, buffer.dtype.numpy_dtype
         try:
             if self.layout.handler is None:
@@ -229,7 +229,7 @@ class Executable:
             raise MemoryError from None
 
     def _free_context(self) -> ExecutionContext:
-        """A context that is not in use, and is now."""
+        """Take a context that is not in use."""
         while True:
             with self._lock:
                 for context in self.contexts:
@@ -240,7 +240,7 @@ class Executable:
             self._add_frame()
 
     def forget_frames(self) -> None:
-        """In a forked child: have new contexts, and so threads; what runs has kept its own."""
+        """Make new contexts and threads in a forked child; running calls keep theirs."""
         self._parents_contexts, self.contexts = self.contexts, []
         self.layout.fields.contexts = 0
         self._lock = threading.Lock()
@@ -258,7 +258,7 @@ forks.in_child(_reset_after_fork)
 
 
 def key_of_code(key: str) -> bytes:
-    """The cache key of a program's code, given a name for the computation."""
+    """Return the cache key of a program's code, given a name for the computation."""
     return f"program\n{code.fingerprint()}\n{key}".encode()
 
 
@@ -269,7 +269,7 @@ class MissingError(LookupError):
 def compile_executable(
     program: LoopProgram, called: Iterable[str], key: str | None = None, emit: bool = True
 ) -> code.LoadedCode:
-    """The code of a program, in memory; a MissingError if it is not there, nor to be emitted."""
+    """Return a program's code in memory; MissingError if it is neither cached nor emitted."""
     symbols = routines.addresses(called)
     for name in ("talweg_barrier", "talweg_next", "talweg_host", "talweg_poll"):
         symbols[name] = shared_pool().addresses[name]
@@ -288,7 +288,7 @@ def compile_executable(
 
 
 def calls(blocks: Iterable) -> list[Call]:
-    """The calls of library routines."""
+    """Return the calls of library routines."""
     found: list[Call] = []
     for block in blocks:
         if type(block) is Kernel:
@@ -299,7 +299,7 @@ def calls(blocks: Iterable) -> list[Call]:
 
 
 def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]:
-    """Whether to let go of the GIL; how many threads; whether to wait for those who sleep."""
+    """Decide whether to release the GIL, the number of threads, and whether to wake sleepers."""
     work = _work(program.blocks)
     if threads is not None:
         return threads > 1 or work.total > SMALL, threads, True
@@ -310,7 +310,7 @@ def _effort(program: LoopProgram, threads: int | None) -> tuple[bool, int, bool]
 
 
 class _Work(NamedTuple):
-    """Operations and bytes: all, those in loops that threads can share; barriers between."""
+    """The operations and bytes: all, those in parallel loops; and barriers between."""
 
     total: float = 0.0
     shared: float = 0.0
@@ -318,7 +318,7 @@ class _Work(NamedTuple):
 
 
 def _work(blocks: Iterable) -> _Work:
-    """The amount of work."""
+    """Count the amount of work."""
     total = shared = barriers = 0.0
     for block in blocks:
         if type(block) is Kernel:
@@ -342,7 +342,7 @@ def _of_kind(program: LoopProgram, kind: str) -> list[Buffer]:
 
 
 def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
-    """The contents of constants, at addresses that vectors can be read from."""
+    """Return the contents of constants, aligned for vectors."""
     found = {}
     for buffer in program.buffers:
         if buffer.kind == "constant" and buffer.part is None:
@@ -358,11 +358,11 @@ def _constants(program: LoopProgram) -> dict[Buffer, NDArray]:
 
 
 def _decline(inputs: list, states: list) -> None:
-    """The answer of the native entry to a call that Python has to make."""
+    """Return the native entry's answer to a call that Python has to make."""
 
 
 def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any, Buffer]]:
-    """Each value with its buffer."""
+    """Pair each value with its buffer."""
     values = list(values)
     if len(values) != len(buffers):
         text = f"a compiled program was given {len(values)} {kind}s, and has {len(buffers)}"
@@ -371,7 +371,7 @@ def _pairs(values: Iterable, buffers: list[Buffer], kind: str) -> list[tuple[Any
 
 
 def _plain(value: np.generic | np.ndarray, buffer: Buffer) -> NDArray:
-    """A value as native code wants it; the value itself, if it is so already."""
+    """Return a value as native code expects it, itself if it is so already."""
     dtype = buffer.dtype.numpy_dtype
     array = value
     if type(array) is not np.ndarray:

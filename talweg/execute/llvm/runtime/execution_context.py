@@ -1,5 +1,4 @@
-"""The execution context of one run of a program: the addresses of its buffers, and its
-temporaries.
+"""The execution context of one run: the addresses of its buffers, and its temporaries.
 
 Native code reads the fields (`structures.ContextFields`) and fills in the addresses of what a call
 is given; those of constants and of what lies in the arena are there from the start.  Host blocks
@@ -28,7 +27,7 @@ from talweg.lower.ir.loops import Buffer, Host, If, LoopProgram, Repeat
 
 
 class ExecutionContext:
-    """The memory for one run; it must not go while one is on."""
+    """The memory for one run, which must not be freed during it."""
 
     def __init__(
         self,
@@ -54,8 +53,7 @@ class ExecutionContext:
         self.fields.host = id(self.hosts)
 
     def take_error(self) -> BaseException | None:
-        """Take the error that a host call has raised in this thread, if any; the context is
-        free again then."""
+        """Take the error of a host call in this thread, if any, and free the context."""
         hosts = self.hosts
         if hosts.error is None or hosts.thread != threading.get_ident():
             return None
@@ -70,7 +68,7 @@ class ExecutionContext:
         constants: Mapping[Buffer, NDArray],
         offsets: Mapping[Buffer, int],
     ) -> None:
-        """The addresses of buffers that are not arguments of a call."""
+        """Return the addresses of buffers that are not arguments of a call."""
         start = self.arena.ctypes.data
         for place, buffer in enumerate(program.buffers):
             whole, offset = whole_of(buffer)
@@ -81,7 +79,7 @@ class ExecutionContext:
 
 
 class HostCalls:
-    """Runs host blocks by number, for one context; what they raise is kept."""
+    """The host calls of one context, by number; it stores their errors."""
 
     def __init__(
         self,
@@ -97,7 +95,7 @@ class HostCalls:
         self.views: dict[Buffer, tuple] = {}  # the last ones, and where they are
 
     def __call__(self, number: int | BaseException) -> bool:
-        """Run a block, or see to a stack, of which numbers are below zero; whether it failed.
+        """Run a host block, or grow a stack (numbers below zero); whether it failed.
 
         Instead of a number: what a signal's handler has raised meanwhile.
         """
@@ -137,7 +135,7 @@ class HostCalls:
             self._view(buffer)[...] = result
 
     def _array(self, buffer: Buffer, copy: bool) -> NDArray:
-        """A buffer's elements: a read-only view of its memory, or a copy."""
+        """Return a buffer's elements: a read-only view of its memory, or a copy."""
         if buffer.kind == "stack":
             return self.stacks.rows(buffer)
         array = self._view(buffer)
@@ -148,7 +146,7 @@ class HostCalls:
         return array
 
     def _view(self, buffer: Buffer) -> NDArray:
-        """A buffer's elements where they are; most lie in the arena, in every run."""
+        """Return a view of a buffer's elements; most lie in the arena, in every run."""
         address = int(self.table[self.places[buffer]])
         known, array = self.views.get(buffer, (None, None))
         if known != address:
@@ -161,19 +159,19 @@ class HostCalls:
 
 
 def _may_keep(block: Host) -> bool:
-    """Whether a function may keep what it is given: the user's may, NumPy kernels do not."""
+    """Whether a function may keep its arguments: a user's may, NumPy kernels do not."""
     return block.node is None or block.node.prim.effect == "host"
 
 
 def inner_lists(block: object) -> list[list]:
-    """The lists of blocks in a block, in the order in which host blocks in them are counted."""
+    """Return the lists of blocks in a block, in the order that numbers host blocks."""
     if type(block) is Repeat:
         return [block.body]
     return block.bodies if type(block) is If else []
 
 
 def hosts(blocks: Iterable) -> list[Host]:
-    """The host blocks, in the order of their numbers."""
+    """Return the host blocks, in the order of their numbers."""
     found: list[Host] = []
     for block in blocks:
         if type(block) is Host:

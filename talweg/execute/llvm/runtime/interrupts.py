@@ -1,4 +1,4 @@
-"""Signals while a compiled program runs, as LLVM IR (`thread_pool_ir.py` has the names in `$...$`).
+"""Signal handling of compiled programs, as LLVM IR (`thread_pool_ir.py` names the `$...$`).
 
 Python's handlers run in the main thread, between instructions of Python: a program that takes long
 would keep them waiting.  So its code counts what it has done (`codegen/interrupts.py`), and every

@@ -1,4 +1,4 @@
-"""Routines for products of bfloat16 matrices with float32 sums, by a processor's matrix registers.
+"""Routines of bfloat16 matrix products with float32 sums, by matrix registers (AMX).
 
 AMX (Intel, "Architecture Instruction Set Extensions Programming Reference", chapter 3) has eight
 registers of 16 rows of 64 bytes; TDPBF16PS adds the product of 16 x 32 and 32 x 16 numbers to
@@ -37,7 +37,7 @@ COUNT = 16  # rows of a register, and words in a row
 
 @functools.cache
 def request_tiles() -> bool:
-    """Whether this process may use the matrix registers; it asks for it."""
+    """Request the matrix registers from the system; whether they are granted."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -45,14 +45,14 @@ def request_tiles() -> bool:
 
 
 def text(registers: bool) -> str:
-    """The module of the three routines; with the matrix registers, or without."""
+    """Return the module of the three routines, with the matrix registers or without."""
     packers = [_packer(strided, transposed) for strided in (0, 1) for transposed in (0, 1)]
     product = _REGISTERS.replace("$CONFIGURATION", _configuration()) if registers else _PLAIN
     return "\n".join([_DECLARED, *packers, _ROWS, _COLUMNS, product])
 
 
 def _configuration() -> str:
-    """Palette 1, and all registers of 16 rows of 64 bytes, as LDTILECFG reads it."""
+    """Return the tile configuration of LDTILECFG: palette 1, 16 rows of 64 bytes."""
     made = bytearray(64)
     made[0] = 1
     for register in range(8):
@@ -62,7 +62,7 @@ def _configuration() -> str:
 
 
 def _packer(strided: int, transposed: int) -> str:
-    """One register's 16 x 16 words: `strided`: the two numbers of a word are in different rows.
+    """Return the packing of one register's 16 x 16 words; `strided`: pairs span two rows.
 
     `others` and `ks` are how many numbers there are in both directions; 16 and 32 are taken.
     """
@@ -104,7 +104,7 @@ def _packer(strided: int, transposed: int) -> str:
 
 
 def _load_row(row: int, width: int, limit: str) -> list[str]:
-    """The load of a row, of zeros where it is not there."""
+    """Emit the load of a row, of zeros where it is absent."""
     kind = f"<{width} x i16>"
     return [
         f"  %there{row} = icmp sgt i64 %{limit}, {row}",
@@ -117,7 +117,7 @@ def _load_row(row: int, width: int, limit: str) -> list[str]:
 
 
 def _transpose_words(lines: list[str]) -> int:
-    """The transpose of 16 x 16 words: halves change places, then quarters, and so on."""
+    """Return the transpose of 16 x 16 words: halves change places, then quarters, and so on."""
     stage, distance = 0, COUNT // 2
     while distance:
         for row in range(COUNT):

@@ -1,4 +1,4 @@
-"""The memory of large results: it begins at a cache line, and is used again when an array dies.
+"""The allocator of large results: aligned to cache lines, and recycled when arrays die.
 
 Memory that a process has not touched before is zeroed by the system page by page, which takes
 longer than to write a result; and what vectors write past the caches has to lie at a multiple of
@@ -40,7 +40,7 @@ _NAME, _VERSION = b"talweg", 1
 
 
 class _Results:
-    """The allocator of the memory of results; made once, and there until the process ends."""
+    """The allocator of results' memory, which lives until the process ends."""
 
     def __init__(self) -> None:
         self.code = code.compile_module(_text(), {}, _EXPORTS, quick=True)
@@ -64,25 +64,25 @@ def _results() -> _Results:
 
 
 def capsule() -> Any:
-    """The capsule that makes NumPy allocate arrays here; None where that cannot be."""
+    """Return the capsule by which NumPy allocates here; None where unsupported."""
     return _results().capsule if ALIGNMENT > 16 else None
 
 
 def forget() -> None:
-    """Give back the memory that is kept."""
+    """Free the recycled memory."""
     if _results.made:
         _results().forget()
 
 
 def statistics() -> dict[str, int]:
-    """Bytes and blocks that are `kept`; how many blocks were `made` and `reused` so far."""
+    """Return the bytes and blocks that are `kept`; the blocks `made` and `reused` so far."""
     state = _results().state
     names = {"kept": "kept", "count": "blocks", "made": "made", "reused": "reused"}
     return {said: getattr(state, name) for name, said in names.items()}
 
 
 def empty(shape: tuple, dtype: np.dtype | type, set_handler: Any) -> NDArray:
-    """An array whose memory is handed out here; `set_handler` is NumPy's function."""
+    """Make an array in this allocator; `set_handler` is NumPy's function."""
     before = set_handler(capsule())
     try:
         return np.empty(shape, dtype)

@@ -1,4 +1,4 @@
-"""Library routines that compiled programs call: products of matrices, by the BLAS that SciPy has.
+"""Library routines of compiled programs: matrix products, by SciPy's BLAS.
 
 `addresses` gives those of the wrappers that programs call, which are compiled once for the
 process.  A row-major product is the column-major one of the transposes in the other order:
@@ -33,7 +33,7 @@ _LETTERS = {"float32": ("s", "float"), "float64": ("d", "double")}
 
 
 def addresses(names: Iterable[str]) -> dict[str, int]:
-    """The address of each routine that is called, by the symbol under which it is."""
+    """Return the address of each called routine, by symbol."""
     found = {name: _module_of(name).addresses.get(name, 0) for name in names}
     for name, address in found.items():
         if not address:
@@ -42,7 +42,7 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
 
 
 def symbol(call: Call) -> str:
-    """The symbol that code calls a routine by."""
+    """Return the symbol of a routine."""
     return f"talweg_{call.routine}_{call.writes[0].dtype.name}"
 
 
@@ -52,14 +52,14 @@ def _module_of(name: str) -> code.LoadedCode:
 
 @once
 def _matrix_tiles() -> code.LoadedCode:
-    """The code of products by matrix registers; it stays."""
+    """Return the code of products by matrix registers, which lives for ever."""
     text = matrix_tiles.text(processor.has_matrix_tiles() and matrix_tiles.request_tiles())
     return code.compile_module(text, {}, matrix_tiles.EXPORTS)
 
 
 @once
 def _wrappers() -> code.LoadedCode:
-    """The code of all wrappers; it stays."""
+    """Return the code of all wrappers, which lives for ever."""
     exports = [*[f"talweg_gemm_{dtype}" for dtype in _LETTERS], "talweg_clock_int64"]
     needed = {
         f"talweg_blas_{letter}{name}": blas(letter + name)
@@ -70,7 +70,7 @@ def _wrappers() -> code.LoadedCode:
 
 
 def blas(name: str) -> int:
-    """The address of a Fortran BLAS routine: in SciPy's own OpenBLAS, or by `cython_blas`."""
+    """Return the address of a Fortran BLAS routine: in SciPy's OpenBLAS, or by `cython_blas`."""
     library = _library()
     if library is not None and hasattr(library, f"scipy_{name}_"):
         return ctypes.cast(getattr(library, f"scipy_{name}_"), ctypes.c_void_p).value or 0
@@ -84,7 +84,7 @@ def blas(name: str) -> int:
 
 @functools.cache
 def thread_functions() -> tuple[int, int]:
-    """The addresses of what sets and gets the number of BLAS's threads; 0 if there is nothing."""
+    """Return the addresses of the getter and setter of BLAS's threads; 0 if absent."""
     library = _library()
     if library is None:  # a look-up goes on to what a library is linked with
         library = ctypes.CDLL(_cython_blas().__file__)
@@ -98,7 +98,7 @@ def thread_functions() -> tuple[int, int]:
 
 @functools.cache
 def _library() -> ctypes.CDLL | None:
-    """The OpenBLAS in SciPy's wheel, loaded in 20 ms where importing `scipy.linalg` takes 300."""
+    """Load the OpenBLAS in SciPy's wheel, in 20 ms where `scipy.linalg` takes 300."""
     found = find_spec("scipy")
     if found is None or found.origin is None:
         return None
@@ -120,7 +120,7 @@ def _cython_blas():
 
 
 def text() -> str:
-    """The module of all wrappers."""
+    """Return the module of all wrappers."""
     parts = ["declare i64 @llvm.smax.i64(i64, i64)"]
     for dtype, (letter, kind) in _LETTERS.items():
         found = _GEMM.replace("$DTYPE", dtype).replace("$L", letter)

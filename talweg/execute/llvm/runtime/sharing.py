@@ -1,4 +1,4 @@
-"""The number of threads a program gets while other processes want the cores, too.
+"""Fair sharing of cores with other processes: the number of threads of a program.
 
 Threads of a program wait for each other after every kernel.  On a core that somebody else has they
 wait for that one's time slice (`core/load.py`): a GPT of six layers, on two cores with a load of
@@ -16,13 +16,13 @@ from talweg.core.load import load
 
 
 class FairShare:
-    """Sets the threads of programs that run for long, by what others do."""
+    """The controller of threads of long-running programs, by the load of others."""
 
     def __init__(self) -> None:
         self.used = 1  # threads that the last program had
 
     def apply(self, executable: Any) -> None:
-        """Let a program have as many threads as are worth it now."""
+        """Set a program's threads to the profitable number."""
         count = executable.threads
         if not settings.threads.get():
             count = load.share(count)

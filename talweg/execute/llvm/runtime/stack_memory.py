@@ -1,4 +1,4 @@
-"""The memory of the stacks of one execution context: as many rows as a run has needed.
+"""The memory of the stacks of one execution context, as many rows as runs have needed.
 
 Behind the addresses of all buffers, in the same table, are two numbers for each stack: the rows
 there is memory for, and those that are asked for, 0 to give all back.  A stack that grows once more
@@ -25,7 +25,7 @@ SYMBOLS = {
 
 
 class StackMemory:
-    """The table of addresses of a context, and what its stacks have."""
+    """The stacks of one context: its table of addresses, and their memory."""
 
     def __init__(self, program: LoopProgram, places: Mapping[Buffer, int]):
         self.stacks = stacks(program)
@@ -39,7 +39,7 @@ class StackMemory:
             self.places.append([(places[b], whole_of(b)[1]) for b in own])
 
     def adapt(self, number: int) -> None:
-        """Do what a stack asks for; MemoryError where that is too much."""
+        """Grow a stack as requested; MemoryError where that is too much."""
         at = self.first + 2 * number
         rows, asked = int(self.table[at]), int(self.table[at + 1])
         if asked == 0:
@@ -58,14 +58,14 @@ class StackMemory:
         self._put(number, made, wanted)
 
     def rows(self, stack: Buffer) -> NDArray:
-        """The rows that a stack has memory for."""
+        """Return the rows that a stack has memory for."""
         held = self.held.get(self.stacks.index(stack), np.zeros(0, np.uint8))
         size = stack.nbytes // stack.shape[0]
         found = held[: len(held) // size * size].view(stack.dtype.numpy_dtype)
         return found.reshape(-1, *stack.shape[1:])
 
     def put_rows(self, stack: Buffer, rows: NDArray) -> None:
-        """Let a stack have these rows."""
+        """Set a stack's memory to these rows."""
         number = self.stacks.index(stack)
         at = self.first + 2 * number
         if self.table[at] < len(rows):
@@ -75,7 +75,7 @@ class StackMemory:
         self.rows(stack)[: len(rows)] = rows
 
     def give_back(self) -> None:
-        """Let go of all of it."""
+        """Free all of it."""
         for number in range(len(self.stacks)):
             self._put(number, None, 0)
 
@@ -90,7 +90,7 @@ class StackMemory:
 
 
 def zeros(nbytes: int) -> NDArray:
-    """Bytes that begin where a vector may."""
+    """Allocate zeroed bytes, aligned for vectors."""
     whole = np.zeros(nbytes + ALIGNMENT, np.uint8)
     start = -whole.ctypes.data % ALIGNMENT
     return whole[start : start + nbytes]

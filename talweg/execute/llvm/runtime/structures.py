@@ -1,4 +1,4 @@
-"""Memory layouts of the structures that native code and Python both read: one description of each.
+"""Memory layouts of the structures shared by native code and Python, each described once.
 
 A layout is a `ctypes.Structure`.  Python reads and writes its fields by name; IR text names them as
 `$context.busy$`, in whose place `fill_offsets` puts the offset, and the size of a structure as
@@ -20,7 +20,7 @@ CoreSet = ctypes.c_uint8 * (CORES // 8)
 
 
 class ProgramCall(ctypes.Structure):
-    """What the entry stub knows of a program."""
+    """The entry stub's description of a program."""
 
     _fields_ = [
         ("contexts", Address),  # the first execution context; the stub reads it without an offset
@@ -44,7 +44,7 @@ class ProgramCall(ctypes.Structure):
 
 
 class ArgumentCheck(ctypes.Structure):
-    """What an array must be like to be an argument, or what a result is made like."""
+    """The required layout of an argument, or the template of a result."""
 
     _fields_ = [
         ("descr", Address),  # the dtype object
@@ -57,7 +57,7 @@ class ArgumentCheck(ctypes.Structure):
 
 
 class BufferPart(ctypes.Structure):
-    """A buffer that lies in another one: buffers[number] = buffers[whole] + offset."""
+    """A buffer within another one: buffers[number] = buffers[whole] + offset."""
 
     _fields_ = [("number", c_int64), ("whole", c_int64), ("offset", c_int64)]
 
@@ -79,7 +79,7 @@ class ArrayObject(ctypes.Structure):
 
 
 class ScalarObject(ctypes.Structure):
-    """A NumPy scalar: the number comes behind the head of the object."""
+    """A NumPy scalar, whose number follows the object's head."""
 
     _fields_ = [("references", c_int64), ("type", Address), ("number", c_int64)]
 
@@ -107,13 +107,13 @@ class ContextFields(ctypes.Structure):
 
 
 class SpinCount(ctypes.Structure):
-    """How often a thread looks before it sleeps: now, in vain so far, and at most."""
+    """The spins of a waiting thread before it sleeps: now, in vain so far, and at most."""
 
     _fields_ = [("limit", c_int32), ("misses", c_int32), ("most", c_int32)]
 
 
 class WorkerSlot(ctypes.Structure):
-    """What the pool knows of a thread: a cache line."""
+    """The pool's state of a thread, a cache line."""
 
     _fields_ = [
         ("asleep", c_int32),
@@ -125,7 +125,7 @@ class WorkerSlot(ctypes.Structure):
 
 
 def on_cache_lines(*lines: list[tuple[str, type]]) -> list[tuple[str, type]]:
-    """The fields of a structure in which each of these lists begins a cache line.
+    """Return the fields of a structure, aligned so that each list begins a cache line.
 
     >>> [name for name, _ in on_cache_lines([("count", c_int32)], [("free", c_int64)])]
     ['count', 'unused_4', 'free', 'unused_72']
@@ -142,7 +142,7 @@ def on_cache_lines(*lines: list[tuple[str, type]]) -> list[tuple[str, type]]:
 
 
 class PoolFields(ctypes.Structure):
-    """The native side of the `ThreadPool`; what is written often has a cache line for itself."""
+    """The native side of the `ThreadPool`; often written fields have their own cache lines."""
 
     _fields_ = on_cache_lines(
         [("busy", c_int32)],  # 1 while a job runs, or somebody holds the pool; without an offset
@@ -190,7 +190,7 @@ class ResultPool(ctypes.Structure):
 
 
 class BlockHead(ctypes.Structure):
-    """What stands before the elements of a large result."""
+    """The header before the elements of a large result."""
 
     _fields_ = [
         ("bytes", c_int64),  # of its block, 0 if that is not to be kept; read without an offset
@@ -225,7 +225,7 @@ LAYOUTS: dict[str, type[ctypes.Structure]] = {  # by their names in IR text
 
 
 def offset_of(structure: type[ctypes.Structure], field: str) -> int:
-    """The offset of a field, in bytes.
+    """Return the offset of a field in bytes.
 
     >>> offset_of(SpinCount, "most")
     8
@@ -234,7 +234,7 @@ def offset_of(structure: type[ctypes.Structure], field: str) -> int:
 
 
 def fill_offsets(text: str) -> str:
-    """IR text with the offsets of fields and the sizes of structures in place of their names.
+    """Substitute offsets of fields and sizes of structures for their names in IR text.
 
     >>> fill_offsets("i64 $spins.most$ of $spins$")
     'i64 8 of 12'

@@ -1,4 +1,4 @@
-"""The worker threads that compiled programs share.
+"""The thread pool that compiled programs share.
 
 There is one pool for the process: this thread, whichever it is, and N-1 workers, daemon threads
 that stay in native code (`thread_pool_ir.py`) without the GIL.  A program that finds the pool busy
@@ -40,7 +40,7 @@ _lock = threading.Lock()
 
 
 def python_symbols(names: list[str]) -> dict[str, int]:
-    """The addresses of functions of the Python C API."""
+    """Return the addresses of functions of the Python C API."""
     return {
         name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
         for name in names
@@ -48,25 +48,25 @@ def python_symbols(names: list[str]) -> dict[str, int]:
 
 
 def allocate_aligned(nbytes: int) -> np.ndarray:
-    """Bytes, all zero, that begin at a cache line."""
+    """Allocate zeroed bytes, aligned to a cache line."""
     whole = np.zeros(nbytes + CACHE_LINE, np.uint8)
     start = -whole.ctypes.data % CACHE_LINE
     return whole[start : start + nbytes]
 
 
 def available_cores() -> int:
-    """The number of cores that this process may use at a time."""
+    """Return the number of cores that this process may use at a time."""
     return min(count_cores(), MAX_THREADS)
 
 
 def thread_count() -> int:
-    """The number of threads that a program may use."""
+    """Return the number of threads that a program may use."""
     asked = settings.threads.get()
     return min(asked, MAX_THREADS) if asked > 0 else available_cores()
 
 
 def _spins_in_a_microsecond(spin: Callable[[int], None]) -> float:
-    """The number of spins of a thread in a microsecond."""
+    """Measure the spins of a thread in a microsecond."""
     least = float("inf")
     for _ in range(5):
         start = time.perf_counter()
@@ -105,7 +105,7 @@ class ThreadPool:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all threads: there are none yet, or the fork has not brought them along."""
+        """Forget all threads: none has started, or the process was forked."""
         self.memory[...] = 0
         self.fields.main = threading.main_thread().ident or 0
         self.threads = []
@@ -124,7 +124,7 @@ class ThreadPool:
         self._be_patient(thread)
 
     def _be_patient(self, thread: int) -> None:
-        """Say how long a thread looks: not for long where the threads share cores."""
+        """Set how long a thread spins: briefly where threads share cores."""
         slot = self.fields.slots[thread]
         crowded = len(self.locks) > available_cores()
         for kind, patience in PATIENCE.items():
@@ -132,12 +132,12 @@ class ThreadPool:
             setattr(slot, kind, SpinCount(most, 0, most))
 
     def control_blas(self, setter: int, getter: int) -> None:
-        """Have BLAS use one thread in programs that call it, by these functions of its library."""
+        """Make BLAS use one thread in programs that call it, by these functions."""
         self.blas = setter, getter
         self.fields.blas_get, self.fields.blas_set = getter, setter
 
     def ensure(self, threads: int) -> None:
-        """Have workers for `threads` threads, or more; as many as there can be."""
+        """Start workers for `threads` threads, as many as possible."""
         self._allow_cores()
         if len(self.threads) + 1 >= threads or self.closed:
             return
@@ -163,7 +163,7 @@ class ThreadPool:
                     self._give(self.address)
 
     def _allow_cores(self) -> None:
-        """Tell workers which cores they may run on."""
+        """Set the cores on which workers may run (affinity)."""
         if hasattr(os, "sched_getaffinity"):
             allowed = sum(1 << core for core in os.sched_getaffinity(0) if core < CORES)
             self.fields.allowed = CoreSet(*allowed.to_bytes(CORES // 8, "little"))
@@ -182,7 +182,7 @@ class ThreadPool:
         self.fields.workers = index
 
     def stop(self, patience: float = 1.0) -> bool:
-        """End the workers; whether they did, which they do not while a program runs."""
+        """End the workers; False while a program runs."""
         end = time.monotonic() + patience
         with _lock:
             while not self._take(self.address):
@@ -208,7 +208,7 @@ _pool: ThreadPool | None = None
 
 
 def shared_pool() -> ThreadPool:
-    """The one thread pool of the process."""
+    """Return the one thread pool of the process."""
     global _pool
     if _pool is None:
         with _lock:

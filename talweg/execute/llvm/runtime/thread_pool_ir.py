@@ -1,4 +1,4 @@
-"""The native side of running a program on several threads, as LLVM IR.
+"""The native side of the thread pool, as LLVM IR.
 
 The *pool* is one block of memory for the process (`structures.PoolFields`), a *context* one for
 each program that can run at a time (`structures.ContextFields`); compiled code gets its address.
@@ -37,7 +37,7 @@ EXPORTS = [
 
 
 def pause() -> str:
-    """The instruction that says that a thread only waits."""
+    """Return the instruction that marks a spin loop."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64", "i686"):
         return "call void @llvm.x86.sse2.pause()"
@@ -47,7 +47,7 @@ def pause() -> str:
 
 
 def text() -> str:
-    """The module."""
+    """Return the module."""
     scheduler = thread_pool_jobs.LINUX if sys.platform == "linux" else thread_pool_jobs.OTHERS
     clock = interrupts.WINDOWS if sys.platform == "win32" else interrupts.POSIX
     parts = [

@@ -1,4 +1,4 @@
-"""Jobs of a thread pool and calls back to Python, as LLVM IR (`thread_pool_ir.py` has the `$...$`).
+"""Jobs of a thread pool and calls back to Python, as LLVM IR (`thread_pool_ir.py` fills `$...$`).
 
 A job is one run of a program by all threads.  It is over when every worker has said so, whether it
 took part or not: then nobody is in the program's code any more, and the next job may begin.

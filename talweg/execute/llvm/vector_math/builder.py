@@ -1,4 +1,4 @@
-"""Formulas written in Python, as LLVM IR text for vectors of any number of lanes.
+"""An embedded language for formulas, printed as LLVM IR for vectors of any number of lanes.
 
 A `Block` collects the instructions of one function of float32 or float64 lanes; a `Value` is one
 of its results and has Python's operators, so that a function of vector_math_*.py reads like its
@@ -19,7 +19,7 @@ Operand = Any  # a Value, or a Python number
 
 
 class VectorValue:
-    """A result in a block: a vector (one lane: a scalar) of `element`s, an LLVM type."""
+    """A value in a block: a vector (one lane: a scalar) of `element`s, an LLVM type."""
 
     __slots__ = ("block", "element", "name")
 
@@ -87,7 +87,7 @@ class VectorValue:
         return self._binary(other, "", "shl")
 
     def __rshift__(self, other: Operand) -> VectorValue:
-        """The logical shift: AVX2 has no arithmetic one of 64 bits."""
+        """Emit the logical shift: AVX2 has no arithmetic one of 64 bits."""
         return self._binary(other, "", "lshr")
 
     def __lt__(self, other: Operand) -> VectorValue:
@@ -103,16 +103,16 @@ class VectorValue:
         return self._compare("ge", other)
 
     def equals(self, other: Operand) -> VectorValue:
-        """self == other, as a mask."""
+        """Return self == other, as a mask."""
         return self._compare("eq", other)
 
     def differs(self, other: Operand) -> VectorValue:
-        """self != other, as a mask; false where one is NaN."""
+        """Return self != other, as a mask; false where one is NaN."""
         return self._compare("ne", other)
 
 
 class FormulaBuilder:
-    """The instructions of one function; `single` says whether numbers are float32.
+    """The builder of one function; `single` says whether numbers are float32.
 
     `mantissa` and `bias` are those of the format, `smallest` its smallest normal number, `largest`
     its largest finite one.  `definitions` are further functions that this one calls.
@@ -131,18 +131,18 @@ class FormulaBuilder:
         self.labels = ["entry"]
         self.definitions: dict[str, str] = {}
 
-    def widened(self) -> FormulaBuilder:
-        """A block of float64 numbers that writes into this one; `wide.take(x)` converts."""
+    def widen(self) -> FormulaBuilder:
+        """Make a builder of float64 numbers within this one; `wide.take(x)` converts."""
         wide = FormulaBuilder(float64, self.lanes)
         wide.lines, wide.labels, wide.definitions = self.lines, self.labels, self.definitions
         return wide
 
     def type(self, element: str) -> str:
-        """The LLVM type of a value of these elements."""
+        """Return the LLVM type of a value of these elements."""
         return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
 
     def emit(self, element: str, text: str) -> VectorValue:
-        """Add an instruction; its result."""
+        """Emit an instruction and return its result."""
         name = f"%v{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         return VectorValue(self, name, element)
@@ -153,7 +153,7 @@ class FormulaBuilder:
         return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
 
     def operand(self, value: Operand, element: str) -> str:
-        """The text of an operand without its type."""
+        """Return the text of an operand without its type."""
         if isinstance(value, VectorValue):
             return value.name
         if element in ("float", "double"):
@@ -163,7 +163,7 @@ class FormulaBuilder:
         return text if self.lanes == 1 else f"splat ({element} {text})"
 
     def constant(self, value: Operand, element: str = "") -> VectorValue:
-        """A number as a Value."""
+        """Return a number as a value."""
         if isinstance(value, VectorValue):
             return value
         element = element or self.number
@@ -177,27 +177,27 @@ class FormulaBuilder:
         return self.emit(self.number, f"call {kind} @llvm.{name}.{suffix}({listed})")
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> VectorValue:
-        """x y + z, rounded once."""
+        """Emit x y + z, rounded once."""
         return self._intrinsic("fma", x, y, z)
 
     def sqrt(self, x: VectorValue) -> VectorValue:
-        """The square root, correctly rounded."""
+        """Return the square root, correctly rounded."""
         return self._intrinsic("sqrt", x)
 
     def abs(self, x: VectorValue) -> VectorValue:
-        """|x|."""
+        """Emit |x|."""
         return self._intrinsic("fabs", x)
 
     def trunc(self, x: VectorValue) -> VectorValue:
-        """x rounded towards 0."""
+        """Round x towards 0."""
         return self._intrinsic("trunc", x)
 
     def copysign(self, x: Operand, sign: VectorValue) -> VectorValue:
-        """|x| with the sign of `sign`."""
+        """Emit |x| with the sign of `sign`."""
         return self._intrinsic("copysign", x, sign)
 
     def select(self, mask: VectorValue, x: Operand, y: Operand) -> VectorValue:
-        """x where the mask is true, y elsewhere."""
+        """Select x where the mask is true, y elsewhere."""
         first = x if isinstance(x, VectorValue) else y
         element = first.element if isinstance(first, VectorValue) else self.number
         kind, test = self.type(element), f"{self.type('i1')} {mask.name}"
@@ -205,11 +205,11 @@ class FormulaBuilder:
         return self.emit(element, f"select {test}, {pair}")
 
     def at_most(self, x: VectorValue, limit: Operand) -> VectorValue:
-        """The smaller one; NaN where x is."""
+        """Emit the smaller one; NaN where x is."""
         return self.select(x > limit, limit, x)
 
     def at_least(self, x: VectorValue, limit: Operand) -> VectorValue:
-        """The larger one; NaN where x is."""
+        """Emit the larger one; NaN where x is."""
         return self.select(x < limit, limit, x)
 
     def is_nan(self, x: VectorValue) -> VectorValue:
@@ -220,33 +220,33 @@ class FormulaBuilder:
         return self.emit(element, f"{code} {self.type(x.element)} {x.name} to {self.type(element)}")
 
     def bits(self, x: VectorValue) -> VectorValue:
-        """The bits of a number as an integer."""
+        """Return the bits of a number as an integer."""
         return self._cast("bitcast", x, self.integer)
 
     def of_bits(self, x: VectorValue) -> VectorValue:
-        """The number of these bits."""
+        """Return the number of these bits."""
         return self._cast("bitcast", x, self.number)
 
     def bits_of(self, value: float) -> int:
-        """The bits of a Python number in this format."""
+        """Return the bits of a Python number in this format."""
         code = "fi" if self.single else "dq"
         return struct.unpack(code[1], struct.pack(code[0], value))[0]
 
     def take(self, x: VectorValue) -> VectorValue:
-        """A number of the other format in this one."""
+        """Return a number of the other format in this one."""
         if x.element == self.number:
             return x
         return self._cast("fptrunc" if self.single else "fpext", x, self.number)
 
     def polynomial(self, x: VectorValue, coefficients: Sequence[Operand]) -> VectorValue:
-        """The value at x, coefficients lowest power first (Horner's scheme)."""
+        """Evaluate a polynomial, coefficients lowest power first (Horner's scheme)."""
         *rest, value = coefficients
         for coefficient in reversed(rest):
             value = self.fma(value, x, coefficient)
         return value
 
     def polynomial_in_halves(self, x: VectorValue, coefficients: Sequence[Operand]) -> VectorValue:
-        """The same as even(x²) + x odd(x²): a chain half as long, a little less exact.
+        """Evaluate even(x²) + x odd(x²): half the latency, a little less exact.
 
         Knuth, "The Art of Computer Programming", 4.6.4.
         """
@@ -255,20 +255,20 @@ class FormulaBuilder:
         return self.fma(odd, x, even)
 
     def two_sum(self, x: Operand, y: Operand) -> tuple[VectorValue, VectorValue]:
-        """x + y rounded, and what is lost by that (Knuth's algorithm)."""
+        """Return x + y rounded, and the rounding error (Knuth's algorithm)."""
         x, y = self.constant(x), self.constant(y)
         total = x + y
         second = total - x
         return total, (x - (total - second)) + (y - second)
 
     def ones(self, mask: VectorValue) -> VectorValue:
-        """1 where the mask is true, 0 elsewhere."""
+        """Emit 1 where the mask is true, 0 elsewhere."""
         return self.select(mask, self.constant(1.0), 0.0)
 
-    def mended(
+    def patch(
         self, mask: VectorValue, function: str, x: VectorValue, usual: VectorValue
     ) -> VectorValue:
-        """`usual`, but where the mask (which is so hardly ever) is true, function(x)."""
+        """Emit `usual`, but function(x) where the mask (hardly ever true) holds."""
         flag = mask.name
         if self.lanes > 1:
             kind = self.type("i1")
@@ -290,7 +290,7 @@ class FormulaBuilder:
     def function(
         self, name: str, operands: Sequence[VectorValue], result: VectorValue, how: str
     ) -> str:
-        """The text of the whole function; `how` are its attributes."""
+        """Return the text of the whole function; `how` are its attributes."""
         kind = self.type(self.number)
         listed = ", ".join(f"{kind} {x.name}" for x in operands)
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)

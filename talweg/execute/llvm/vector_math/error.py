@@ -1,4 +1,4 @@
-"""The error function and its complement: two ranges of a = |x|, of which both are computed.
+"""The error function and its complement: two ranges of a = |x|, both computed.
 
 Near 0 erf is x + x P(x^2).  For larger a, erf is 1 - P(a - 2)^4 (float32; the fourth root makes a
 short polynomial do), and otherwise erfc is exp(-a^2) G(q) / (a + k) with the slowly changing G, a
@@ -120,7 +120,7 @@ COMPLEMENT = {
 
 
 def erf(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """x + x P(x^2), or from 1 on 1 - erfc(|x|)."""
+    """Compute x + x P(x^2), or from 1 on 1 - erfc(|x|)."""
     a = f.at_most(f.abs(x), 4.0 if f.single else 6.0)
     square = x * x
     near = f.fma(x, f.polynomial(square, NEAR[f.dtype.name]), x)
@@ -133,7 +133,7 @@ def erf(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def _far_double(f: FormulaBuilder, a: VectorValue) -> VectorValue:
-    """1 - exp(-a^2) G(q) / (a + k), with one division for both."""
+    """Compute 1 - exp(-a^2) G(q) / (a + k), with one division for both."""
     i, r = reduce_range(f, -(a * a), f.bias)
     scale = power_of_two(f, i)
     power = f.fma(scale, reduced_expm1(f, r), scale)
@@ -144,7 +144,7 @@ def _far_double(f: FormulaBuilder, a: VectorValue) -> VectorValue:
 
 
 def erfc(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """1 - x - x P(x^2), or exp(-a^2) G / (a + k), or for negative x 2 minus that.
+    """Compute 1 - x - x P(x^2), or exp(-a^2) G / (a + k), or for negative x 2 minus that.
 
     The roundings of a^2, of a + k and of its inverse are made up for in the exponential, 2^n (1 +
     w), where w is small.

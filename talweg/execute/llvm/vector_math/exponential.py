@@ -39,7 +39,7 @@ def reduce_range(
     rest: VectorValue | None = None,
     sign: float = 1.0,
 ) -> tuple[VectorValue, VectorValue]:
-    """(i, r): x + rest = n ln 2 + r, |r| <= ln 2 / 2, and i an integer with low bits n + offset.
+    """Return (i, r): x + rest = n ln 2 + r, |r| <= ln 2 / 2, i with low bits n + offset.
 
     Adding 1.5 2^mantissa to a number rounds it to a whole one, which is then in the low bits.
     With sign -1 it is -x = n ln 2 - r: constants have the signs, and x need not be negated.
@@ -53,35 +53,35 @@ def reduce_range(
 
 
 def reduced_expm1(f: FormulaBuilder, r: VectorValue) -> VectorValue:
-    """exp(r) - 1 for |r| <= ln 2 / 2."""
+    """Compute exp(r) - 1 for |r| <= ln 2 / 2."""
     return f.fma(r * r, f.polynomial(r, TAIL[f.dtype.name]), r)
 
 
 def power_of_two(f: FormulaBuilder, i: VectorValue) -> VectorValue:
-    """2^n from the integer n + bias (in the low bits)."""
+    """Compute 2^n from the integer n + bias (in the low bits)."""
     return f.of_bits(i << f.mantissa)
 
 
 def in_halves(f: FormulaBuilder, value: VectorValue, i: VectorValue) -> VectorValue:
-    """value 2^n from the integer n + 2 bias: two products, that over- and underflow rightly."""
+    """Compute value 2^n from the integer n + 2 bias: by two products, rounded rightly."""
     half = (i >> 1) << f.mantissa
     return value * f.of_bits(half) * f.of_bits((i << f.mantissa) - half)
 
 
 def polynomial_exp(f: FormulaBuilder, r: VectorValue) -> VectorValue:
-    """exp(r) for |r| <= ln 2 / 2."""
+    """Compute exp(r) for |r| <= ln 2 / 2."""
     return f.polynomial(r, (1.0, 1.0, *TAIL[f.dtype.name]))
 
 
 def exp(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """2^n exp(r)."""
+    """Compute 2^n exp(r)."""
     low, high = (-104.0, 89.0) if f.single else (-746.0, 710.0)
     i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), 2 * f.bias)
     return in_halves(f, polynomial_exp(f, r), i)
 
 
 def exp_below(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """exp(x) for x <= 0: 2^(n + shift) does not underflow, and the polynomial makes up for it."""
+    """Compute exp(x) for x <= 0: 2^(n + shift) does not underflow; the polynomial compensates."""
     low, shift = (-104.0, 64) if f.single else (-746.0, 512)
     i, r = reduce_range(f, f.at_least(x, low), f.bias + shift)
     scaled = [c * 2.0**-shift for c in (1.0, 1.0, *TAIL[f.dtype.name])]
@@ -89,7 +89,7 @@ def exp_below(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def expm1(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n-1); x itself where x^2 / 2 is not seen."""
+    """Compute 2 (t (exp(r) - 1) + (t - 1/2)), t = 2^(n-1); x itself where x^2 / 2 is lost."""
     low, high = (-20.0, 89.0) if f.single else (-40.0, 710.0)
     i, r = reduce_range(f, f.at_least(f.at_most(x, high), low), f.bias - 1)
     half = power_of_two(f, i)
@@ -98,7 +98,7 @@ def expm1(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def sigmoid(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """1 / (1 + exp(-x)), numerator and denominator scaled so that exp does not overflow.
+    """Compute 1 / (1 + exp(-x)), numerator and denominator scaled against overflow.
 
     For float32 it is fast rather than within an ulp.  For float64 the denominator is the sum of
     1 + 2^n and 2^n (exp(r) - 1), and a step of Newton's makes up for the roundings of both sums and

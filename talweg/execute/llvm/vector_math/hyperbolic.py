@@ -28,13 +28,13 @@ SINH = {
 
 
 def _half_exp(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """exp(x) / 2 for positive x, infinite where that is."""
+    """Compute exp(x) / 2 for positive x, infinite where that is."""
     i, r = reduce_range(f, f.at_most(x, 90.0 if f.single else 711.0), 2 * f.bias - 1)
     return in_halves(f, polynomial_exp(f, r), i)
 
 
 def sinh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """x + x^3 P(x^2), or from 1 on (exp(x) - exp(-x)) / 2."""
+    """Compute x + x^3 P(x^2), or from 1 on (exp(x) - exp(-x)) / 2."""
     size, square = f.abs(x), x * x
     small = f.fma(size * square, f.polynomial(square, SINH[f.dtype.name]), size)
     half = _half_exp(f, size)
@@ -42,13 +42,13 @@ def sinh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def cosh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """(exp(x) + exp(-x)) / 2."""
+    """Compute (exp(x) + exp(-x)) / 2."""
     half = _half_exp(f, f.abs(x))
     return half + 0.25 / half
 
 
 def tanh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """e / (e + 2) with e = exp(2 |x|) - 1, fast rather than within an ulp."""
+    """Compute e / (e + 2) with e = exp(2 |x|) - 1, fast rather than within an ulp."""
     size = f.abs(x)
     i, r = reduce_range(f, f.at_most(size + size, 20.0 if f.single else 40.0), f.bias)
     scale = power_of_two(f, i)
@@ -59,13 +59,13 @@ def tanh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 def _root_pair(
     f: FormulaBuilder, high: VectorValue, low: VectorValue
 ) -> tuple[VectorValue, VectorValue]:
-    """sqrt(high + low) as a pair."""
+    """Compute sqrt(high + low) as a pair."""
     root = f.sqrt(high)
     return root, (f.fma(-root, root, high) + low) / (root + root)
 
 
 def asinh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """log(|x| + sqrt(x^2 + 1)), what is lost of the sum kept; log(2 |x|) where x^2 is too large."""
+    """Compute log(|x| + sqrt(x^2 + 1)), the sum as a pair; log(2 |x|) for huge x."""
     size = f.abs(x)
     huge = size > 2.0 ** (f.mantissa // 2 + 3)
     square = size * size
@@ -78,7 +78,7 @@ def asinh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def acosh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """log(x + sqrt(x^2 - 1)), what is lost of the sum kept; log(2 x) where x^2 is too large."""
+    """Compute log(x + sqrt(x^2 - 1)), the sum as a pair; log(2 x) for huge x."""
     huge = x > 2.0 ** (f.mantissa // 2 + 3)
     square = x * x
     rounded = square - 1.0
@@ -93,7 +93,7 @@ def acosh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def atanh(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """log((1 + |x|) / (1 - |x|)) / 2, what is lost of the quotient kept."""
+    """Compute log((1 + |x|) / (1 - |x|)) / 2, the quotient as a pair."""
     size = f.abs(x)
     above, below = 1.0 + size, 1.0 - size
     above_rest, below_rest = size - (above - 1.0), 1.0 - below - size

@@ -1,4 +1,4 @@
-"""asin, acos, atan, atan2: a polynomial on a short interval, and what is known of the others.
+"""asin, acos, atan, atan2: a polynomial on a short interval, and identities for the rest.
 
 Beyond 1 atan is pi / 2 - atan(1 / x); beyond 1/2 asin is pi / 2 - 2 asin(sqrt((1 - x) / 2)) (as in
 Cody and Waite, "Software Manual for the Elementary Functions", 1980).
@@ -66,13 +66,13 @@ ASIN = {
 
 
 def _atan_tail(f: FormulaBuilder, t: VectorValue) -> VectorValue:
-    """atan(t) - t for |t| <= 1."""
+    """Compute atan(t) - t for |t| <= 1."""
     square = t * t
     return t * square * f.polynomial(square, ATAN[f.dtype.name])
 
 
 def atan(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """atan(t), or from 1 on pi / 2 - atan(t), t = 1 / |x|; with x's sign."""
+    """Compute atan(t), or from 1 on pi / 2 - atan(t), t = 1 / |x|; with x's sign."""
     size = f.abs(x)
     large = size > 1.0
     t = f.select(large, 1.0, size) / f.select(large, size, 1.0)
@@ -83,7 +83,7 @@ def atan(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def atan2(f: FormulaBuilder, y: VectorValue, x: VectorValue) -> VectorValue:
-    """The angle of (x, y), from atan of the smaller of |x| and |y| divided by the larger one."""
+    """Compute the angle of (x, y), from atan of the smaller by the larger of |x| and |y|."""
     up, right = f.abs(y), f.abs(x)
     steep = up > right
     below = f.select(steep, up, right)
@@ -102,7 +102,7 @@ def atan2(f: FormulaBuilder, y: VectorValue, x: VectorValue) -> VectorValue:
 
 
 def _asin_parts(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue, VectorValue]:
-    """(near, t, tail): |x| <= 1/2, and asin(t) = t + tail, t = |x| or else sqrt((1 - |x|) / 2)."""
+    """Return (near, t, tail): |x| <= 1/2, and asin(t) = t + tail, t as in `asin`."""
     size = f.abs(x)
     near = size <= 0.5
     half = f.fma(size, -0.5, 0.5)
@@ -112,7 +112,7 @@ def _asin_parts(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorV
 
 
 def asin(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """asin(t), or pi / 2 - 2 asin(t)."""
+    """Compute asin(t), or pi / 2 - 2 asin(t), t = |x| or sqrt((1 - |x|) / 2)."""
     near, t, tail = _asin_parts(f, x)
     high, low, _ = HALF_PI[f.dtype.name]
     far = high - (t + t - f.fma(tail, -2.0, low))
@@ -120,7 +120,7 @@ def asin(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def acos(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """pi / 2 - asin(x), or 2 asin(t), or pi - that for negative x."""
+    """Compute pi / 2 - asin(x), or 2 asin(t), or pi - that for negative x."""
     near, t, tail = _asin_parts(f, x)
     high, low, _ = HALF_PI[f.dtype.name]
     t, tail = f.select(near, t, t + t), f.select(near, tail, tail + tail)
@@ -131,5 +131,5 @@ def acos(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 
 
 def _of(f: FormulaBuilder, near: VectorValue, x: VectorValue, quarter: float) -> Operand:
-    """`quarter` near 0, else twice that for negative x and 0 for positive x."""
+    """Return `quarter` near 0, else twice that for negative x and 0 for positive x."""
     return f.select(near, quarter, f.select(x < 0.0, 2.0 * quarter, 0.0))

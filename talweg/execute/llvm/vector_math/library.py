@@ -1,4 +1,4 @@
-"""Elementary functions as LLVM IR for vectors: what machine code calls where LLVM has none.
+"""The vector math library: elementary functions as LLVM IR, where LLVM has none.
 
 LLVM's own `llvm.exp` and the like become one call of the C library for each number.  These
 functions have no branches and no tables, and are inlined into the loops that use them.  They follow
@@ -80,13 +80,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 class VectorMathLibrary:
-    """The functions that one module asks for."""
+    """The functions that one module calls."""
 
     def __init__(self) -> None:
         self._definitions: dict[str, str] = {}
 
     def symbol(self, name: str, dtype: DType, lanes: int) -> str:
-        """The symbol of a function of `lanes` numbers at once (1: scalars); it is then in `text`.
+        """Return the symbol of a function of `lanes` numbers (1: scalars), added to `text`.
 
         Raises KeyError for a function that is not here (LLVM has an instruction for it), and for
         dtypes other than float32 and float64.
@@ -104,5 +104,5 @@ class VectorMathLibrary:
         return symbol
 
     def text(self) -> str:
-        """The definitions of all functions asked for, each once."""
+        """Return the definitions of all functions asked for, each once."""
         return "\n".join(self._definitions.values())

@@ -39,7 +39,7 @@ TAIL = {
 def split(
     f: FormulaBuilder, x: VectorValue, tiny: VectorValue | None = None
 ) -> tuple[VectorValue, VectorValue, VectorValue]:
-    """(e, m, biased): x = 2^e m, sqrt(1/2) <= m < sqrt(2), and e + bias as an integer.
+    """Return (e, m, biased): x = 2^e m, sqrt(1/2) <= m < sqrt(2), and e + bias as an integer.
 
     x is positive and, but where `tiny` is true, normal.  There x is multiplied by 2^(mantissa + 1)
     first; `biased` does not know of that.
@@ -60,7 +60,7 @@ def split(
 
 
 def log_of(f: FormulaBuilder, e: VectorValue, x: VectorValue) -> VectorValue:
-    """e ln 2 + log(1 + x) for sqrt(1/2) <= 1 + x <= sqrt(2)."""
+    """Compute e ln 2 + log(1 + x) for sqrt(1/2) <= 1 + x <= sqrt(2)."""
     high, low = LN2[f.dtype.name]
     if f.single:
         tail = f.polynomial(x, (-0.5, *TAIL["float32"]))
@@ -73,7 +73,7 @@ def log_of(f: FormulaBuilder, e: VectorValue, x: VectorValue) -> VectorValue:
 
 
 def _ends(f: FormulaBuilder, x: VectorValue, value: VectorValue, zero: float) -> VectorValue:
-    """log's values where x is no positive number: `x` is its argument less `zero`."""
+    """Return log's values where x is not positive: `x` is its argument less `zero`."""
     infinity = float("inf")
     value = f.select(x < infinity, value, x)  # infinity and NaN are their own logarithms
     value = f.select(x.equals(zero), -infinity, value)
@@ -81,7 +81,7 @@ def _ends(f: FormulaBuilder, x: VectorValue, value: VectorValue, zero: float) ->
 
 
 def log(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """e ln 2 + log(m)."""
+    """Compute e ln 2 + log(m)."""
     e, m, _ = split(f, x, x < f.smallest)
     return _ends(f, x, log_of(f, e, m - 1.0), 0.0)
 
@@ -89,7 +89,7 @@ def log(f: FormulaBuilder, x: VectorValue) -> VectorValue:
 def log_of_sum(
     f: FormulaBuilder, u: VectorValue, lost: VectorValue, add: Operand = 0.0
 ) -> VectorValue:
-    """log(u + lost) + add ln 2 for positive normal u, and `lost` of the size of its last bit.
+    """Compute log(u + lost) + add ln 2, u positive and normal, `lost` its rounding error.
 
     `lost` is added to the mantissa of u less 1, so that u near 1 loses nothing; it is multiplied by
     2^-e before (for the largest e by 0).
@@ -100,14 +100,14 @@ def log_of_sum(
 
 
 def log1p(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """log(u + (x - (u - 1))) with u = 1 + x; x itself where x^2 / 2 is not seen."""
+    """Compute log(u + (x - (u - 1))) with u = 1 + x; x itself where x^2 / 2 is lost."""
     u = x + 1.0
     value = _ends(f, x, log_of_sum(f, u, x - (u - 1.0)), -1.0)
     return f.select(f.abs(x) < 2.0 ** -(f.mantissa + 2), x, value)
 
 
 def softplus(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """max(x, 0) + log(1 + exp(-|x|)), where 1 + exp(-|x|) <= 2 needs no splitting."""
+    """Compute max(x, 0) + log(1 + exp(-|x|)), where 1 + exp(-|x|) <= 2 needs no splitting."""
     small = exp(f, -f.abs(x))
     half = small > 0.41421356237309503
     reduced = f.select(half, f.fma(small, 0.5, -0.5), small)

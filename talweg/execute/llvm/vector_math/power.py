@@ -48,8 +48,8 @@ EXP2 = (
 
 
 def _power_single(f: FormulaBuilder, size: VectorValue, y: VectorValue) -> VectorValue:
-    """size^y in float32, for 0 < size < infinity."""
-    wide = f.widened()
+    """Compute size^y in float32, for 0 < size < infinity."""
+    wide = f.widen()
     e, m, _ = split(wide, wide.take(size))
     s = (m - 1.0) / (m + 1.0)
     logarithm = wide.fma(s, wide.polynomial(s * s, LOG2), e)
@@ -61,7 +61,7 @@ def _power_single(f: FormulaBuilder, size: VectorValue, y: VectorValue) -> Vecto
 
 
 def _quotient(f: FormulaBuilder, m: VectorValue) -> tuple[VectorValue, VectorValue]:
-    """s = (m - 1) / (m + 1) as a pair."""
+    """Compute s = (m - 1) / (m + 1) as a pair."""
     below = m + 1.0
     inverse = 1.0 / below
     s = (m - 1.0) * inverse
@@ -70,7 +70,7 @@ def _quotient(f: FormulaBuilder, m: VectorValue) -> tuple[VectorValue, VectorVal
 
 
 def _log2_pair(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue]:
-    """log2(x) as a pair, right to about 2^-66 of it: e + s (c0 + z (c1 + z^2 P(z))), z = s^2."""
+    """Compute log2(x) as a pair to 2^-66: e + s (c0 + z (c1 + z^2 P(z))), z = s^2."""
     e, m, _ = split(f, x, x < f.smallest)
     s, s_rest = _quotient(f, m)
     z = s * s
@@ -94,7 +94,7 @@ def _log2_pair(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorVa
 
 
 def _power_double(f: FormulaBuilder, size: VectorValue, y: VectorValue) -> VectorValue:
-    """size^y in float64, for 0 < size < infinity."""
+    """Compute size^y in float64, for 0 < size < infinity."""
     high, low = _log2_pair(f, size)
     y = f.at_least(f.at_most(y, 2.0**900), -(2.0**900))
     product = y * high
@@ -110,7 +110,7 @@ def _power_double(f: FormulaBuilder, size: VectorValue, y: VectorValue) -> Vecto
 
 
 def _exp2_pair(f: FormulaBuilder, r: VectorValue, rest: VectorValue) -> VectorValue:
-    """2^(r + rest) for |r| <= 1/2, right to 0.6 ulps, so that exact powers come out exact."""
+    """Compute 2^(r + rest) for |r| <= 1/2 to 0.6 ulps, so that exact powers are exact."""
     high, low = LN2["float64"]
     t = r * high
     t_rest = f.fma(r, low, f.fma(rest, high, f.fma(r, high, -t)))
@@ -120,7 +120,7 @@ def _exp2_pair(f: FormulaBuilder, r: VectorValue, rest: VectorValue) -> VectorVa
 
 
 def pow(f: FormulaBuilder, x: VectorValue, y: VectorValue) -> VectorValue:
-    """x^y; where |x| is 0 or infinite |x| or its inverse, by the sign of y; 1^y = x^0 = 1."""
+    """Compute x^y; 0 and infinite |x| by the sign of y; 1^y = x^0 = 1."""
     infinity = float("inf")
     size = f.abs(x)
     finite = f.at_least(f.at_most(y, f.largest), -f.largest)  # so that 1^infinity is 1

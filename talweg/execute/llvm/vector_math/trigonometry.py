@@ -70,14 +70,14 @@ TANGENT = {
 
 
 def _nearest(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue]:
-    """(i, k): 2 x / pi rounded to a whole number k, and an integer with its low bits."""
+    """Return (i, k): 2 x / pi rounded to a whole number k, and an integer with its low bits."""
     magic = 1.5 * 2.0**f.mantissa
     shifted = f.fma(x, 0.6366197723675814, magic)
     return f.bits(shifted), shifted - magic
 
 
 def _reduce_range(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, VectorValue]:
-    """(i, r): x = k pi / 2 + r, |r| <= pi / 4, and i with the low bits of k."""
+    """Return (i, r): x = k pi / 2 + r, |r| <= pi / 4, and i with the low bits of k."""
     i, k = _nearest(f, x)
     for part in HALF_PI[f.dtype.name]:
         x = f.fma(k, -part, x)
@@ -87,7 +87,7 @@ def _reduce_range(f: FormulaBuilder, x: VectorValue) -> tuple[VectorValue, Vecto
 def _reduce_in_two_parts(
     f: FormulaBuilder, x: VectorValue
 ) -> tuple[VectorValue, VectorValue, VectorValue]:
-    """(i, r, rest): x = k pi / 2 + r + rest, where `rest` is what is lost in rounding r."""
+    """Return (i, r, rest): x = k pi / 2 + r + rest, `rest` the rounding error of r."""
     i, k = _nearest(f, x)
     first, second, third = HALF_PI[f.dtype.name]
     exact = f.fma(k, -first, x)
@@ -97,13 +97,13 @@ def _reduce_in_two_parts(
 
 
 def _cubic(f: FormulaBuilder, r: VectorValue, tail: tuple, add: VectorValue) -> VectorValue:
-    """r^3 P(r^2) + add."""
+    """Compute r^3 P(r^2) + add."""
     square = r * r
     return f.fma(r * square, f.polynomial(square, tail), add)
 
 
 def _quarter(f: FormulaBuilder, i: VectorValue, r: VectorValue) -> VectorValue:
-    """sin(i pi / 2 + r)."""
+    """Compute sin(i pi / 2 + r)."""
     name = f.dtype.name
     sine = _cubic(f, r, SINE[name], r)
     cosine = f.polynomial(r * r, (1.0, -0.5, *COSINE[name]))
@@ -112,16 +112,16 @@ def _quarter(f: FormulaBuilder, i: VectorValue, r: VectorValue) -> VectorValue:
 
 
 def _beyond(f: FormulaBuilder, name: str, x: VectorValue, value: VectorValue) -> VectorValue:
-    """`value` where |x| <= LIMIT, else that of the C library."""
+    """Return `value` where |x| <= LIMIT, else that of the C library."""
     size = f.abs(x)
     rare = (size > LIMIT[f.dtype.name]) & (size < float("inf"))
     symbol = f"talweg_{name}_beyond_{f.dtype.name}x{f.lanes}"
     f.definitions[symbol] = _lane_by_lane(f, name, symbol)
-    return f.mended(rare, symbol, x, value)
+    return f.patch(rare, symbol, x, value)
 
 
 def _lane_by_lane(f: FormulaBuilder, name: str, symbol: str) -> str:
-    """The text of a function that asks the C library."""
+    """Return the text of a function that calls the C library for each lane."""
     number, kind = f.number, f.type(f.number)
     intrinsic = f"@llvm.{name}.{'f32' if f.single else 'f64'}"
     lines, made = [], "poison"
@@ -142,19 +142,19 @@ def _lane_by_lane(f: FormulaBuilder, name: str, symbol: str) -> str:
 
 
 def sin(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """By the quarter of the circle, sin(r), cos(r), -sin(r) or -cos(r)."""
+    """Compute sin(r), cos(r), -sin(r) or -cos(r), by the quarter of the circle."""
     i, r = _reduce_range(f, x)
     return _beyond(f, "sin", x, f.select(x.equals(0.0), x, _quarter(f, i, r)))
 
 
 def cos(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """sin(x + pi / 2)."""
+    """Compute sin(x + pi / 2)."""
     i, r = _reduce_range(f, x)
     return _beyond(f, "cos", x, _quarter(f, i + 1, r))
 
 
 def tan(f: FormulaBuilder, x: VectorValue) -> VectorValue:
-    """tan(r), or for odd k its negative inverse, to which one adds what tan(r) lost in rounding."""
+    """Compute tan(r), or its negative inverse for odd k, plus tan(r)'s rounding error."""
     i, r, rest = _reduce_in_two_parts(f, x)
     tail = _cubic(f, r, TANGENT[f.dtype.name], rest)
     value = r + tail
