@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +59,15 @@ def _with_values(tape: GradientTape, targets: Any, sources: Any, found: Any) -> 
     target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
     if not is_array(target) or not any(one.connected for one in found):
         return found
+    ledger = ledger_of(tape._records)
+    target = ledger.apart_of.get(id(tape._target(targets)), target)
+    flat = [variable_of(source) for source in sources]
     arrays = []
-    for source, one in zip(sources, found):
-        parts = tape._parts(variable_of(source)) if one.connected else []
-        arrays.append(content(parts[0]) if parts else None)
-    return with_values(found, lambda: ledger_of(tape._records), target, arrays)
+    for source, one in zip(flat, found):
+        parts = tape._parts(source) if one.connected else []
+        arrays.append(ledger.apart_of.get(id(parts[0]), content(parts[0])) if parts else None)
+    whole = partial(tape._sweep, [tape._target(targets)], [ones_of(targets)], flat)
+    return with_values(found, ledger, target, arrays, whole)
 
 
 def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
@@ -132,7 +137,7 @@ def explain_gradients(
     if session is not None and len(targets) == 1 and stop_gradients is None:
         flat = [variable_of(source) for source in sources]
         ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
-        explanations = with_values(explanations, lambda: ledger, arrays[0], values)
+        explanations = with_values(explanations, ledger, arrays[0], values)
     return (
         explanations[0]
         if len(explanations) == 1 and sources[0] is xs
