@@ -97,19 +97,19 @@ def test_a_graph_says_that_it_was_not_followed():
     [
         lambda h: h * h * tf.constant(1e-4, tf.float16),
         lambda h: h * tf.constant(3e-5, tf.float16),
-        lambda h: h[None, :] @ tf.constant([[3e-5], [3e-5]], tf.float16),
+        lambda h: h[None, :] @ tf.constant([[1e-5], [1e-5]], tf.float16),
     ],
     ids=["square", "factor", "matmul"],
 )
 def test_underflow_in_half_precision(product):
     w = tf.Variable([3e-4, 2e-4])
     with tf.GradientTape() as tape:
-        y = product(tf.cast(w, tf.float16))  # HERE
+        y = product(tf.cast(w, tf.float16))
         loss = tf.reduce_mean(tf.cast(y, tf.float32)) * 1e-3
     found = tape.explain(loss, w)
     assert (found.kind, found.code) == ("zero", "TW359"), str(found)
     assert "float16" in found.verdict and "LossScaleOptimizer" in found.remedy
-    assert "HERE" in str(found)
+    assert found.numerics.operation in ("mul", "matmul")
 
 
 def test_what_cancels_is_no_underflow():
