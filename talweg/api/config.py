@@ -100,7 +100,7 @@ def _check_not_begun(what: str) -> None:
 
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
-def list_physical_devices(device_type: str | None = None) -> list[Any]:
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of this machine of a type ("CPU", "GPU"), or all: one CPU, and JAX's GPUs.
 
     >>> import talweg as tf
@@ -111,7 +111,7 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
-def list_logical_devices(device_type: str | None = None) -> list[Any]:
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices operations can name: one for each visible device, or as configured.
 
     >>> import talweg as tf
@@ -126,7 +126,7 @@ def list_logical_devices(device_type: str | None = None) -> list[Any]:
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
-def get_visible_devices(device_type: str | None = None) -> list[Any]:
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The physical devices in use.
 
     >>> import talweg as tf
