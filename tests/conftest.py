@@ -24,7 +24,13 @@ os.environ.setdefault("TALWEG_CACHE", _folder or "")  # for workers of xdist, to
 cache_folder.share_code(os.environ["TALWEG_CACHE"])
 os.environ.setdefault("TALWEG_STRICT", "1")
 
-hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
+hypothesis.settings.register_profile(
+    "talweg",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # where others load the machine
+)
 hypothesis.settings.load_profile("talweg")
 
 

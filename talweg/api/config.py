@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.core import settings as flags
@@ -25,10 +25,23 @@ else:
 
 ENGINE = "talweg.execute.xla.engine"  # there once JAX is
 
-PhysicalDevice = export("config.PhysicalDevice")(
-    namedtuple("PhysicalDevice", ["name", "device_type"])
-)
-LogicalDevice = export("config.LogicalDevice")(namedtuple("LogicalDevice", ["name", "device_type"]))
+
+@export("config.PhysicalDevice")
+class PhysicalDevice(NamedTuple):
+    """A device of this machine: a CPU, or a GPU that JAX sees."""
+
+    name: str
+    device_type: str
+
+
+@export("config.LogicalDevice")
+class LogicalDevice(NamedTuple):
+    """A device that operations can name."""
+
+    name: str
+    device_type: str
+
+
 LogicalDeviceConfiguration = export(
     "config.LogicalDeviceConfiguration", "config.experimental.VirtualDeviceConfiguration"
 )(
