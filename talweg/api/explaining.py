@@ -24,6 +24,7 @@ from talweg.doctor.nonfinite.ledger import content, noting_scopes
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
 from talweg.eager.tape import GradientTape, ones_of
+from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.absent import Evidence
@@ -128,6 +129,12 @@ def explain_gradients(
     if callable(ys) and not isinstance(ys, Tensor):
         return _of_function(ys, xs)
     sources = structure.flatten(xs)
+    if any(isinstance(leaf, EagerTensor) for leaf in structure.flatten(ys)):
+        raise RuntimeError(
+            "explain_gradients: ys is a tensor with a value, and nothing says how it was made\n"
+            "  try: tape.explain(ys, xs) with the tape that recorded it, or "
+            "explain_gradients(lambda: loss_of(xs), xs)  [TW302]"
+        )
     explanations = [
         explain_gradient(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)
     ]
