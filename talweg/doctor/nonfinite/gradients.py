@@ -243,13 +243,17 @@ def has_vanished(sweep: CotangentSweep, record: tuple) -> bool:
 
 
 def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool:
-    """Whether a rule gives something else than zeros for a larger cotangent: it is linear in it."""
-    operand = record[1][position]
+    """Whether a rule gives zeros for what arrives, but not for more of it: it is linear in it."""
     parts = record[2] if type(record[2]) is tuple else (record[2],)
-    seeds = [sweep.enlarged(part) for part in parts]
-    with pause_watching(), dispatch.eagerly(), dispatch.only(()):
-        (found,) = pullback([record], list(parts), seeds, [operand])
-        return found is not None and bool(np.any(content(densify(found))))
+
+    def gives_zeros(seeds: list) -> bool:
+        with pause_watching(), dispatch.eagerly(), dispatch.only(()):
+            (found,) = pullback([record], list(parts), seeds, [record[1][position]])
+            return found is None or not np.any(content(densify(found)))
+
+    own = [sweep.cotangents.get(id(part)) for part in parts]
+    arrived = [None if g is None else EagerTensor(g) for g in own]
+    return gives_zeros(arrived) and not gives_zeros([sweep.enlarged(part) for part in parts])
 
 
 def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
