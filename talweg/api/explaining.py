@@ -53,22 +53,22 @@ def explain_absence(
     return found[0] if single else Explanations(found)
 
 
-def _with_values(tape: GradientTape, targets: Any, sources: Any, found: Any) -> list:
+def _with_values(tape: GradientTape, targets: Any, sources: Any, explanations: Any) -> list:
     """The explanations with what flows, where there is one target with a value."""
     if type(targets) is list or tape._records is None or dispatch.context.base is not None:
-        return found
+        return explanations
     target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
-    if not is_array(target) or not any(one.connected for one in found):
-        return found
+    if not is_array(target) or not any(one.connected for one in explanations):
+        return explanations
     ledger = ledger_of(tape._records)
     target = ledger.apart_of.get(id(tape._target(targets)), target)
     flat = [variable_of(source) for source in sources]
     arrays = []
-    for source, one in zip(flat, found):
+    for source, one in zip(flat, explanations):
         parts = tape._parts(source) if one.connected else []
         arrays.append(ledger.apart_of.get(id(parts[0]), content(parts[0])) if parts else None)
     whole = partial(tape._sweep, [tape._target(targets)], [ones_of(targets)], flat)
-    return with_values(found, ledger, target, arrays, whole)
+    return with_values(explanations, ledger, target, arrays, whole)
 
 
 def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from talweg.core.dtypes import DType
-from talweg.core.errors import type_error, value_error
+from talweg.core.errors import value_error
 from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, operator_falls_back
 from talweg.core.habits import add_tensor_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
@@ -91,13 +91,6 @@ class Tensor(Operators):
     __array_priority__ = 100
     level = 0  # which interpreter takes the operand; see core/dispatch.py
     interpreter: Any = None
-
-    @boundary
-    def __init__(self, *args: object, **kwargs: object):
-        if args or kwargs:  # PyTorch's way to make one
-            raise type_error(
-                "TW104", "tf.Tensor is made by operations alone", hint="tf.constant(value)"
-            )
 
     @property
     def dims(self) -> tuple:

@@ -316,7 +316,6 @@ def test_cells_are_named_as_notebooks_name_them():
 @pytest.mark.parametrize(
     "program, cure",
     [
-        (lambda: tf.Tensor([1.0]), "tf.constant(value)"),
         (lambda: tf.Module().state_dict(), "tf.train.Checkpoint"),
         (lambda: tf.Module().parameters(), "module.trainable_variables"),
         (lambda: tf.Module().zero_grad(), "each tape starts"),
