@@ -16,7 +16,7 @@ from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, operator_falls_back
 from talweg.core.habits import add_tensor_habits, refuse_items, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, shape_of_dims
-from talweg.core.tracebacks import boundary, pass_out
+from talweg.core.tracebacks import pass_out
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
