@@ -30,7 +30,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would c
 sys.dont_write_bytecode = False
 os.environ.setdefault("XLA_FLAGS", QUICK_TO_COMPILE)  # read when JAX begins
 
-hypothesis.settings.register_profile("talweg", deadline=None, max_examples=30, derandomize=True)
+hypothesis.settings.register_profile(
+    "talweg",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # where others load the machine
+)
 hypothesis.settings.load_profile("talweg")
 
 

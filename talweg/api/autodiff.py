@@ -95,7 +95,7 @@ def _number_of_slices(leaves: list) -> Any:
 
 @export("vectorized_map")
 def vectorized_map(
-    fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Tensor:
     """`fn` applied to every slice of `elems` (a nest) along the first axis, all at once.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talweg.api.export import export
 from talweg.core import settings as flags
@@ -25,10 +25,23 @@ else:
 
 ENGINE = "talweg.execute.xla.engine"  # there once JAX is
 
-PhysicalDevice = export("config.PhysicalDevice")(
-    namedtuple("PhysicalDevice", ["name", "device_type"])
-)
-LogicalDevice = export("config.LogicalDevice")(namedtuple("LogicalDevice", ["name", "device_type"]))
+
+@export("config.PhysicalDevice")
+class PhysicalDevice(NamedTuple):
+    """A device of this machine: a CPU, or a GPU that JAX sees."""
+
+    name: str
+    device_type: str
+
+
+@export("config.LogicalDevice")
+class LogicalDevice(NamedTuple):
+    """A device that operations can name."""
+
+    name: str
+    device_type: str
+
+
 LogicalDeviceConfiguration = export(
     "config.LogicalDeviceConfiguration", "config.experimental.VirtualDeviceConfiguration"
 )(
@@ -100,7 +113,7 @@ def _check_not_begun(what: str) -> None:
 
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
-def list_physical_devices(device_type: str | None = None) -> list[Any]:
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of this machine of a type ("CPU", "GPU"), or all: one CPU, and JAX's GPUs.
 
     >>> import talweg as tf
@@ -111,7 +124,7 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
-def list_logical_devices(device_type: str | None = None) -> list[Any]:
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices operations can name: one for each visible device, or as configured.
 
     >>> import talweg as tf
@@ -126,7 +139,7 @@ def list_logical_devices(device_type: str | None = None) -> list[Any]:
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
-def get_visible_devices(device_type: str | None = None) -> list[Any]:
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The physical devices in use.
 
     >>> import talweg as tf

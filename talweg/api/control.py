@@ -23,7 +23,7 @@ from talweg.trace.autograph.convert import adopt_function
 from talweg.transform.batch import BatchTensor
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import ShapeLike, TensorLike
+    from talweg.core.annotations import PositionalFunction, ShapeLike, TensorLike
 
 state = dispatch.state
 IN_FORCE = paths  # imported for what it registers
@@ -223,8 +223,8 @@ def _branches(branch_fns: object) -> list:
 
 @export("while_loop")
 def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
+    cond: PositionalFunction,
+    body: PositionalFunction,
     loop_vars: Any,
     shape_invariants: Sequence[Any] | Mapping[str, Any] | ShapeLike | None = None,
     parallel_iterations: int = 10,

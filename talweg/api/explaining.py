@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from talweg.doctor.nonfinite.ledger import content, noting_scopes
 from talweg.eager.absence import evidence_of
 from talweg.eager.custom import CustomRule
 from talweg.eager.tape import GradientTape, ones_of
+from talweg.eager.tensor import EagerTensor
 from talweg.eager.variable import variable_of
 from talweg.graph import structure
 from talweg.transform.absent import Evidence
@@ -51,18 +53,22 @@ def explain_absence(
     return found[0] if single else Explanations(found)
 
 
-def _with_values(tape: GradientTape, targets: Any, sources: Any, found: Any) -> list:
+def _with_values(tape: GradientTape, targets: Any, sources: Any, explanations: Any) -> list:
     """The explanations with what flows, where there is one target with a value."""
     if type(targets) is list or tape._records is None or dispatch.context.base is not None:
-        return found
+        return explanations
     target = content(tape._target(targets)) if isinstance(targets, Tensor) else None
-    if not is_array(target) or not any(one.connected for one in found):
-        return found
+    if not is_array(target) or not any(one.connected for one in explanations):
+        return explanations
+    ledger = ledger_of(tape._records)
+    target = ledger.apart_of.get(id(tape._target(targets)), target)
+    flat = [variable_of(source) for source in sources]
     arrays = []
-    for source, one in zip(sources, found):
-        parts = tape._parts(variable_of(source)) if one.connected else []
-        arrays.append(content(parts[0]) if parts else None)
-    return with_values(found, lambda: ledger_of(tape._records), target, arrays)
+    for source, one in zip(flat, explanations):
+        parts = tape._parts(source) if one.connected else []
+        arrays.append(ledger.apart_of.get(id(parts[0]), content(parts[0])) if parts else None)
+    whole = partial(tape._sweep, [tape._target(targets)], [ones_of(targets)], flat)
+    return with_values(explanations, ledger, target, arrays, whole)
 
 
 def _try_custom_rules(tape: GradientTape, targets: list, sources: list) -> None:
@@ -123,6 +129,12 @@ def explain_gradients(
     if callable(ys) and not isinstance(ys, Tensor):
         return _of_function(ys, xs)
     sources = structure.flatten(xs)
+    if any(isinstance(leaf, EagerTensor) for leaf in structure.flatten(ys)):
+        raise RuntimeError(
+            "explain_gradients: ys is a tensor with a value, and nothing says how it was made\n"
+            "  try: tape.explain(ys, xs) with the tape that recorded it, or "
+            "explain_gradients(lambda: loss_of(xs), xs)  [TW302]"
+        )
     explanations = [
         explain_gradient(evidence) for evidence in evidence_in_graph(ys, sources, stop_gradients)
     ]
@@ -132,7 +144,7 @@ def explain_gradients(
     if session is not None and len(targets) == 1 and stop_gradients is None:
         flat = [variable_of(source) for source in sources]
         ledger, arrays, values = values_in_session(targets, flat, session, feed_dict)
-        explanations = with_values(explanations, lambda: ledger, arrays[0], values)
+        explanations = with_values(explanations, ledger, arrays[0], values)
     return (
         explanations[0]
         if len(explanations) == 1 and sources[0] is xs

@@ -32,7 +32,7 @@ from talweg.graph import structure
 from talweg.trace.host_calls import numpy_call, python_call
 
 if TYPE_CHECKING:
-    from talweg.core.annotations import DTypeLike
+    from talweg.core.annotations import DTypeLike, PositionalFunction
 
 
 _CLASSES = (
@@ -51,7 +51,7 @@ def _as_operation_error(error: Exception) -> OpError:
 
 @export("py_function")
 def py_function(
-    func: Callable[..., Any] | None = None,
+    func: PositionalFunction | None = None,
     inp: Any = None,
     Tout: DTypeLike | None = None,
     name: str | None = None,
@@ -168,7 +168,7 @@ def _results(results: Any, several: bool) -> list:
 
 @export("numpy_function")
 def numpy_function(
-    func: Callable[..., Any] | None = None,
+    func: PositionalFunction | None = None,
     inp: Any = None,
     Tout: Any = None,
     stateful: bool = True,
@@ -214,7 +214,7 @@ def _on_arrays(func: Callable[..., Any], arrays: list) -> Any:
 
 @export("compat.v1.py_func")
 def py_func(
-    func: Callable[..., Any],
+    func: PositionalFunction,
     inp: Any,
     Tout: DTypeLike,
     stateful: bool = True,

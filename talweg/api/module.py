@@ -11,6 +11,7 @@ from talweg.api.export import export
 from talweg.api.scopes import name_scope
 from talweg.core import scope
 from talweg.core.errors import value_error
+from talweg.core.habits import OF_MODULES, add_habits, without_habits
 from talweg.core.hooks import hooks
 from talweg.core.tracking import DEFERRED, UNTRACKED, AutoTrackable, catch_up
 from talweg.eager.variable import Variable
@@ -56,6 +57,9 @@ class Module(AutoTrackable):
             )
         self._name = name
         self._scope_name = f"{scope.current.prefix}{name}"
+
+    def __dir__(self) -> list[str]:
+        return without_habits(list(super().__dir__()), type(self))
 
     @property
     def name(self) -> str:
@@ -162,3 +166,6 @@ def _leaves(value: object, place: tuple = ()) -> list:
     else:
         items = enumerate(structure.children(value))
     return [leaf for key, item in items for leaf in _leaves(item, (*place, key))]
+
+
+add_habits(Module, OF_MODULES)

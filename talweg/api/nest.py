@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from talweg.api.export import export
@@ -14,7 +13,7 @@ from talweg.pipeline.element import composite
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from talweg.core.annotations import TensorLike
+    from talweg.core.annotations import PositionalFunction, TensorLike
 
 
 @export("nest.is_nested")
@@ -100,7 +99,7 @@ def pack_sequence_as(
 
 
 @export("nest.map_structure")
-def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure(func: PositionalFunction, *structure: Any, **kwargs: Any) -> Any:
     """`func` of the corresponding leaves of each structure, in a structure like the first.
 
     check_types=True: containers must have the same types.  expand_composites=False: take sparse and

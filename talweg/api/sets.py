@@ -20,6 +20,7 @@ from talweg.kernels import sets as kernels
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 KINDS = (int8, int16, int32, int64, uint8, uint16, string)  # what sets are of
@@ -101,7 +102,7 @@ def difference(
 
 
 @export("sets.size")
-def size(a: Any, validate_indices: bool = True) -> Any:
+def size(a: Any, validate_indices: bool = True) -> Tensor:
     """How many different elements each row of a SparseTensor [..., n] has, int32 [...].
 
     validate_indices: whether the order of indices is checked, InvalidArgumentError if it is wrong.

@@ -3,6 +3,7 @@
 examples:
   talweg explain TW604
   talweg explain 604        the letters may be left out
+  talweg explain zero       the codes whose titles have these words
   talweg explain            all codes, with what they say
 
 exit status: 0 fine, 2 there is no such code.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from difflib import get_close_matches
 
@@ -23,7 +25,7 @@ from talweg.doctor import pages
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of `talweg explain`."""
-    parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as TW604")
+    parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as TW604, or words")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -35,6 +37,10 @@ def main(options: argparse.Namespace) -> int:
     code = whole(options.code)
     known = titles()
     if code not in known:
+        about = about_words(options.code)
+        if about and not options.json:
+            print(about)
+            return FINE
         near = get_close_matches(code, known, 5)
         words = f"near: {', '.join(near)}; " if near else ""
         raise UsageError(f"there is no code {options.code}; {words}talweg explain lists all")
@@ -68,6 +74,25 @@ def titles() -> dict[str, str]:
     for code in pages.codes_with_pages():
         found[code] = pages.title(code)
     return dict(sorted(found.items()))
+
+
+def about_words(text: str) -> str:
+    """The codes whose titles have all words of a text, a line each; "" for a code or none."""
+    words = re.findall(r"[a-z_]{2,}|\b0\b", text.lower())
+    if not words or re.fullmatch(r"(tw)?\d+", text.strip().lower()):
+        return ""
+    found = {code: title for code, title in titles().items() if has_words(title, words)}
+    return "\n".join(f"{code}  {title}" for code, title in found.items())
+
+
+def has_words(title: str, words: list[str]) -> bool:
+    """Whether each word begins one of a title's, in which "is 0" is read as "is zero".
+
+    >>> has_words("the gradient is 0 because ...", ["zero", "grad"])
+    True
+    """
+    own = re.findall(r"\w+", title.lower().replace("is 0", "is zero"))
+    return all(any(each.startswith(word) for each in own) for word in words)
 
 
 def listing() -> str:

@@ -65,8 +65,11 @@ def main(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
     elif rows:
         print(text)
-    elif len(words) == 1 and (absent_name := without_namespace(options.words[0])):
-        return absent_one(absent_name, options.json)
+    elif not options.missing and len(words) == 1 and (name := without_namespace(options.words[0])):
+        return absent_one(name, options.json)
+    elif options.missing:
+        about = f" with {' and '.join(options.words)} in its name" if words else ""
+        print(f"talweg: no name of TensorFlow 2.21{about} is missing", file=sys.stderr)
     else:
         near = alike(options.words[0].removeprefix("tf.")) if len(words) == 1 else ""
         nothing = f"talweg: nothing has {' and '.join(options.words)} in it"

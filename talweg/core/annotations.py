@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
     from typing import Protocol, TypeAlias
 
     import numpy as np
@@ -47,5 +48,19 @@ if TYPE_CHECKING:
     AxisLike: TypeAlias = _Arrays | int | Sequence[Any]
     WindowLike: TypeAlias = _Arrays | int | str | Sequence[Any]
     PathLike: TypeAlias = str | bytes | os.PathLike[str]
+    # What is called with so many arguments by position.  `Callable[..., Any]` would leave
+    # the parameters of a lambda unknown, which strict type checkers report.
+    PositionalFunction: TypeAlias = (
+        Callable[[Any], Any]
+        | Callable[[Any, Any], Any]
+        | Callable[[Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any, Any, Any, Any], Any]
+        | Callable[[], Any]
+    )
 else:
     TensorLike = DTypeLike = ShapeLike = AxisLike = WindowLike = PathLike = Any
+    PositionalFunction = Any

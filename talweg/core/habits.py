@@ -137,6 +137,13 @@ MEANT = {  # attribute -> what to write; x is the tensor
     "zero_": "v.assign(tf.zeros_like(v)) for a variable v",
 }
 _FIRST_ITERATOR = "for x in dataset: ..., or iter(dataset); in a graph, the function of this name "
+OF_MODULES = {  # attribute -> what to write, of modules as PyTorch has them
+    "load_state_dict": "tf.train.Checkpoint(model=module).restore(path)",
+    "named_parameters": "[(v.name, v) for v in module.trainable_variables]",
+    "parameters": "module.trainable_variables",
+    "state_dict": "tf.train.Checkpoint(model=module).save(prefix); the values: module.variables",
+    "zero_grad": "nothing: each tape starts without gradients",
+}
 OF_DATASETS = {  # attribute -> what to write, for datasets
     "append": "dataset.concatenate(other)",
     "get_next": "next(iter(dataset))",

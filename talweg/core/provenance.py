@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 RUNNERS = (threading.__file__, contextlib.__file__)  # between talweg and what it is called by
 KERAS = f"{os.sep}site-packages{os.sep}keras{os.sep}src{os.sep}"
+OPTREE = f"{os.sep}site-packages{os.sep}optree{os.sep}"  # what Keras maps nests with
 Origin = tuple[CodeType, int]
 getframe = sys._getframe
 
@@ -61,7 +62,8 @@ def is_inner(filename: str) -> bool:
     """Whether a source file is talweg's, Keras', or of what runs modules, threads, contexts."""
     known = inner_files.get(filename)
     if known is None:
-        known = filename.startswith((ROOT, "<frozen", *RUNNERS)) or KERAS in filename
+        known = filename.startswith((ROOT, "<frozen", *RUNNERS))
+        known = known or KERAS in filename or OPTREE in filename
         inner_files[filename] = known
     return known
 

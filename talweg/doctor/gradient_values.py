@@ -16,16 +16,17 @@ import numpy as np
 from talweg.core import dispatch
 from talweg.core.roles import Role
 from talweg.doctor.absent.explanation import Explanation, PathStep
-from talweg.doctor.nonfinite.explain import of_trail
+from talweg.doctor.nonfinite.explain import EAGERLY, IN_A_TRACE, of_trail
 from talweg.doctor.nonfinite.gradients import (
     VANISHED,
     CotangentSweep,
     source_norm,
     why_small,
 )
-from talweg.doctor.nonfinite.ledger import Ledger, content, has_bad, scope_of_entry
+from talweg.doctor.nonfinite.ledger import Ledger, content, has_bad, keeping, scope_of_entry
 from talweg.doctor.nonfinite.report import NumericsExplanation, SourceNorm
 from talweg.eager.seeds import ones_of
+from talweg.transform.rules import densify
 
 KINDS = {"nan": "not finite", "inf": "not finite"}
 TITLES = {
@@ -36,22 +37,30 @@ TITLES = {
 }
 NOT_TAKEN = "what ran does not use it: another branch was taken, or a loop made no trip"
 TAKE_IT = "look at the condition, for these values; other values may go the other way"
+NOT_FOLLOWED = (
+    "there is a custom gradient in the graph: how large the gradient is was not looked at"
+)
 MANY_USES = 3  # uses of a source that are compared with each other
 BLOCKED = 0.5  # share of the elements that one operation lets nothing through for: worth a note
 
 
 def with_values(
-    explanations: list[Explanation], ledger: Callable[[], Ledger], target: Any, arrays: list
+    explanations: list[Explanation],
+    ledger: Ledger,
+    target: Any,
+    arrays: list,
+    whole: Callable[[], list] | None = None,
 ) -> list[Explanation]:
     """Explanations, those that are connected with what flows.
 
     target: the array of the one target; arrays: for each explanation the array of its source, or
-    None where it has none.
+    None where it has none; whole: gives the gradients by all sources the short way, for what
+    cannot be followed.
     """
     places = [i for i, one in enumerate(explanations) if one.connected and arrays[i] is not None]
     if not places:
         return explanations
-    own = ledger()
+    own = ledger
     sweep = CotangentSweep(own)
     if has_bad(target):
         told = of_trail(own, target, "the target")
@@ -59,7 +68,7 @@ def with_values(
             _judge(one, told, None) if i in places else one for i, one in enumerate(explanations)
         ]
     if any(entry.prim.role is Role.CUSTOM_RULE for entry in own.entries):
-        return explanations  # a custom gradient inside a trace, where nothing can be followed
+        return _behind_a_trace(explanations, own, places, whole)
     with dispatch.eagerly():
         seed = ones_of(sweep.tensor(target))
     gradients = sweep.pull(target, seed, [arrays[i] for i in places])
@@ -70,6 +79,36 @@ def with_values(
     for i, gradient in zip(places, gradients):
         row = source_norm(explanations[i].source, gradient, largest)
         answer[i] = _with_numbers(explanations[i], sweep, target, arrays[i], gradient, row)
+    return answer
+
+
+def _behind_a_trace(
+    explanations: list[Explanation],
+    ledger: Ledger,
+    places: list[int],
+    whole: Callable[[], list] | None,
+) -> list[Explanation]:
+    """Explanations where a custom gradient stands in a trace: it exists there only, so the gradient
+    itself is looked at, and what ran to make it, but no path to it."""
+    answer = list(explanations)
+    if whole is None:
+        for i in places:
+            one = explanations[i]
+            answer[i] = replace(one, notes=(*one.notes, NOT_FOLLOWED))
+        return answer
+    with keeping(ledger):
+        gradients = [None if g is None else content(densify(g)) for g in whole()]
+    for i in places:
+        one, gradient = explanations[i], gradients[i]
+        subject = f"the gradient of {one.source}"
+        row = source_norm(one.source, gradient, 1.0)
+        if has_bad(gradient):
+            told = of_trail(ledger, gradient, subject)
+        elif row.verdict == "zero":
+            told = NumericsExplanation("zero", subject, "TW353", cause=IN_A_TRACE, cure=EAGERLY)
+        else:
+            told = NumericsExplanation("finite", subject)
+        answer[i] = _judge(one, told, row)
     return answer
 
 

@@ -47,6 +47,9 @@ def test_explain(capsys):
     assert page.startswith("TW604") and "```" not in page
     assert main(["explain", "604", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["code"] == "TW604"
+    assert main(["explain", "zero"]) == 0
+    told = capsys.readouterr().out
+    assert "TW350" in told and "TW353" in told and "TW347" not in told
     assert main(["explain", "TW999"]) == 2
     assert "no code TW999" in capsys.readouterr().err
 
@@ -59,6 +62,8 @@ def test_ops_finds_names(capsys):
     assert page.startswith("tf.nn.relu(features") and "talweg.api.nn.activation" in page
     assert main(["ops", "--missing", "mlir"]) == 0
     assert "tf.mlir.experimental" in capsys.readouterr().out
+    assert main(["ops", "--missing", "LinearOperator"]) == 1  # all of them are there
+    assert "no name of TensorFlow 2.21 with LinearOperator" in capsys.readouterr().err
     assert main(["ops", "placeholder"]) == 0  # a name of TensorFlow 1 only
     assert "tf.compat.v1.placeholder" in capsys.readouterr().out
     assert main(["ops", "no such thing at all"]) == 1

@@ -131,3 +131,10 @@ def test_a_program_with_float8_is_of_the_second_generation(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("import tensorflow as tf\nprint(tf.cast([1.0], tf.experimental.float8_e5m2))\n")
     assert not read(str(path)).first_generation()
+
+
+@pytest.mark.parametrize("name", ["addons", "hub", "probability", "text", "datasets"])
+def test_packages_beside_tensorflow(name):
+    """They are named for what they are, and prove no generation."""
+    assert "a package of its own" in describe(f"{name}.layers")
+    assert resolve(f"{name}.layers").generation == 2

@@ -311,3 +311,31 @@ def test_cells_are_named_as_notebooks_name_them():
     shell.run_cell(code + "found = user_origin()", store_history=True)
     number = shell.execution_count - 1
     assert describe(shell.user_ns["found"]).startswith(f"Cell In[{number}], line 3")
+
+
+@pytest.mark.parametrize(
+    "program, cure",
+    [
+        (lambda: tf.Module().state_dict(), "tf.train.Checkpoint"),
+        (lambda: tf.Module().parameters(), "module.trainable_variables"),
+        (lambda: tf.Module().zero_grad(), "each tape starts"),
+        (lambda: tf.explain_gradients(x * 2.0, x), "tape.explain"),
+    ],
+)
+def test_what_users_of_pytorch_try_next(program, cure):
+    with pytest.raises((TypeError, AttributeError, RuntimeError)) as caught:
+        program()
+    count, text = own_frames(caught.value)
+    assert cure in str(caught.value) and count <= 1, text
+
+
+def test_a_module_may_have_such_attributes_of_its_own():
+    class Model(tf.Module):
+        def parameters(self):
+            return [1]
+
+    module = tf.Module()
+    assert Model().parameters() == [1]
+    assert not hasattr(module, "state_dict") and "state_dict" not in dir(module)
+    module.state_dict = 3
+    assert module.state_dict == 3

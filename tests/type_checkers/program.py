@@ -117,3 +117,16 @@ with tf.compat.v1.Graph().as_default(), tf.compat.v1.Session() as session:
     p = tf.compat.v1.placeholder(tf.float32, [None])
     assert_type(tf.compat.v1.square(p), tf.Tensor)
     assert list(session.run(tf.compat.v1.square(p), {p: [2.0]})) == [4.0]
+
+sign, log_size = tf.linalg.slogdet(tf.ones([2, 2]))
+assert_type(sign * log_size, tf.Tensor)
+count, total = tf.while_loop(
+    lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (0, tf.constant(0)), maximum_iterations=9
+)
+assert (int(count), int(total)) == (4, 6)
+assert_type(tf.vectorized_map(lambda row: row * 2.0, x), tf.Tensor)
+doubled: Any = tf.nest.map_structure(lambda a, b: a + b, [x], [x])
+assert_type(tf.unstack(tf.stop_gradient(x)), list[tf.Tensor])
+assert_type(tf.shape(x), tf.Tensor)
+names: list[str] = [device.name for device in tf.config.list_physical_devices("CPU")]
+assert names

@@ -135,7 +135,7 @@ def clip_by_global_norm(
     clip_norm: TensorLike,
     use_norm: TensorLike | None = None,
     name: str | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[list[Any], Tensor]:
     """(list, norm): all tensors of `t_list` scaled down together to a global norm of `clip_norm`.
 
     Each becomes t clip_norm / max(norm, clip_norm); IndexedSlices and None keep their form.  The

@@ -128,7 +128,7 @@ def stack(values: TensorLike, axis: AxisLike = 0, name: str = "stack") -> Tensor
 
 
 @export("parallel_stack")
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     """Like `tf.stack` along axis 0, for graphs only: RuntimeError in eager execution.
 
     ValueError where the shape of a value is not fully known, or they differ.
@@ -154,7 +154,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
 @export("unstack")
 def unstack(
     value: object, num: TensorLike | None = None, axis: AxisLike = 0, name: str = "unstack"
-) -> list[Any]:
+) -> list[Tensor]:
     """The slices of `value` along `axis`, a list of tensors without that axis.
 
     `num`, if given, must be their number (InvalidArgumentError).  ValueError if `axis` is out of
@@ -354,7 +354,7 @@ def _repeated_evenly(x: Tensor, count: Size, axis: int) -> Any:
 
 
 @export("meshgrid")
-def meshgrid(*args: object, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
+def meshgrid(*args: object, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
     """The coordinates of a grid, a tensor for each of the vectors in `args`.
 
     With indexing "ij" the shape is (len(args[0]), len(args[1]), ...); with "xy" the first two are

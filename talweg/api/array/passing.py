@@ -62,7 +62,7 @@ def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
 
 
 @export("stop_gradient")
-def stop_gradient(input: object, name: str | None = None) -> Any:
+def stop_gradient(input: object, name: str | None = None) -> Tensor:
     """`input`, a tensor, a ragged or a sparse one, as a constant as far as derivatives go.
 
     >>> import talweg as tf

@@ -341,7 +341,7 @@ def dims_of(input: object) -> tuple | None:
 
 
 @export("shape")
-def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Any:
+def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """The shape of `input` as an integer vector of dtype `out_type` (int32, or int64).
 
     >>> import talweg as tf

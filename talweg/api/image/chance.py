@@ -120,7 +120,7 @@ def random_jpeg_quality(
     min_jpeg_quality: TensorLike,
     max_jpeg_quality: TensorLike,
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """An image as it is after a JPEG file of a quality drawn from [min, max).
 
     ValueError unless 0 <= min < max <= 100.

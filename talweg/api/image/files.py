@@ -95,7 +95,7 @@ def decode_and_crop_jpeg(
     acceptable_fraction: float = 1,
     dct_method: str = "",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A part of a JPEG file: crop_window is [first row, first column, rows, columns]."""
     image = decode_jpeg(
         contents,
@@ -114,13 +114,13 @@ def decode_and_crop_jpeg(
 
 
 @export("io.decode_gif", "image.decode_gif")
-def decode_gif(contents: TensorLike, name: str | None = None) -> Any:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """The frames of a GIF file, uint8 [frames, height, width, 3]."""
     return _pixels(contents, "gif", 0)
 
 
 @export("io.decode_bmp", "image.decode_bmp")
-def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Any:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of a BMP file without compression, uint8 [height, width, channels]."""
     return _pixels(contents, "bmp", channels)
 
@@ -128,7 +128,7 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 @export("io.decode_webp", "image.decode_webp")
 def decode_webp(
     contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
-) -> Any:
+) -> Tensor:
     """The frames of a WebP file, [frames, height, width, channels]."""
     return _pixels(contents, "webp", channels, dtype)
 
@@ -161,7 +161,7 @@ def decode_image(
 @export("io.extract_jpeg_shape", "image.extract_jpeg_shape")
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = int32, name: str | None = None
-) -> Any:
+) -> Tensor:
     """[height, width, channels] of a JPEG file, of which only the header is read."""
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
@@ -209,7 +209,7 @@ def encode_jpeg(
     y_density: int = 300,
     xmp_metadata: str = "",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """A JPEG file of a uint8 image [height, width, 1 or 3], a scalar string.
 
     quality: from 0 to 100.  format: "grayscale" or "rgb" demands as many channels.

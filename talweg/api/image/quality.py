@@ -200,7 +200,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("image.image_gradients")
-def image_gradients(image: TensorLike) -> tuple[Any, Any]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Differences to the row below and to the column on the right; 0 in the last one.
 
     image [batch, height, width, channels]; ValueError for another rank.

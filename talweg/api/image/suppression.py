@@ -78,7 +78,7 @@ def non_max_suppression_with_scores(
     score_threshold: TensorLike = NEVER,
     soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """`non_max_suppression`, with the scores of the boxes that stay.
 
     soft_nms_sigma: if above 0, scores fall by exp(-iou²/2 sigma) for each better box.
@@ -132,7 +132,7 @@ def non_max_suppression_padded(
     sorted_input: bool = False,
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """`non_max_suppression` and the number of boxes that stay; for batches, too.
 
     boxes [..., n, 4], scores [..., n]; pad_to_max_output_size: zeros up to max_output_size.

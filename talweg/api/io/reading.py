@@ -38,7 +38,7 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
 
 
 @export("io.matching_files")
-def matching_files(pattern: TensorLike, name: str | None = None) -> Any:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that fit a pattern, or any of some, in order."""
     return encoded.matching_files(tensor(pattern, string))
 
@@ -133,7 +133,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
 
 
 @export("io.decode_base64")
-def decode_base64(input: TensorLike, name: str | None = None) -> Any:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings that were in base64; InvalidArgumentError for what is not."""
     return encoded.recoded(tensor(input, string), code="DecodeBase64")
 
@@ -141,7 +141,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Any:
 @export("io.decode_compressed")
 def decode_compressed(
     bytes: TensorLike, compression_type: str = "", name: str | None = None
-) -> Any:
+) -> Tensor:
     """Strings that were compressed: "ZLIB", "GZIP" or "" (as they are).
 
     DataLossError for strings that were not.

@@ -120,7 +120,7 @@ def normalize(
     ord: TensorLike = "euclidean",
     axis: AxisLike | None = None,
     name: str | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """(tensor / its norm, the norm with reduced axes kept); arguments and errors as `tf.norm`.
 
     >>> import talweg as tf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("linalg.slogdet")
-def slogdet(input: TensorLike, name: str | None = None) -> Any:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """(sign, log_abs_determinant) of [..., m, m]: det = sign * exp(log_abs_determinant).
 
     Both have the dtype of the input.  InvalidArgumentError unless square and inexact.

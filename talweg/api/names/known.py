@@ -21,10 +21,17 @@ from talweg.api.tensorflow_alias import without_v2
 KERAS = ("keras", "optimizers", "losses", "metrics", "initializers")  # filled by Keras itself
 GONE = {
     "contrib": "tf.contrib went with TensorFlow 2: its parts live on in other packages",
-    "text": "tf.text is a package of its own (tensorflow_text), made for TensorFlow itself",
     "examples": "tf.examples.tutorials went with TensorFlow 2: tf.keras.datasets has the data",
 }
-
+OF_OTHERS = {  # packages beside TensorFlow: no proof of either generation
+    "text": "tf.text is a package of its own (tensorflow_text), made for TensorFlow itself",
+    "addons": "tf.addons is a package of its own (tensorflow_addons), made for TensorFlow itself; "
+    "most of it is in tf.keras now",
+    "hub": "tf.hub is a package of its own (tensorflow_hub); tf.saved_model.load reads its models",
+    "probability": "tf.probability is a package of its own (tensorflow_probability)",
+    "datasets": "tf.datasets is a package of its own (tensorflow_datasets); tf.keras.datasets has "
+    "some data, tf.data.Dataset is the class",
+}
 
 NOT_NEEDED = "needs none"
 AFTER_V1 = {  # names of TensorFlow 1 -> what programs for TensorFlow 2 have in their place
@@ -299,8 +306,8 @@ def describe(name: str, first: bool = False) -> str:
     if known.there:
         only = f", by name only: it {rule.reason}; use {rule.instead}" if rule else ""
         return f"{shown} is there{only}"
-    if head in GONE:
-        return GONE[head]
+    if head in GONE or head in OF_OTHERS:
+        return GONE.get(head) or OF_OTHERS[head]
     if rule is not None:
         return f"{shown} will not be there: it {rule.reason}; use {rule.instead}"
     if known.in_tensorflow:

@@ -225,7 +225,7 @@ def ctc_greedy_decoder(
     sequence_length: TensorLike,
     merge_repeated: bool = True,
     blank_index: int | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[list[Any], Tensor]:
     """The labels of the likeliest path: ([SparseTensor], -sum of its logits [batch, 1]).
 
     inputs [time, batch, classes]; blank_index: the last class by default.
@@ -274,7 +274,7 @@ def _decoder_operands(inputs: TensorLike, lengths: Any) -> tuple[Any, Any]:
 @export("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
-) -> tuple[Any, ...]:
+) -> tuple[list[Any], Tensor]:
     """The `top_paths` likeliest label sequences: ([SparseTensor, ...], log p [batch, top_paths]).
 
     inputs [time, batch, classes], of which the last is the blank.

@@ -312,7 +312,7 @@ class _Holder:
     "compat.v1.random.get_global_generator",
     "compat.v1.random.experimental.get_global_generator",
 )
-def get_global_generator() -> Any:
+def get_global_generator() -> Generator:
     """The generator that is shared by the program; made unforeseeable on first use.
 
     `tf.random.set_seed` does not touch it.

@@ -18,12 +18,13 @@ from talweg.kernels import fingerprints
 
 if TYPE_CHECKING:
     from talweg.core.annotations import TensorLike
+    from talweg.core.value import Tensor
 
 
 @export("edit_distance")
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
-) -> Any:
+) -> Tensor:
     """How many insertions, deletions and exchanges make each row of `truth` of `hypothesis`.
 
     hypothesis, truth: SparseTensors [..., n] of one dtype (TypeError for others); the result is
@@ -51,7 +52,7 @@ def edit_distance(
 
 
 @export("fingerprint")
-def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Any:
+def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Tensor:
     """A fingerprint of 8 bytes of each row, [n, 8] uint8, the same in every process.
 
     data: of at least one axis (InvalidArgumentError otherwise), any dtype; the bytes of a row are

@@ -6,6 +6,7 @@ written into what uses them; parts of results, and what only makes an operation 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SMALL = 4  # elements of a constant that is written into its users
 MANY = 20_000  # items of a picture
 LONGEST = 30  # letters of a label
+FOLDERS = re.compile(r"^.*[\\/]")  # of a path, also one of Windows
 CROWD = 30  # items outside of scopes that are grouped by the lines that made them
 ALIKE = 8  # items of one line that make a group
 # nodes that are no operations of their own
@@ -198,7 +200,7 @@ def group_by_lines(picture: Picture) -> None:
     for line, items in by_line.items():
         if len(items) >= ALIKE:
             line_text, _, source = line.partition(": ")
-            title = source or line_text.rpartition("/")[2]
+            title = source or FOLDERS.sub("", line_text)
             own = gather(
                 items, Group(title if len(title) <= 48 else f"{title[:45]}...", "line", root)
             )

@@ -156,7 +156,7 @@ class Explanation:
 
     def in_a_line(self) -> str:
         """Verdict, place and remedy in one line, for a log."""
-        where = f" at {self.lines[0]}" if self.lines else ""
+        where = f" (at {self.lines[0]})" if self.lines else ""
         remedy = self.remedy.splitlines()
         cure = f" Try: {remedy[0]}" if remedy else ""
         return f"no gradient for {self.source}: {self.verdict}{where}.{cure}  [{self.code}]"

@@ -29,11 +29,13 @@ from talweg.doctor.nonfinite.ledger import (
     LedgerEntry,
     content,
     has_bad,
+    is_float,
     keeping,
     pause_watching,
     scope_of_entry,
 )
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, Passage, SourceNorm
+from talweg.eager.custom import CustomRule
 from talweg.eager.seeds import ones_of
 from talweg.eager.structured import STATE
 from talweg.eager.tape import GradientTape
@@ -53,9 +55,9 @@ if TYPE_CHECKING:
     from talweg.graph.subgraph import Body
 
 IN_A_TRACE = (
-    "it became zero inside a tf.function that has a custom gradient, where it cannot be followed: "
-    "ask again with tf.config.run_functions_eagerly(True)"
+    "it became zero inside a tf.function that has a custom gradient, where it cannot be followed"
 )
+EAGERLY = "ask again after tf.config.run_functions_eagerly(True)"
 
 REDRAWN = (
     " (a function with random numbers was run again, and drew others: to see it happen, pass a "
@@ -202,7 +204,7 @@ def name_sources(sources: object) -> tuple[list, list[str]]:
 def ledger_of(records: Any) -> Ledger:
     """The ledger of a tape's records; traced functions run once more, step by step."""
     ledger = Ledger()
-    arrays: dict[int, Any] = {}
+    arrays = ledger.apart_of
 
     def array_of(tensor: object) -> Any:
         return arrays.get(id(tensor), content(tensor))
@@ -213,6 +215,8 @@ def ledger_of(records: Any) -> Ledger:
         for part in parts:
             if any([content(part) is x for x in inputs]):
                 arrays[id(part)] = np.asarray(content(part)).view()
+            elif type(prim) is CustomRule and is_float(content(part)):
+                arrays[id(part)] = ledger.apart(content(part))
         outputs = tuple([array_of(x) for x in parts])
         if prim.role is Role.CALL:
             _run_again(ledger, params["body"], inputs, outputs)
@@ -368,9 +372,10 @@ def of_gradients(
             return NumericsExplanation(
                 "zero",
                 f"the gradient of {row.name}",
-                "TW350",
+                "TW353",
                 "backward",
                 cause=IN_A_TRACE,
+                cure=EAGERLY,
                 sources=rows,
             )
         if not traced and row.verdict in ("zero", "vanishing", "exploding"):

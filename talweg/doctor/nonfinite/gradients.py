@@ -30,6 +30,7 @@ from talweg.doctor.nonfinite.ledger import (
     scope_of_entry,
 )
 from talweg.doctor.nonfinite.report import NumericsExplanation, OperandReport, SourceNorm
+from talweg.eager.custom import CustomRule
 from talweg.eager.structured import as_tensor
 from talweg.eager.tensor import EagerTensor
 from talweg.execute.call import quiet
@@ -126,6 +127,17 @@ class CotangentSweep:
             found = self.norms[id(tensor)] = norm_of(self.cotangents.get(id(tensor)))
         return found
 
+    def enlarged(self, tensor: Any) -> Any:
+        """The cotangent of a tensor times the power of two that brings it near 1; None if none."""
+        cotangent = self.cotangents.get(id(tensor))
+        if cotangent is None or not is_float(cotangent):
+            return None
+        wide = np.asarray(cotangent).astype(
+            np.complex128 if cotangent.dtype.kind == "c" else np.float64
+        )
+        _, exponent = np.frexp(np.abs(wide).max(initial=0.0))
+        return EagerTensor(np.asarray(wide * 2.0 ** -float(exponent)).astype(cotangent.dtype))
+
     def largest(self) -> float:
         """The norm of the largest cotangent (of many: of those of every so many records)."""
         rows = self.records[:: max(1, len(self.records) // SAMPLED)]
@@ -216,7 +228,9 @@ def why_small(
         if cause.code in ("TW351", "TW355"):
             if has_vanished(sweep, record):
                 return _group_by_line(changes, subject, "vanishing", to_zero=True)
-            if uses_of(sweep, record[1][positions[0]]) > 1:
+            if has_underflowed(sweep, record, positions[0]):
+                cause = underflow(sweep, record)
+            elif uses_of(sweep, record[1][positions[0]]) > 1:
                 cause = Cause("TW355", f"{entry.prim.name}: {CANCELLED}", OF_ANOTHER)
         return _explain(sweep, entry, cause, subject)
     return _group_by_line(changes, subject, verdict)
@@ -226,6 +240,34 @@ def has_vanished(sweep: CotangentSweep, record: tuple) -> bool:
     """Whether what arrives at an operation is so little that its derivative is not to blame."""
     parts = record[2] if type(record[2]) is tuple else (record[2],)
     return max(map(sweep.norm, parts)) < UNDERFLOW * sweep.largest()
+
+
+def has_underflowed(sweep: CotangentSweep, record: tuple, position: int) -> bool:
+    """Whether a rule gives zeros for what arrives, but not for more of it: it is linear in it."""
+    parts = record[2] if type(record[2]) is tuple else (record[2],)
+
+    def gives_zeros(seeds: list) -> bool:
+        with pause_watching(), dispatch.eagerly(), dispatch.only(()):
+            (found,) = pullback([record], list(parts), seeds, [record[1][position]])
+            return found is None or not np.any(content(densify(found)))
+
+    own = [sweep.cotangents.get(id(part)) for part in parts]
+    arrived = [None if g is None else EagerTensor(g) for g in own]
+    return gives_zeros(arrived) and not gives_zeros([sweep.enlarged(part) for part in parts])
+
+
+def underflow(sweep: CotangentSweep, record: tuple) -> Cause:
+    """A gradient that is too small for its dtype."""
+    parts = record[2] if type(record[2]) is tuple else (record[2],)
+    name = next(x.dtype.name for x in record[1] if getattr(x, "dtype", None) is not None)
+    norm = max(map(sweep.norm, parts))
+    return Cause(
+        "TW359",
+        f"the gradient becomes too small for {name} in the derivative of {record[0].name}: what "
+        f"arrives there has the norm {norm:.1e}, and what leaves is rounded to 0",
+        "multiply the loss by 1024 or more and divide the gradients by it (Keras's "
+        "LossScaleOptimizer does both), or use bfloat16 or float32 here",
+    )
 
 
 def uses_of(sweep: CotangentSweep, tensor: Tensor) -> int:
@@ -274,6 +316,13 @@ def place_of(entry: LedgerEntry) -> Place | None:
 def zero_cause(sweep: CotangentSweep, entry: LedgerEntry, record: tuple, position: int) -> Cause:
     """Why an operation lets nothing of a cotangent through."""
     prim, operands, results = record[:3]
+    if type(prim) is CustomRule:
+        return Cause(
+            "TW353",
+            f"the custom gradient of {prim.name} returned zeros for this argument",
+            "look at the function that its tf.custom_gradient returns; tf.check_gradients compares "
+            "it with finite differences",
+        )
     if np.size(entry.operands[position]) == 0:
         return Cause(
             "TW354",

@@ -20,6 +20,7 @@ from talweg.core import dispatch, scope
 from talweg.core.declare import ELEMENTWISE
 from talweg.core.observer import Observer
 from talweg.core.provenance import Derived, Origin, user_origin
+from talweg.eager.custom import CustomRule
 from talweg.eager.structured import Variant
 from talweg.execute.call import quiet
 from talweg.execute.interpret import onlooker
@@ -28,7 +29,6 @@ from talweg.passes.specialize.program import demands
 
 if TYPE_CHECKING:
     from talweg.core.primitive import Primitive
-    from talweg.eager.custom import CustomRule
     from talweg.graph.node import Node
     from talweg.passes.functionalize import Program, Step
 
@@ -119,6 +119,7 @@ class Ledger:
         self.again: dict[int, Any] = {}  # id of an array -> what it was when it was made again
         self.redrawn = False  # whether what ran again came out otherwise: by random numbers
         self.names: dict[int, str] = {}  # id of an array -> the variable that it is the value of
+        self.apart_of: dict[int, Any] = {}  # id of a tensor -> its array here, where it is another
         self.written: dict[int, Any] = {}  # eager variables that got another value, by id
         self.kept: list = []  # so that ids stay theirs
         self.thread = threading.get_ident()
@@ -136,6 +137,15 @@ class Ledger:
             elif type(result) in LISTS:
                 for array in arrays_in(result):
                     self.maker.setdefault(id(array), entry)
+
+    def apart(self, array: Any) -> Any:
+        """The numbers of an array, as an array of their own: made by what made `array`."""
+        own = another(array)
+        maker = self.maker.get(id(array))
+        if maker is not None:
+            self.maker[id(own)] = maker
+            self.kept.append(own)
+        return own
 
     def same(self, array: np.generic | np.ndarray, again: np.generic) -> None:
         """`array` is what an operation made that ran again, and gave `again` this time."""
@@ -335,6 +345,10 @@ class _EagerRecorder(Observer):
         made = getattr(results, "_array", None)
         if is_float(made) and any([made is getattr(x, "_array", None) for x in operands]):
             results._array = another(made)
+        if type(prim) is CustomRule:  # what it was computed by inside gets nothing of the gradient
+            for part in results:
+                if is_float(content(part)):
+                    part._array = self.ledger.apart(part._array)
         deriving = dispatch.context.deriving
         if deriving is None or not hasattr(deriving[0], "infer"):  # the user's own code
             origin, self.asked = user_origin(2), None

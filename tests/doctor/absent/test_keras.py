@@ -48,3 +48,21 @@ def test_fit_tells_why(caplog):
         network.fit(DATA, DATA[:, :1], epochs=2, verbose=0)
     lines = [record.getMessage() for record in caplog.records if record.name == "talweg"]
     assert len(lines) == 2 and all("TW327" in line and "HERE" in line for line in lines)
+
+
+def test_lines_of_mixed_precision_are_the_users():
+    """Keras casts through optree, whose lines are no more the user's than Keras's own."""
+    keras = tf.keras
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        layer = keras.layers.Dense(2)
+        x = tf.ones([2, 3])
+        layer.build(x.shape)
+        found = tf.explain_gradients(
+            lambda: tf.reduce_mean(tf.cast(layer(x), tf.float32)) * 1e-9,  # HERE
+            layer.trainable_variables[0],
+        )
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    assert found.code == "TW359" and "optree" not in str(found)
+    assert all("HERE" in str(line) for line in found.lines)
