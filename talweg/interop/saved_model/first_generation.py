@@ -15,7 +15,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.bundle.wire import damaged_error
+from talweg.formats.wire import damaged_error
 from talweg.graph import structure
 from talweg.interop.graph_def import reading
 from talweg.interop.graph_def.building import GraphBuilder
