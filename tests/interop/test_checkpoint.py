@@ -488,3 +488,13 @@ def test_writing_in_functions(tmp_path):
     assert float(v) == 105
     with pytest.raises(NotImplementedError, match="checkpoint.write"):
         tf.function(lambda: checkpoint.save(str(tmp_path / "c")))()
+
+
+def test_prefixes_may_be_bytes(tmp_path):
+    prefix = os.fsencode(tmp_path / "one")
+    v = tf.Variable(3.0)
+    checkpoint = tf.train.Checkpoint(v=v)
+    checkpoint.write(prefix)
+    v.assign(1.0)
+    checkpoint.read(prefix)
+    assert v.numpy() == 3.0 and os.path.exists(prefix + b".index")
