@@ -57,3 +57,30 @@ class TPUStrategy(SeveralReplicas):
         if executor.chosen.value == "auto":
             executor.chosen.set("xla")
         super().__init__(found)
+
+
+@export("tpu.experimental.initialize_tpu_system")
+def initialize_tpu_system(cluster_resolver: Any = None) -> None:
+    """Check that this process has TPUs, which JAX has made ready by then.
+
+    cluster_resolver: what `tf.distribute.cluster_resolver.TPUClusterResolver` gives.  Returns
+    nothing: every core has one replica, so there is no topology to place them by.  NotFoundError
+    where there are no TPUs.
+
+    >>> import talweg as tf
+    >>> try:
+    ...     tf.tpu.experimental.initialize_tpu_system()
+    ... except tf.errors.NotFoundError:
+    ...     strategy = tf.distribute.get_strategy()
+    """
+    cores()
+
+
+@export("tpu.experimental.shutdown_tpu_system")
+def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
+    """Check that this process has TPUs; JAX lets go of them when the process ends.
+
+    cluster_resolver: as for `tf.tpu.experimental.initialize_tpu_system`.  NotFoundError where there
+    are no TPUs.
+    """
+    cores()

@@ -16,7 +16,7 @@ from talweg.api.table import TABLE
     [
         ("load_op_library", "will not be there.*tf.numpy_function"),
         ("mlir", "will not be there"),
-        ("tpu.experimental.Topology", "drives TPUs.*MirroredStrategy"),
+        ("tpu.experimental.Topology", "places replicas on cores of TPUs.*TPUStrategy"),
         ("compat.v1.tpu.rewrite", "drives TPUs"),
         ("raw_ops.TPUOrdinalSelector", "will not be there"),
         ("math.sqrtt", "is no name of TensorFlow 2.21; did you mean tf.math.sqrt"),

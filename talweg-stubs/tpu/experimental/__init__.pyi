@@ -7,4 +7,6 @@ from talweg.core.dtypes import DType
 from talweg.compat_v1.tpu import DeviceOrderMode as DeviceOrderMode
 from talweg.api.tpu.tables import HardwareFeature as HardwareFeature
 from talweg.compat_v1.tpu import TPUSystemMetadata as TPUSystemMetadata
+from talweg.strategies.tpu import initialize_tpu_system as initialize_tpu_system
+from talweg.strategies.tpu import shutdown_tpu_system as shutdown_tpu_system
 from talweg.tpu.experimental import embedding as embedding

@@ -21,9 +21,9 @@ class NeverName(NamedTuple):
 
 TABLE = """
 tpu.(CrossShard.*|batch_p.*|cross_rep.*|(initialize|shutdown)_system|replicate|rewrite|shard) |
-    drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
-tpu.experimental.(DeviceAssignment|Topology|(initialize|shutdown)_tpu_system) |
-    drives TPUs, and talweg computes on the CPU | tf.distribute.MirroredStrategy
+    drives TPUs as TensorFlow 1 did | tf.distribute.TPUStrategy
+tpu.experimental.(DeviceAssignment|Topology) |
+    places replicas on cores of TPUs by hand; here each core has one | tf.distribute.TPUStrategy
 raw_ops.*TPU* | drives TPUs, and talweg computes on the CPU | the same operation without a TPU
 raw_ops.(Infeed|Outfeed|Prelinearize).* | feeds TPUs, and talweg computes on the CPU | tf.data
 raw_ops.XlaSparse.* | is an operation of XLA's TPU embeddings | tf.nn.embedding_lookup_sparse

@@ -124,8 +124,11 @@ def afterwards():
 def tpus():
     """No TPU, and then CPUs that are called cores of one."""
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+    begin = tf.tpu.experimental.initialize_tpu_system
     found = {"none": kind(tf.errors.NotFoundError, lambda: tf.distribute.TPUStrategy(resolver))}
+    found["not begun"] = kind(tf.errors.NotFoundError, lambda: begin(resolver))
     machine.platforms["TPU"] = "cpu"
+    begin(resolver)
     strategy = tf.distribute.TPUStrategy(resolver)
     with strategy.scope():
         v = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)

@@ -38,6 +38,7 @@ def said():
 def test_a_strategy_for_the_tpus_that_jax_has(said):
     found = said["tpus"]
     assert found["none"].startswith("No TPU devices found: JAX has none on this machine")
+    assert found["not begun"] == found["none"]
     place = "/job:localhost/replica:0/task:0/device:TPU:"
     assert found["devices"] == [f"{place}{number}" for number in range(4)]
     assert found["results"] == [10.0]  # all have it alike

@@ -9,6 +9,8 @@ from talweg.api.tpu.tables import HardwareFeature as HardwareFeature
 from talweg.compat_v1.tpu import TPUSystemMetadata as TPUSystemMetadata
 from talweg.compat_v1.tpu import embed_column as _embed_column_as_embedding_column
 embedding_column = _embed_column_as_embedding_column
+from talweg.strategies.tpu import initialize_tpu_system as initialize_tpu_system
 from talweg.compat_v1.tpu import share_embedding as _share_embedding_as_shared_embedding_columns
 shared_embedding_columns = _share_embedding_as_shared_embedding_columns
+from talweg.strategies.tpu import shutdown_tpu_system as shutdown_tpu_system
 from talweg.compat.v1.tpu.experimental import embedding as embedding
