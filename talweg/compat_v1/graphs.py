@@ -14,7 +14,6 @@ from talweg.core import dispatch
 from talweg.core.errors import compose, type_error, value_error
 from talweg.core.thread_context import carry_context
 from talweg.eager import graph_operators, graph_variable, operators
-from talweg.graph.collections import GLOBAL_VARIABLES
 from talweg.graph.graph import Graph
 from talweg.graph.operation import Operation
 from talweg.graph.symbol import Symbol
@@ -300,19 +299,6 @@ def get_collection_ref(key: str) -> Any:
 
 
 # -- operations on all of a graph
-
-
-@export("compat.v1.global_variables_initializer", "compat.v1.initializers.global_variables")
-def global_variables_initializer() -> Any:
-    """An operation that gives all global variables their first values.
-
-    Asked for again with the same variables it is the same operation.  RuntimeError in a finalized
-    graph if it was not asked for before.
-    """
-    graph = default_graph()
-    variables = graph.collections.get(GLOBAL_VARIABLES, [])
-    with graph.as_default():
-        return group(*[graph.symbol(v._initializer) for v in variables]).op
 
 
 @export("compat.v1.add_check_numerics_ops")

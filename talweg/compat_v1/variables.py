@@ -243,6 +243,24 @@ def variables_initializer(var_list: Any, name: str = "init") -> Any:
         return made.op
 
 
+@export("compat.v1.global_variables_initializer", "compat.v1.initializers.global_variables")
+@as_it_is
+def global_variables_initializer() -> Any:
+    """An operation that gives all global variables their first values; None in eager mode.
+
+    Asked for again with the same variables it is the same operation.  RuntimeError in a finalized
+    graph if it was not asked for before.
+
+    >>> import talweg.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(v)
+    np.float32(1.0)
+    """
+    return variables_initializer(global_variables())
+
+
 @export("compat.v1.initialize_variables")
 @as_it_is
 def initialize_variables(var_list: Any, name: str = "init") -> Any:
@@ -268,7 +286,7 @@ def initialize_local_variables() -> Any:
 @as_it_is
 def initialize_all_variables() -> Any:
     """`global_variables_initializer` under its first name."""
-    return variables_initializer(global_variables())
+    return global_variables_initializer()
 
 
 @export("compat.v1.tables_initializer", "compat.v1.initializers.tables_initializer")

@@ -405,3 +405,12 @@ def test_saved_states(graph):
         last, final = session.run([outputs[-1], state])
         np.testing.assert_array_equal(last, final)
         np.testing.assert_array_equal(session.run(saver.kept), final)
+
+
+def test_the_initializer_of_all_variables_has_a_name_to_be_run_by(graph):
+    tf.get_variable("v", [])
+    with tf.control_dependencies([tf.no_op()]):
+        name = tf.global_variables_initializer().name
+    assert name == "init" and not graph.get_operation_by_name(name).control_inputs[1:]
+    with tf.Session() as session:
+        assert session.run(name) is None

@@ -293,7 +293,7 @@ from talweg.compat_v1.variable_scopes import get_variable as get_variable
 from talweg.compat_v1.variable_scopes import get_variable_scope as get_variable_scope
 from talweg.api.array.clipping import global_norm as global_norm
 from talweg.compat_v1.variables import global_variables as global_variables
-from talweg.compat_v1.graphs import global_variables_initializer as global_variables_initializer
+from talweg.compat_v1.variables import global_variables_initializer as global_variables_initializer
 from talweg.compat_v1.initializers import GlorotNormal as _GlorotNormal_as_glorot_normal_initializer
 glorot_normal_initializer = _GlorotNormal_as_glorot_normal_initializer
 from talweg.compat_v1.initializers import GlorotUniform as _GlorotUniform_as_glorot_uniform_initializer

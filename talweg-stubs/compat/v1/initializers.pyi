@@ -6,7 +6,7 @@ from talweg.core.dtypes import DType
 
 from talweg.compat_v1.initializers import Constant as _Constant_as_constant
 constant = _Constant_as_constant
-from talweg.compat_v1.graphs import global_variables_initializer as _global_variables_initializer_as_global_variables
+from talweg.compat_v1.variables import global_variables_initializer as _global_variables_initializer_as_global_variables
 global_variables = _global_variables_initializer_as_global_variables
 from talweg.compat_v1.initializers import GlorotNormal as _GlorotNormal_as_glorot_normal
 glorot_normal = _GlorotNormal_as_glorot_normal
