@@ -213,7 +213,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     >>> with tf.Graph().as_default():
     ...     a = tf.placeholder(tf.float32, name="a")
     ...     with tf.control_dependencies([a]):
-    ...         [op.name for op in tf.identity(2.0).op.control_inputs]
+    ...         [op.name for op in tf.constant(2.0).op.control_inputs]
     ['a']
     """
     base = dispatch.context.base

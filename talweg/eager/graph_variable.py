@@ -21,13 +21,13 @@ from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.initial_reads import guard_reads
 from talweg.eager.variable import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
 )
 from talweg.graph.handle import Handle
+from talweg.graph.initial_reads import guard_reads
 from talweg.graph.node import Node
 from talweg.prims.state import is_initialized, read_or_initial, update_variable
 

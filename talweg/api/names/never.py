@@ -106,7 +106,7 @@ def never(name: str) -> NeverName | None:
     """The rule that says why a name will not be there; None if it may be.
 
     >>> never("tpu.experimental.Topology").instead
-    'tf.distribute.MirroredStrategy'
+    'tf.distribute.TPUStrategy'
     >>> never("nn.relu") is None
     True
     """
