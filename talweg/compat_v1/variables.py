@@ -17,7 +17,7 @@ from talweg.core.errors import compose, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.graph_variable import GraphVariable, variable_class
+from talweg.eager.graph_variable import GraphVariable, UnreadVariable, variable_class
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.collections import GLOBAL_VARIABLES, TRAINABLE_VARIABLES
 from talweg.prims.arithmetic import logical_not
@@ -40,7 +40,10 @@ def in_a_graph() -> bool:
 
 
 class _VariableMaker(type):
-    """Makes the variable that fits where it is made; all variables are instances."""
+    """Makes the variable that fits where it is made; all variables are instances.
+
+    What `assign` returns is one of `tf.Variable` only, as in TensorFlow.
+    """
 
     def __call__(
         cls,
@@ -84,7 +87,7 @@ class _VariableMaker(type):
         )
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Variable)
+        return isinstance(instance, Variable) and not isinstance(instance, UnreadVariable)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return issubclass(subclass, Variable)

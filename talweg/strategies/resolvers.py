@@ -10,8 +10,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from talweg.api.export import export
-from talweg.core.errors import UnimplementedError, compose, type_error, value_error
+from talweg.api.export import export, look_up
+from talweg.core.errors import NotFoundError, UnimplementedError, compose, type_error, value_error
 from talweg.strategies.cluster_spec import ClusterSpec
 
 if TYPE_CHECKING:
@@ -228,9 +228,10 @@ _elsewhere("KubernetesClusterResolver", "Kubernetes")
 
 @export(f"{_PLACE}TPUClusterResolver")
 class TPUClusterResolver(ClusterResolver):
-    """The TPUs of this machine: `tpu` is "local", "" or None.
+    """The TPUs of this machine: `tpu` is "local", or "" or None where it has some.
 
-    UnimplementedError for the name or address of a service.
+    ValueError without a name on a machine without TPUs, by which programs tell whether there are
+    any; UnimplementedError for the name or address of a service.
 
     >>> import talweg as tf
     >>> tf.distribute.cluster_resolver.TPUClusterResolver("local").master()
@@ -249,7 +250,13 @@ class TPUClusterResolver(ClusterResolver):
         service: Any = None,
         discovery_url: str | None = None,
     ):
-        if tpu not in (None, "", "local"):
+        if not tpu:
+            try:
+                look_up("tpu.experimental.initialize_tpu_system")()
+            except NotFoundError as error:
+                text = "TPUClusterResolver: no name of a TPU, and this machine has none"
+                raise value_error("TW402", text, 'tpu="local", where there are TPUs') from error
+        elif tpu != "local":
             text = f"TPUClusterResolver: {tpu!r} is a service for TPUs, which talweg does not ask"
             hint = 'run the program on the TPU\'s machine, with TPUClusterResolver("local")'
             raise UnimplementedError(

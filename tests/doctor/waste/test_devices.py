@@ -9,11 +9,12 @@ pytest.importorskip("jax", reason="the third executor is an extra")
 import talweg as tf
 from talweg.core import settings
 from talweg.doctor import examine
+from tests.devices import devices_forgotten
 
 
 @pytest.fixture(autouse=True)
 def through_xla():
-    with settings.executor("xla"):
+    with devices_forgotten(), settings.executor("xla"):
         yield
 
 

@@ -157,6 +157,7 @@ def with_backup(strategy, own, folder, dies):
     """Keras's fit with a backup after each epoch; the epochs that it ran, and all weights."""
     keras = tf.keras
     keras.utils.set_random_seed(2)
+    keras.utils.clear_session()  # names count the models of this worker alone, too
     began, place = [], str(folder / f"backup-{own}")
 
     def end(epoch, batch):
