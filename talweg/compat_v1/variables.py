@@ -13,7 +13,7 @@ from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.modes import is_resource
 from talweg.compat_v1.partitions import SaveSliceInfo
 from talweg.core import dispatch
-from talweg.core.errors import compose, value_error
+from talweg.core.errors import compose, type_error, value_error
 from talweg.core.hooks import hooks
 from talweg.core.value import Tensor
 from talweg.eager.convert import convert_to_tensor
@@ -239,6 +239,10 @@ def variables_initializer(var_list: Any, name: str = "init") -> Any:
     if dispatch.context.base is None:
         return None
     graph = default_graph()
+    for v in var_list or ():
+        if getattr(v, "initializer", None) is None:
+            text = f"variables_initializer: var_list has {v!r}, which has no initializer"
+            raise type_error("TW104", text, "variables of the graph")
     nodes = dict.fromkeys([v.initializer.node for v in var_list or ()])
     with graph.as_default(), graph.control_dependencies(None):
         made = group(*[graph.symbol(node) for node in nodes])

@@ -21,11 +21,7 @@ from talweg.core.hooks import hooks
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import IndexedSlices, Tensor
 from talweg.eager.convert import convert_to_tensor
-from talweg.eager.variable import (
-    Variable,
-    VariableAggregation,
-    VariableSynchronization,
-)
+from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.graph.handle import Handle
 from talweg.graph.initial_reads import guard_reads
 from talweg.graph.node import Node
@@ -454,10 +450,7 @@ class UnreadVariable(GraphVariable):
         """The node of the update."""
         return self.update.node
 
-    @property
-    def control_node(self) -> Node:
-        """The node that waits for the update."""
-        return self.update.node
+    control_node = node  # what waits for it waits for the update
 
     @property
     def op(self) -> Any:
@@ -469,12 +462,21 @@ class UnreadVariable(GraphVariable):
         """None: the variable itself has one."""
         return
 
+    @property
+    def initial_value(self) -> Any:
+        """The tensor of the variable's first value."""
+        return self._handle.owner().initial_value
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The variable as a VariableDef message."""
+        return self._handle.owner().to_proto(export_scope)
+
     def value(self) -> Any:
         """The variable's value when the update has run."""
         with self._base().control_dependencies([self.update]):
             return super().value()
 
-    read_value = handle_read = value
+    read_value = handle_read = initialized_value = value
 
     def _change(self, rule: str, *operands: object, **params: object) -> Any:
         with self._base().control_dependencies([self.update]):

@@ -101,3 +101,23 @@ def test_a_finalized_graph_runs_it(session):
     changed = v.assign_add(1.0)
     tf.get_default_graph().finalize()
     assert session.run([changed, changed]) == [2.0, 2.0]
+
+
+def test_what_it_has_of_the_variable_and_what_it_has_not(session):
+    v = resource(session)
+    changed = v.assign(3.0)
+    assert changed.initial_value is v.initial_value
+    assert changed.to_proto() == v.to_proto()
+    assert session.run(changed.initialized_value()) == 3.0
+    with pytest.raises(TypeError, match="var_list has .*AssignVariableOp.* no initializer"):
+        tf.variables_initializer([v, changed])
+    with pytest.raises(ValueError, match="AssignVariableOp.*of shape .*2"):
+        changed.assign([1.0, 2.0])
+
+
+def test_dropped_updates_leave_no_nodes(session):
+    v, graph = resource(session), tf.get_default_graph()
+    before = len(graph.get_operations())
+    for number in range(20):
+        session.run(v.assign(float(number)).assign_add(1.0) * 2.0)
+    assert len(graph.get_operations()) <= before + 2
