@@ -290,7 +290,7 @@ class GraphVariable(Variable):
             return update_variable(*operands, variable=self._handle, rule=rule, **params)
 
     def _changed(self, update: Any, name: str | None = None, read_value: bool = True) -> Any:
-        """What a method that changes the variable returns, of the tensor that it made."""
+        """Return the result of an update: the variable after it, its tensor or its operation."""
         if name is not None:
             update.graph.label(update.node, name)
         if not read_value:
@@ -487,7 +487,7 @@ _FIRST_VALUE = ("_initial", "_safe_initial", "_initializer")  # nodes that a var
 
 
 def updated_value(result: Any) -> Any:
-    """The tensor of the new value, of what a method that changes a variable returned."""
+    """Return the tensor of the new value, given the result of an update."""
     return result.update if isinstance(result, UnreadVariable) else result
 
 
