@@ -18,7 +18,8 @@ other, since the product alone may be out of range.
     linear     "x y" if it is *jointly* linear in them (concat, select); else one at a time (matmul)
     transpose  (g, *operands, ...) -> list, for variadic operands
     vjp, jvp   vjp(g, z, *operands, ...) -> one cotangent an operand, or a function of nothing that
-               computes it where it is wanted; jvp(t, z, *operands, ...)
+               computes it where it is wanted; jvp(t, z, *operands, ...).  A vjp with a parameter
+               `wanted` is told which operands' cotangents are to be computed: a rule of bodies
     no_gradient  NoGradient(...) for all, or {"indices": NoGradient(...)}
     batch      ELEMENTWISE, LEADING, LOOP, or batch(size, batched, *operands, ...) -> result,
                batched at axis 0; it may return NotImplemented, which asks for the loop

@@ -213,7 +213,7 @@ class Hooks:
 
         @staticmethod
         def branch_vjp(
-            g: tuple, z: tuple, index: object, operands: Operands, bodies: tuple
+            g: tuple, z: tuple, index: object, operands: Operands, bodies: tuple, wanted: list
         ) -> Cotangents:
             """The derivatives of `branch`, `loop` and `again`.  `trace.control_rules`"""
             ...
@@ -224,18 +224,20 @@ class Hooks:
         ) -> Tangents: ...
         @staticmethod
         def loop_vjp(
-            g: tuple, z: tuple, operands: Operands, body: object, count: int
+            g: tuple, z: tuple, operands: Operands, body: object, count: int, wanted: list
         ) -> Cotangents: ...
         @staticmethod
         def loop_jvp(
             t: tuple, z: tuple, operands: Operands, body: object, count: int
         ) -> Tangents: ...
         @staticmethod
-        def again_vjp(g: tuple, operands: Operands, body: object) -> Cotangents: ...
+        def again_vjp(g: tuple, operands: Operands, body: object, wanted: list) -> Cotangents: ...
         @staticmethod
         def again_jvp(t: tuple, operands: Operands, body: object) -> Tangents: ...
         @staticmethod
-        def call_vjp(g: tuple, z: tuple, operands: Operands, body: object) -> Cotangents:
+        def call_vjp(
+            g: tuple, z: tuple, operands: Operands, body: object, wanted: list
+        ) -> Cotangents:
             """The derivatives of `call`.  `trace.call_rules`"""
             ...
 

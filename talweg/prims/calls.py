@@ -37,8 +37,8 @@ class call:
     def batch(size, kinds, *operands, body):
         return hooks.call_batch(call, size, kinds, operands, body)
 
-    def vjp(g: tuple, z, *operands, body):
-        return hooks.call_vjp(g, z, operands, body)
+    def vjp(g: tuple, z, *operands, body, wanted):
+        return hooks.call_vjp(g, z, operands, body, wanted)
 
     def jvp(t, z, *operands, body):
         return hooks.call_jvp(t, z, operands, body)

@@ -99,8 +99,8 @@ class branch:
     def batch(size, kinds, *operands, bodies):
         return hooks.branch_batch(size, kinds, operands, bodies)
 
-    def vjp(g: tuple, z, index, *operands, bodies):
-        return hooks.branch_vjp(g, z, index, operands, bodies)
+    def vjp(g: tuple, z, index, *operands, bodies, wanted):
+        return hooks.branch_vjp(g, z, index, operands, bodies, wanted[1:])
 
     def jvp(t: tuple, z, index, *operands, bodies):
         return hooks.branch_jvp(t, z, index, operands, bodies)
@@ -143,8 +143,8 @@ class loop:
     def batch(size, kinds, *operands, **params):
         return hooks.loop_batch(size, kinds, operands, **params)
 
-    def vjp(g: tuple, z, *operands, cond, body, count, avals):
-        return hooks.loop_vjp(g, z, operands, body, count)
+    def vjp(g: tuple, z, *operands, cond, body, count, avals, wanted):
+        return hooks.loop_vjp(g, z, operands, body, count, wanted)
 
     def jvp(t, z, *operands, cond, body, count, avals):
         return hooks.loop_jvp(t if isinstance(t, tuple) else (t,), z, operands, body, count)
@@ -170,8 +170,8 @@ class again:
     def batch(size, kinds, *operands, body):
         return hooks.call_batch(again, size, kinds, operands, body)
 
-    def vjp(g: tuple, z, *operands, body):
-        return hooks.again_vjp(g, operands, body)
+    def vjp(g: tuple, z, *operands, body, wanted):
+        return hooks.again_vjp(g, operands, body, wanted)
 
     def jvp(t: tuple, z, *operands, body):
         return hooks.again_jvp(t, operands, body)

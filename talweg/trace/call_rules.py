@@ -242,13 +242,13 @@ def _all_is_kept(history: object, body: Body) -> bool:
     return all([node in known for node in body.everything()])
 
 
-def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
+def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body, wanted: list) -> list:
     """Compute the cotangents of a call's operands."""
     *seeds, g_history = g
     parts = _parts(body, g_history, z[-1], operands)
     given = tuple([i for i, part in enumerate(seeds) if part is not None])
-    wanted = tuple([i for i, x in enumerate(operands) if x.dtype.is_differentiable])
-    reverse = reverse_of(body, given, wanted, tuple(parts))
+    places = tuple([i for i, want in enumerate(wanted) if want])
+    reverse = reverse_of(body, given, places, tuple(parts))
     usual = tuple([i for i, x in enumerate(z[:-1]) if x.dtype.is_differentiable])
     if given != usual and not parts and not _all_is_kept(z[-1], body):
         # Only what the usual reverse needs was kept; it takes zeros for results that nobody used.
@@ -257,7 +257,7 @@ def call_vjp(g: tuple, z: tuple, operands: tuple, body: Body) -> list:
             zeros_like(z[i]) if i in given and seed is None else seed
             for i, seed in enumerate(seeds)
         ]
-        reverse = reverse_of(body, given, wanted)
+        reverse = reverse_of(body, given, places)
     values = {("g", i): densify(seeds[i]) for i in given}
     values.update({("part", node): densify(part) for node, part in parts.items()})
     return _after_call(reverse.apply(values, operands, z[-1], body)[:-1], z, body)

@@ -114,9 +114,10 @@ def _branch_view(inner: InnerValues, graph: BodyGraph) -> View:
     return graph.view
 
 
-def branch_vjp(g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple) -> list:
+def branch_vjp(
+    g: tuple, z: tuple, index: object, operands: tuple, bodies: tuple, wanted: list
+) -> list:
     """Compute cotangents of a branch's operands: a branch of the reverse of each body."""
-    wanted = [x.dtype.is_differentiable for x in operands]
     graphs = []
     for body in bodies:
         graph = BodyGraph(f"{body.name}_reverse")
@@ -222,13 +223,13 @@ def _tangent_history(history: Symbol, bodies: list, graphs: list, own_pairs: lis
 # -- running once more
 
 
-def again_vjp(g: tuple, operands: tuple, body: Body) -> list:
+def again_vjp(g: tuple, operands: tuple, body: Body, wanted: list) -> list:
     """Compute cotangents of the operands by rematerialization: the body runs again."""
 
     def reverse(own: tuple, seeds: list) -> list:
         index = convert_to_tensor(0, int32)
         results = control.branch(index, *own, bodies=(body,))
-        return branch_vjp((*seeds, None), results, index, own, (body,))[1:]
+        return branch_vjp((*seeds, None), results, index, own, (body,), wanted)[1:]
 
     return _once_more(f"{body.name}_reverse", reverse, operands, g[:-1])
 
@@ -292,14 +293,14 @@ class _Derived:
         return [Aval((), initial[0].dtype), *own, *map(aval_of, rest)]
 
 
-def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int) -> list:
+def loop_vjp(g: tuple, z: tuple, operands: tuple, body: Body, count: int, wanted: list) -> list:
     """Compute cotangents of a loop's operands by a loop that runs the reversed body backwards."""
     *seeds, g_history = g
     nodes, parts = seed_cotangents(body, g_history)
     inner = InnerValues(body, list(operands), z[-1], count, nodes)
     active = _find_reversed_active(body, _reach(body, inner.nodes), seeds, nodes, count)
     carried = [i for i in range(count) if i in active]
-    shared = [i for i in range(count, len(operands)) if i in active]
+    shared = [i for i in range(count, len(operands)) if i in active and wanted[i]]
     if not carried and not shared:
         return [None] * len(operands)
     if parts is None:

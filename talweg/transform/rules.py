@@ -10,6 +10,7 @@ other, so that their product need not be within a dtype's range where that with 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -260,8 +261,11 @@ def _joint_operands(operands: tuple, tangents: list, is_joint: Callable[[int], b
 
 def _explicit_vjp(prim: Any) -> Callable[..., list]:
     rule = prim.vjp_rule
+    asks_wanted = "wanted" in inspect.signature(rule).parameters
 
     def vjp(g: Any, z: Any, operands: tuple, params: dict, wanted: list) -> list:
+        if asks_wanted:
+            params = {**params, "wanted": _pick_wanted(operands, wanted)}
         result = rule(g, z, *operands, **params)
         result = [result] if not isinstance(result, (tuple, list)) else list(result)
         if len(result) != len(operands):
@@ -289,6 +293,19 @@ def _explicit_jvp(prim: Any) -> Callable[..., Any]:
         return rule(filled if len(filled) != 1 else filled[0], z, *operands, **params)
 
     return jvp
+
+
+def _pick_wanted(operands: tuple, wanted: list) -> list[bool]:
+    """Return whether a rule of bodies computes the cotangent of each operand.
+
+    Dense operands get theirs, wanted or not, so that gradients with regard to different sources
+    are one loop.  A variant only gets it if it is wanted: the graph has one node for all absent
+    lists, whatever their elements, and the sum of such cotangents has no meaning.
+    """
+    return [
+        x.dtype.is_differentiable and (want or x.dtype is not variant)
+        for x, want in zip(operands, wanted)
+    ]
 
 
 # -- sums of cotangents and tangents

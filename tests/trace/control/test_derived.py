@@ -13,6 +13,7 @@ from .derived import (
     REGISTERS,
     STATEMENTS,
     WAYS,
+    derived,
     draw_program,
     draw_short_program,
     expected,
@@ -106,6 +107,27 @@ def test_found_before(name):
     rng = np.random.default_rng([seed, 7])
     program = draw_program(seed, int(rng.integers(1, 3)))
     check(program, way, modes, rng.normal(size=REGISTERS))
+
+
+@pytest.mark.parametrize("way", ["eager", "in_function"])
+def test_a_third_derivative_of_uneven_slices(way):
+    """Two loops over slices begin with the same absent list; their elements have other shapes.
+
+    The cotangents of that list were added, though nobody wanted them.
+    """
+
+    def f(x):
+        return x * tf.reduce_sum(tf.boolean_mask(x, x > x[0]))
+
+    x = tf.constant([0.5, 1.0, 2.0], tf.float64)
+    g = derived(f, ["across", "reverse", "across"])
+    g = tf.function(g) if way == "in_function" else g
+    later = np.array([0.0, 1.0, 1.0])  # the third derivative of x_i (x_1 + x_2) is zero
+    np.testing.assert_allclose(g(x), np.zeros([3] * 4), atol=1e-12)
+    second = derived(f, ["across", "reverse"])(x)
+    eye = np.eye(3)
+    wanted = eye[:, :, None] * later + eye[:, None, :] * later[:, None]
+    np.testing.assert_allclose(second, wanted, atol=1e-12)
 
 
 def cube(a):
