@@ -15,7 +15,7 @@ from talweg.api.mapping.map import map_fn
 from talweg.api.mapping.one_by_one import in_tensors, map_one_by_one
 from talweg.api.mapping_batches import batch_gradients, interpreter_of, together
 from talweg.core import dispatch
-from talweg.core.dims import dims_differ, is_symbolic
+from talweg.core.dims import dims_differ, is_symbolic, same_dims
 from talweg.core.dtypes import int32, string
 from talweg.core.errors import (
     NO_VALUE,
@@ -407,12 +407,10 @@ def _seed(y: Symbol, weight: Any) -> Any:
     if not y.dtype.is_differentiable:
         return None
     if y.aval.dims is None or type(g) is Symbol and g.aval.dims is None:
-        return g
-    if not g.shape.is_compatible_with(y.shape) or len(g.dims) < len(y.dims):
-        if len(g.dims) > len(y.dims):
-            raise value_error(
-                "TW204", f"gradients: grad_ys has shape {g.shape}, its target {y.shape}"
-            )
+        return look_up("broadcast_to")(g, look_up("shape")(y))
+    if len(g.dims) > len(y.dims):
+        raise value_error("TW204", f"gradients: grad_ys has shape {g.shape}, its target {y.shape}")
+    if not same_dims(g.dims, y.dims):
         try:
             g = layout.broadcast_to(g, shape=y.dims)
         except InvalidArgumentError as error:

@@ -31,6 +31,7 @@ from talweg.core.dtypes import float32
 from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager.convert import convert_to_tensor
 from talweg.prims.arithmetic import maximum, minimum, not_equal, stop_gradient
+from talweg.prims.checking import require_same_shape
 from talweg.trace.opaque_calls import call_in_graph
 
 LOSSES = "losses"
@@ -167,7 +168,7 @@ def _pair(
             "TW204",
             f"{function}: Shapes {predictions.shape} and {labels.shape} are incompatible",
         )
-    return labels, predictions
+    return labels, require_same_shape(predictions, labels, f"{function}: predictions, and labels")
 
 
 @export("compat.v1.losses.absolute_difference")

@@ -15,6 +15,7 @@ from talweg.core.shapes import TensorShape, as_shape
 from talweg.core.value import Tensor
 from talweg.eager.composite import SparseTensor
 from talweg.eager.ragged import RaggedTensor
+from talweg.prims.state import ensure_dims
 from talweg.prims.state import placeholder_with_default as with_default
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def placeholder_with_default(
         raise value_error(
             "TW204", f"placeholder_with_default: input has shape {value.shape}", f"shape {shape}"
         )
+    if shape.rank is not None and not value.shape.is_fully_defined():
+        value = ensure_dims(value, shape=shape.as_tuple())
     return with_default(value, shape=None if shape.rank is None else shape.as_tuple())
 
 

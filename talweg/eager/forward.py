@@ -12,6 +12,7 @@ from talweg.eager.convert import convert_to_tensor
 from talweg.eager.tape import UnconnectedGradients
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
+from talweg.prims.checking import require_same_shape
 from talweg.transform.rules import jvp_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class ForwardAccumulator(dispatch.Recorder):
                 f"{tangent.shape}",
                 "equal shapes",
             )
+        if not (tangent.shape.is_fully_defined() and primal.shape.is_fully_defined()):
+            like = primal.value() if is_variable else primal
+            tangent = require_same_shape(tangent, like, "ForwardAccumulator: a tangent")
         self._kept.append(primal)
         store = self._variables if is_variable else self._tangents
         before = store.get(id(primal))

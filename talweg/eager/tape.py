@@ -31,6 +31,7 @@ from talweg.eager.unconnected import UnconnectedGradients, zeros_of_shape
 from talweg.eager.variable import Variable, variable_of
 from talweg.graph import structure
 from talweg.prims.arithmetic import zeros_of
+from talweg.prims.checking import require_same_shape
 from talweg.transform.absent import Notes
 from talweg.transform.reverse import pullback
 from talweg.transform.rules import accumulate, densify
@@ -335,7 +336,9 @@ class GradientTape(dispatch.Recorder):
                     f"output_gradients has shape {g.shape}, the target {t.shape}",
                     "one gradient of the target's shape for each target",
                 )
-        return seeds
+        return [
+            require_same_shape(g, t, "output_gradients of a target") for t, g in zip(targets, seeds)
+        ]
 
     def _sweep(self, targets: list, seeds: list, flat_sources: list) -> list:
         """Gradients by tensors and variables; a variable's is the sum over its reads."""

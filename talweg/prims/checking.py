@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from talweg.core.aval import Aval
 from talweg.core.declare import ELEMENTWISE, check_dtype, primitive
-from talweg.core.dims import dims_differ
+from talweg.core.dims import dims_differ, same_dims
 from talweg.core.dtypes import FLOATING, int32, int64
 from talweg.core.errors import invalid
 from talweg.core.primitive import NoGradient, Reject, Sample
+from talweg.prims.rows import in_front, known_dims
+
+if TYPE_CHECKING:
+    from talweg.core.value import Tensor
 
 SPLITS = NoGradient("where rows begin and end is only compared")
 
@@ -179,6 +185,49 @@ class check_sizes:
     memory = "view"
     samples = (Sample([3], given=(2, 3), wanted=(2, 3), message="m"),)
     rejects = (Reject([3], given=(2, 3), wanted=(2, 4), message="m", code="TW204"),)
+
+
+@primitive
+class check_same_shape:
+    """y = x; InvalidArgumentError with `message` unless x and `like` have one shape.
+
+    For shapes of which only a run knows the ranks; `check_sizes` is for known ranks.
+    """
+
+    operands = "x like"
+    no_gradient = {"like": NoGradient("only its shape is used")}
+    memory = "view"
+    samples = (Sample([2, 3], [2, 3], message="m"), Sample([], [], message="m"))
+    rejects = (
+        Reject([3], [2], message="m", code="TW204"),
+        Reject([3], [3, 1], message="m", code="TW204"),
+    )
+
+    def infer(x, like, *, message):
+        if None not in (x.dims, like.dims) and dims_differ(x.dims, like.dims):
+            raise invalid("TW204", f"{message}: shape {x.dims}", f"{like.dims}")
+        return Aval(like.dims if x.dims is None else x.dims, x.dtype)
+
+    def numpy(x, like, *, message):
+        return x
+
+    def expand(t, x, like, *, message):
+        return NotImplemented if dims_differ(x.dims, like.dims) else x
+
+    def transpose_x(g, x, like, *, message):
+        return g
+
+    def batch(size, batched, x, like, *, message):
+        x, like = in_front(x, size, batched[0]), in_front(like, size, batched[1])
+        return check_same_shape(x, like, message=message)
+
+
+def require_same_shape(x: Tensor, like: Tensor, message: str) -> Tensor:
+    """Return `x` with a check of its shape, if only a run can compare it with that of `like`."""
+    given, wanted = known_dims(x), known_dims(like)
+    if given is not None and wanted is not None and same_dims(given, wanted):
+        return x
+    return check_same_shape(x, like, message=message)
 
 
 def _refuse_rows(first: object, second: object) -> None:

@@ -363,7 +363,12 @@ class broadcast_by:
     def expand(t, x, shape, *, dims):
         if shape.content is None:
             return NotImplemented
-        return t.broadcast_to(x, shape=tuple(_constant_array(shape).tolist()))
+        known = tuple(_constant_array(shape).tolist())
+        try:
+            broadcast_to.infer(Aval(x.dims, x.dtype), shape=known)
+        except OpError:
+            return NotImplemented
+        return t.broadcast_to(x, shape=known)
 
     no_gradient = {"shape": COUNTS}
     batch = LOOP
@@ -404,9 +409,10 @@ class transpose_by:
     def expand(t, x, perm):
         if perm.content is None:
             return NotImplemented
-        order = [
-            axis + len(x.dims) if axis < 0 else axis for axis in _constant_array(perm).tolist()
-        ]
+        rank = len(x.dims)
+        order = [axis + rank if axis < 0 else axis for axis in _constant_array(perm).tolist()]
+        if sorted(order) != list(range(rank)):
+            return NotImplemented
         return t.transpose(x, perm=tuple(order))
 
     no_gradient = {"perm": COUNTS}

@@ -6,6 +6,7 @@ known; what the results of the trials have in common is what a graph knows of th
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from typing import Any
@@ -94,9 +95,10 @@ def _mix_ranks(unknown: list[int], count: int) -> list[list[int]]:
 def _sizes(call: Any) -> tuple:
     """Return sizes for unknown dimensions of numbers, and of integers that may count axes.
 
-    Numbers that were given may be some, as that of parts.
+    Numbers that were given or are defaults may be some, as that of parts, or a window's.
     """
-    given = [*structure.flatten(call.args), *structure.flatten(call.kwargs)]
+    defaults = getattr(inspect.unwrap(getattr(call, "function", probe)), "__defaults__", None)
+    given = [*structure.flatten(call.args), *structure.flatten(call.kwargs), *(defaults or ())]
     some = sorted({n for n in given if type(n) is int and 0 < n <= LARGEST})
     sizes = (*SIZES, *[n for n in some if n not in SIZES])
     return (*[(n, n) for n in sizes], (4, 2))

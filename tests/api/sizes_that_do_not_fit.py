@@ -520,6 +520,8 @@ CASES: dict[str, list[Case]] = {
 
 # Functions in which sizes are compared, but wrong ones are refused elsewhere, or are not wrong.
 ELSEWHERE = {
+    "autodiff._seed": "test_ranks_that_do_not_fit.py",
+    "image.quality.compare": "test_ranks_that_do_not_fit.py",
     "nn.dropout._drop": "it compares shapes for what is left out",
     "nn.windows.check_windows_fit": "a window that is too large gives an empty result at the run",
     "signal.transforms._scale": "no size is wrong",

@@ -26,7 +26,7 @@ from talweg.api.nn.activation import relu
 from talweg.api.nn.convolution import depthwise_conv2d
 from talweg.api.nn.pooling import avg_pool
 from talweg.api.tensors import cast
-from talweg.core.dims import below
+from talweg.core.dims import below, dims_differ
 from talweg.core.dtypes import float32
 from talweg.core.errors import invalid, value_error
 from talweg.core.value import Tensor
@@ -169,8 +169,12 @@ class _Window:
 
     def compare(self, x: Tensor, y: Tensor, largest: Any) -> tuple[Any, Any]:
         """Likeness of means; of contrast and structure."""
-        if not x.shape.is_compatible_with(y.shape):
+        batches = zip(x.dims[-4::-1], y.dims[-4::-1])
+        if dims_differ(x.dims[-3:], y.dims[-3:]) or any(
+            type(n) is int and type(m) is int and n != m and 1 not in (n, m) for n, m in batches
+        ):
             raise value_error("TW204", f"Shapes {x.dims} and {y.dims} are incompatible")
+        x = require_sizes(x, x.dims[-3:], y.dims[-3:], "ssim: shapes of images are incompatible")
         small, smaller = (self.k1 * largest) ** 2, (self.k2 * largest) ** 2
         mean_x, mean_y = self.mean(x), self.mean(y)
         product, squares = mean_x * mean_y * 2.0, mean_x**2 + mean_y**2

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from talweg.api.arguments import require_sizes
 from talweg.api.export import look_up
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.variable_store import LOCAL_VARIABLES
 from talweg.core import dispatch
+from talweg.core.dims import broadcast, differ
 from talweg.core.dtypes import bool_, float32
-from talweg.core.errors import value_error
+from talweg.core.errors import NeedsStaticError, invalid, value_error
 from talweg.eager.graph_variable import updated_value
+from talweg.trace.opaque_calls import call_in_graph
 
 if TYPE_CHECKING:
     from talweg.core.annotations import DTypeLike
@@ -66,15 +69,35 @@ def apply_weights(x: Any, weights: list[Any] | None, dtype: DTypeLike = float32)
     if weights is None:
         return x, look_up("ones_like")(x)
     w = look_up("cast")(weights, dtype)
-    pairs = zip(reversed(w.shape.as_list() if w.shape.rank else ()), reversed(x.shape.as_list()))
-    if w.shape.rank == x.shape.rank and any(n not in (1, size, None) for n, size in pairs):
-        raise value_error(
-            "TW204", f"weights of shape {w.shape} can not be broadcast to values of {x.shape}"
-        )
-    while w.shape.rank is not None and 0 < w.shape.rank < (x.shape.rank or 0):
-        w = look_up("expand_dims")(w, -1)
+    if w.shape.rank != 0:
+        run = None in (w.shape.rank, x.shape.rank)
+        w = call_in_graph(_fit_in_a_run, (w, x), {}) if run else _fit_weights(w, x, value_error)
     w = w * look_up("ones_like")(x)
     return x * w, w
+
+
+def _fit_weights(w: Any, x: Any, error: Callable[..., Exception]) -> Any:
+    """Weights in the rank of x; `error` unless each size is 1 or that of x."""
+    rank, wanted = w.shape.rank, x.shape.rank
+    if rank == wanted + 1:
+        w = look_up("squeeze")(w, [-1])
+    while 0 < w.shape.rank < wanted:
+        w = look_up("expand_dims")(w, -1)
+    text = f"weights of shape {w.shape} can not be broadcast to values of {x.shape}"
+    pairs = list(zip(w.dims, x.dims))
+    if w.shape.rank not in (0, wanted) or any(differ(n, 1) and differ(n, m) for n, m in pairs):
+        raise error("TW204", text)
+    return require_sizes(w, tuple([broadcast(n, m) for n, m in pairs]), x.dims, text)
+
+
+def _fit_in_a_run(w: Any, x: Any) -> Any:
+    _require_ranks(w, x)
+    return w if w.shape.rank == 0 else _fit_weights(w, x, invalid)
+
+
+def _require_ranks(*values: Any) -> None:
+    if None in [x.shape.rank for x in values]:
+        raise NeedsStaticError("the ranks of labels, predictions and weights")
 
 
 def total(x: object) -> Any:
@@ -93,17 +116,30 @@ def flags(x: object) -> Any:
 
 
 def match_ranks(labels: object, predictions: object) -> tuple:
-    """Labels and predictions of one rank; ValueError for shapes that do not fit."""
+    """Labels and predictions of one rank; ValueError for shapes that do not fit.
+
+    Where only a run knows them, it is InvalidArgumentError.
+    """
     convert = look_up("convert_to_tensor")
     labels, predictions = convert(labels), convert(predictions)
+    if None in (labels.shape.rank, predictions.shape.rank):
+        return tuple(call_in_graph(_match_in_a_run, (labels, predictions), {}))
+    return _match(labels, predictions, value_error)
+
+
+def _match_in_a_run(labels: Any, predictions: Any) -> tuple:
+    _require_ranks(labels, predictions)
+    return _match(labels, predictions, invalid)
+
+
+def _match(labels: Any, predictions: Any, error: Callable[..., Exception]) -> tuple:
     a, b = labels.shape.rank, predictions.shape.rank
-    if a is not None and b is not None and abs(a - b) == 1:
+    if abs(a - b) == 1:
         larger = labels if a > b else predictions
-        if larger.shape.as_list()[-1] == 1:
+        if larger.shape.as_list()[-1] in (1, None):
             larger = look_up("squeeze")(larger, [-1])
             labels, predictions = (larger, predictions) if a > b else (labels, larger)
+    text = f"labels of shape {labels.shape}, predictions of {predictions.shape}"
     if not labels.shape.is_compatible_with(predictions.shape):
-        raise value_error(
-            "TW204", f"labels of shape {labels.shape}, predictions of {predictions.shape}", "alike"
-        )
-    return labels, predictions
+        raise error("TW204", text, "alike")
+    return require_sizes(labels, labels.dims, predictions.dims, text), predictions
