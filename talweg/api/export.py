@@ -181,7 +181,7 @@ def import_everything(skip_broken: bool = False) -> list[str]:
 V1 = "compat.v1."
 
 
-def shared_with_v1(name: str) -> str | None:
+def find_shared_name(name: str) -> str | None:
     """The name of v2 that means the same as `name` of compat.v1, if there is one."""
     from talweg.api.table_v1 import SHARED
 
@@ -205,7 +205,7 @@ def look_up(name: str) -> Any:
     if name in NAMESPACES:
         return namespace(name)
     if name.startswith(V1):
-        other = shared_with_v1(name)
+        other = find_shared_name(name)
         if other is not None and (other in EXPORTS or other in TABLE):
             return look_up(other)
     known = importlib.import_module("talweg.api.names.known")

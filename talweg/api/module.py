@@ -121,11 +121,11 @@ class Module(AutoTrackable):
         """
 
         @functools.wraps(method)
-        def scoped(self: Module, *args: object, **kwargs: object) -> Any:
+        def call_in_scope(self: Module, *args: object, **kwargs: object) -> Any:
             with self.name_scope:
                 return adopt_function(method)(self, *args, **kwargs)
 
-        return scoped
+        return call_in_scope
 
 
 def _is_variable(value: object) -> bool:

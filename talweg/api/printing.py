@@ -75,10 +75,10 @@ def array_text(array: Any, summarize: int, quoted: bool = False, errors: str = "
         is_text = isinstance(array[()], bytes)
         hidden = summarize == 0 and (quoted or not is_text)
         return "..." if hidden else element(array[()], quoted, errors)
-    return _nested(array, summarize, 1, errors)
+    return _format_nested(array, summarize, 1, errors)
 
 
-def _nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
+def _format_nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
     size = len(array)
     places = list(range(size))
     if summarize >= 0 and size > 2 * summarize:
@@ -88,7 +88,8 @@ def _nested(array: np.ndarray, summarize: int, depth: int, errors: str) -> str:
         between = " "
     else:
         parts = [
-            "..." if i < 0 else _nested(array[i], summarize, depth + 1, errors) for i in places
+            "..." if i < 0 else _format_nested(array[i], summarize, depth + 1, errors)
+            for i in places
         ]
         between = "\n" * (array.ndim - 1) + " " * depth
     first = between if summarize == 0 and size else ""  # nothing stands before the dots
@@ -125,15 +126,15 @@ def rows_text(
     """The values and splits of a ragged tensor, the outermost first, as nested lists."""
     write = format_of(of_numpy(values.dtype), -1, False, False, -1, "")
 
-    def shown(value: Tensor) -> str:
+    def format_value(value: Tensor) -> str:
         if isinstance(value, np.ndarray):
-            return _format_list([shown(part) for part in value], summarize)
+            return _format_list([format_value(part) for part in value], summarize)
         if isinstance(value, bytes):
             text = value.decode("utf-8", errors)
             return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return write(value).decode()
 
-    rows = [shown(part) for part in values]
+    rows = [format_value(part) for part in values]
     for ends in reversed(splits):
         rows = [_format_list(rows[start:end], summarize) for start, end in zip(ends, ends[1:])]
     return _format_list(rows, summarize)

@@ -159,9 +159,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             colocate_gradients_with_ops,
             grad_loss,
         )
-        return [(None if g is None else self._scaled_back(g, scale), v) for g, v in pairs]
+        return [(None if g is None else self._unscale(g, scale), v) for g, v in pairs]
 
-    def _scaled_back(self, g: Any, scale: bool) -> Any:
+    def _unscale(self, g: Any, scale: bool) -> Any:
         factor = 1.0 / scale
         if isinstance(g, IndexedSlices):
             values = g.values * look_up("cast")(factor, g.values.dtype)

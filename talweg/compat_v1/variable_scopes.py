@@ -254,7 +254,7 @@ def pure_scope(
     else:
         name = f"{before.name}/{name_or_scope}" if before.name else name_or_scope
         outer = before
-    scope = outer.derived(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
+    scope = outer.derive(reuse or outer.reuse, name, prefix or f"{name}/", **(options or {}))
     own.open(name)
     opened = dict(own.opened)
     own.scope = scope

@@ -91,12 +91,12 @@ class VariableStore:
     ) -> Any:
         """The variable of the full name `name`, through `custom_getter` if there is one."""
         if custom_getter is None:
-            return self._found_or_made(name, **options)
+            return self._find_or_make(name, **options)
         if not callable(custom_getter):
             raise value_error("TW104", f"custom_getter is not callable: {custom_getter!r}")
-        return custom_getter(getter=self._found_or_made, name=name, **options)
+        return custom_getter(getter=self._find_or_make, name=name, **options)
 
-    def _found_or_made(
+    def _find_or_make(
         self,
         name: str,
         shape: Any = None,
@@ -180,7 +180,7 @@ class VariableStore:
 
         def get(part: str, own: list, first: object) -> Any:
             size = own if first is None or callable(first) else None
-            return self._found_or_made(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
+            return self._find_or_make(f"{name}/{part}", size, dtype, first, reuse=reuse, **options)
 
         made = make_parts(name, shape, dtype, partitions, initializer, get)
         if all(part.name.split(":")[0] in self.variables for part in made):
@@ -317,10 +317,10 @@ def wrap_getter(getter: Any, inner: Any) -> Any:
 
     outer = getter
 
-    def wrapped(getter: Any, *args: object, **kwargs: object) -> Any:
+    def get_variable_through(getter: Any, *args: object, **kwargs: object) -> Any:
         return outer(functools.partial(inner, getter), *args, **kwargs)
 
-    return wrapped
+    return get_variable_through
 
 
 HANDED_DOWN = (
@@ -365,7 +365,7 @@ class VariableScope:
         self.custom_getter, self.original_name_scope = custom_getter, name_scope
         self.dtype, self.use_resource, self.constraint = dtype, use_resource, constraint
 
-    def derived(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
+    def derive(self, reuse: Any, name: str, name_scope: str, **options: object) -> VariableScope:
         """A scope with these defaults, other than those given."""
         own = {key: getattr(self, key) for key in HANDED_DOWN}
         own.update({key: value for key, value in options.items() if value is not None})

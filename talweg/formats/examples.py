@@ -38,7 +38,7 @@ def _contents(data: bytes, *kinds: int) -> Iterator[bytes]:
     )
 
 
-def _packed_integers(data: bytes) -> list[int]:
+def _unpack_integers(data: bytes) -> list[int]:
     found, place, size = [], 0, len(data)
     while place < size:
         if data[place] < 0x80:  # one byte
@@ -68,7 +68,7 @@ def feature(data: bytes) -> tuple[int, Any]:
         for number, wire, content in read_raw_fields(values, not_an_example):
             if number != 1 or wire not in (LENGTH, VARINT):
                 continue
-            packed = _packed_integers(content) if wire == LENGTH else [to_signed(content)]
+            packed = _unpack_integers(content) if wire == LENGTH else [to_signed(content)]
             numbers += packed
         return kind, np.array(numbers, np.int64)
     return 0, []

@@ -50,7 +50,7 @@ def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
     basic: list[Any] = []
     arrays: list[tuple[int, Tensor]] = []
     axis = 0
-    for part in _spelled_out(spelled, x.ndim):
+    for part in _expand_parts(spelled, x.ndim):
         if isinstance(part, Tensor) and part.ndim:
             arrays.append((axis, part))
             basic.append(slice(None))
@@ -61,7 +61,7 @@ def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
     return basic, arrays
 
 
-def _spelled_out(parts: list, rank: int) -> list:
+def _expand_parts(parts: list, rank: int) -> list:
     """Masks as one array for each of their axes, and `...` as slices."""
     parts_out: list[Any] = []
     for part in parts:

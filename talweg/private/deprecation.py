@@ -45,10 +45,10 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
             @functools.wraps(make)
             def initialize(self: Any, *args: object, **kwargs: object) -> None:
-                told()
+                warn()
                 make(self, *args, **kwargs)
 
-            def told() -> None:
+            def warn() -> None:
                 name = function.__qualname__
                 _warn(function, warn_once, "%s: %s %s", name, _when(date), instructions)
 

@@ -64,7 +64,7 @@ def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -
     return look_up("math.divide_no_nan")(numerator, denominator)
 
 
-def squeezed_labels(
+def squeeze_labels(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple:
     """Labels and predictions without a last axis of size 1 that the other has not."""

@@ -94,7 +94,7 @@ def poisson(
         return look_up("random.poisson")(shape, rate, dtype or rate.dtype, own)
 
 
-def truncated_normal_rows(
+def draw_truncated_normal_rows(
     shape: Any, means: Any, stdevs: Any, minvals: Any, maxvals: Any, seed: int, seed2: int
 ) -> Any:
     """Normal numbers between bounds, those of each row of the result with parameters of its own."""
@@ -158,7 +158,7 @@ def all_candidates(
     return tuple(function(true_classes, num_true, num_sampled, unique))
 
 
-def fixed_candidates(
+def sample_fixed_candidates(
     true_classes: object,
     num_true: int,
     num_sampled: int,

@@ -111,7 +111,7 @@ def tfrecords(
     return variant_of(source.map(lambda x: (x,)))
 
 
-def fixed_length(
+def read_fixed_length_records(
     filenames: object,
     header_bytes: int,
     record_bytes: int,

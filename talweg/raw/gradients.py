@@ -192,16 +192,16 @@ def _fold_ends(g: Tensor, axis: int, size: int, before: int, after: int, once: i
         begins[axis], counts[axis] = begin, count
         return slicing.slice_(g, begins, counts)
 
-    def placed(end: Any, count: int, begin: int) -> Any:
+    def pad_end(end: Any, count: int, begin: int) -> Any:
         pairs = [[0, 0] for _ in range(g.ndim)]
         pairs[axis] = [begin, size - begin - count]
         return rearranging.pad(rearranging.reverse(end, [axis]), pairs)
 
     middle = part(before, size)
     if before:
-        middle = middle + placed(part(0, before), before, once)
+        middle = middle + pad_end(part(0, before), before, once)
     if after:
-        middle = middle + placed(part(before + size, after), after, size - once - after)
+        middle = middle + pad_end(part(before + size, after), after, size - once - after)
     return middle
 
 

@@ -49,7 +49,7 @@ def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -
     return steps * scale
 
 
-def _checked_size(size: Any, align_corners: bool, half_pixel_centers: bool) -> list[int]:
+def _check_size(size: Any, align_corners: bool, half_pixel_centers: bool) -> list[int]:
     if align_corners and half_pixel_centers:
         raise invalid("TW207", "If half_pixel_centers is True, align_corners must be False")
     numbers = integers_of(size)
@@ -128,19 +128,19 @@ def resize_bilinear(
     images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool
 ) -> Any:
     """Images of another size by linear interpolation, float32."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bilinear", align_corners, half_pixel_centers), float32)
 
 
 def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
     """Images of another size by Keys' cubic interpolation, float32."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    new = _check_size(size, align_corners, half_pixel_centers)
     return cast(_resize(images, new, "bicubic", align_corners, half_pixel_centers), float32)
 
 
 def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
     """Images of another size, each pixel the mean of what it covers, float32."""
-    new = _checked_size(size, align_corners, False)
+    new = _check_size(size, align_corners, False)
     return cast(_resize(images, new, "area", align_corners, False), float32)
 
 
@@ -153,7 +153,7 @@ def _nearest(old: int, new: int, align: bool, half: bool) -> np.ndarray:
 
 def resize_nearest(images: Tensor, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
     """Images of another size, each pixel the copy of one."""
-    new = _checked_size(size, align_corners, half_pixel_centers)
+    new = _check_size(size, align_corners, half_pixel_centers)
     x = images
     for axis in (1, 2):
         places = _nearest(_static(x, axis), new[axis - 1], align_corners, half_pixel_centers)
@@ -187,7 +187,7 @@ def resize_nearest_grad(grads: Tensor, size: Any, align_corners: bool, half: boo
     return pullback(lambda x: resize_nearest(x, new, align_corners, half), x, grads)
 
 
-def _moved_weights(
+def _make_translated_weights(
     old: int, new: int, scale: float, shift: float, kernel_type: str, antialias: bool
 ) -> np.ndarray:
     """The weights of an axis that is scaled, then shifted."""
@@ -216,7 +216,7 @@ _KERNELS: dict[str, Any] = {
 def _move(images: Tensor, new: list, scale: Any, translation: Any, kind: str, anti: bool) -> Any:
     scales, shifts = numbers_of(scale), numbers_of(translation)
     rows, columns = (
-        _moved_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
+        _make_translated_weights(_static(images, i + 1), new[i], scales[i], shifts[i], kind, anti)
         for i in (0, 1)
     )
     return _weight(images, rows, columns)
@@ -412,7 +412,7 @@ def fractional_pool_grad(
 ) -> Any:
     """The gradient of fractional pooling, whose windows begin at the given borders."""
 
-    def pooled(x: Tensor) -> Any:
+    def pool(x: Tensor) -> Any:
         parts = []
         for axis, borders in ((1, integers_of(rows)), (2, integers_of(columns))):
             size = x.dims[axis]
@@ -427,7 +427,7 @@ def fractional_pool_grad(
             x = transpose(concat(parts, 0), back)
         return x
 
-    return pullback(pooled, value, g)
+    return pullback(pool, value, g)
 
 
 def fractional_max_pool_grad(

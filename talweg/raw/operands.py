@@ -159,7 +159,7 @@ def handle_content(handle: object) -> Any:
 _shared: dict[tuple, Any] = {}
 
 
-def shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
+def get_shared_handle(kind: str, container: str, name: str, make: Callable[..., Any]) -> Any:
     """The handle of this kind and name, made if it is not there; without a name, a new one.
 
     A graph has handles of its own.

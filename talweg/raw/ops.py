@@ -142,7 +142,7 @@ class RawOp:
         )
         return found if self.results is None else self.result_type(*found)
 
-    def packed(self, found: list, values: dict) -> Any:
+    def pack_results(self, found: list, values: dict) -> Any:
         """A flat list of results as the operation gives them: lists where it has lists."""
         attributes = attributes_of(self.operation, values) or {}
         parts: list = []
@@ -232,7 +232,7 @@ def _in_graph(row: RawOp, call: Callable[..., Any], args: tuple, kwargs: dict) -
     if not dtypes:
         return keep_effect(call, values, dtypes)
     results = keep_effect(call, values, dtypes) if effect else keep(call, values, dtypes)
-    return row.packed(results, values)
+    return row.pack_results(results, values)
 
 
 @cache

@@ -72,7 +72,7 @@ def _product_range(x: tuple, y: tuple) -> tuple:
     return step * float(-LEVELS // 2), step * float(LEVELS // 2 - 1)
 
 
-def _quantized_product(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
+def _multiply_quantized(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
     """A product of two quantized tensors, around the integers that stand for 0."""
     x, y = (a.dtype, *ranges[:2]), (b.dtype, *ranges[2:])
     left = _integers(a) - _integer_for(0.0, x[1], x[2], x[0])
@@ -84,7 +84,7 @@ def _quantized_product(function: Any, a: Any, b: Any, ranges: tuple) -> tuple:
 def matmul(a: Tensor, b: Tensor, *ranges: object, transpose_a: bool, transpose_b: bool) -> tuple:
     """The product of two matrices of quantized numbers."""
     product = look_up("matmul")
-    return _quantized_product(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
+    return _multiply_quantized(lambda x, y: product(x, y, transpose_a, transpose_b), a, b, ranges)
 
 
 def conv2d(
@@ -98,12 +98,12 @@ def conv2d(
         found = convolve(*wide, strides, padding, dilations=dilations[1:3])
         return look_up("cast")(found, int32)
 
-    return _quantized_product(of, x, filters, ranges)
+    return _multiply_quantized(of, x, filters, ranges)
 
 
 def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
     """Products of quantized numbers."""
-    return _quantized_product(look_up("multiply"), x, y, ranges)
+    return _multiply_quantized(look_up("multiply"), x, y, ranges)
 
 
 def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:

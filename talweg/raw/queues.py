@@ -11,11 +11,11 @@ from talweg.core.errors import invalid
 from talweg.core.shapes import TensorShape, as_shape
 from talweg.pipeline.queues import PriorityBuffer, QueueBuffer, QueueResource, ShuffleBuffer
 from talweg.raw.operands import (
+    get_shared_handle,
     handle_of,
     numbers_of,
     of_array,
     scalar_of,
-    shared_handle,
     thing_of,
 )
 
@@ -38,7 +38,7 @@ def queue_of(
     """The handle of a queue; queues of one name are one queue."""
     own = _shapes(shapes, len(dtypes))
     create = lambda: handle_of(QueueResource(make, dtypes, own))  # noqa: E731
-    return shared_handle("queue", container, shared_name, create)
+    return get_shared_handle("queue", container, shared_name, create)
 
 
 def fifo(
@@ -120,7 +120,7 @@ def dequeue(handle: object, component_types: list, timeout_ms: int) -> list:
     return _tensors(queue, queue.buffer.dequeue(1)[0])
 
 
-def _fixed_shapes(queue: QueueResource, operation: str) -> None:
+def _require_fixed_shapes(queue: QueueResource, operation: str) -> None:
     known = queue.padded or (
         queue.shapes is not None and all(s.is_fully_defined() for s in queue.shapes)
     )
@@ -131,7 +131,7 @@ def _fixed_shapes(queue: QueueResource, operation: str) -> None:
 def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, together."""
     queue, count = _queue(handle), int(scalar_of(n))
-    _fixed_shapes(queue, "QueueDequeueMany")
+    _require_fixed_shapes(queue, "QueueDequeueMany")
     if count < 0:
         raise invalid("TW207", f"QueueDequeueMany: n is {count}", "at least 0")
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(count)))
@@ -140,7 +140,7 @@ def dequeue_many(handle: object, n: object, component_types: list, timeout_ms: i
 def dequeue_up_to(handle: object, n: object, component_types: list, timeout_ms: int) -> list:
     """Take elements out, fewer if the queue is closed."""
     queue = _queue(handle)
-    _fixed_shapes(queue, "QueueDequeueUpTo")
+    _require_fixed_shapes(queue, "QueueDequeueUpTo")
     return _tensors(queue, queue.stacked(queue.buffer.dequeue(int(scalar_of(n)), fewer=True)))
 
 

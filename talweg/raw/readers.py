@@ -18,7 +18,7 @@ from talweg.core.dtypes import int64
 from talweg.core.errors import OutOfRangeError, compose, invalid
 from talweg.pipeline.queues import QueueResource
 from talweg.pipeline.records import RecordReader
-from talweg.raw.operands import handle_of, of_array, scalar_of, shared_handle, thing_of
+from talweg.raw.operands import get_shared_handle, handle_of, of_array, scalar_of, thing_of
 
 Record = tuple[bytes, bytes]
 
@@ -99,7 +99,7 @@ def _tfrecords(compression: str) -> Any:
 
 
 def _make_reader(records: Callable[..., Any], container: str, name: str) -> Any:
-    return shared_handle("reader", container, name, lambda: handle_of(ReaderCell(records)))
+    return get_shared_handle("reader", container, name, lambda: handle_of(ReaderCell(records)))
 
 
 def lines(skip_header_lines: int, container: str, shared_name: str) -> Any:

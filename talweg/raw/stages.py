@@ -16,12 +16,12 @@ from talweg.api.array.joining import stack
 from talweg.core.dtypes import int32, int64
 from talweg.core.errors import CancelledError, OutOfRangeError, compose, invalid
 from talweg.raw.operands import (
+    get_shared_handle,
     handle_of,
     integers_of,
     numbers_of,
     of_array,
     scalar_of,
-    shared_handle,
     thing_of,
 )
 
@@ -97,7 +97,7 @@ class StagingMap:
 
 
 def _area(capacity: int, container: str, name: str) -> StagingArea:
-    found = shared_handle(
+    found = get_shared_handle(
         "stage", container, name or "default", lambda: handle_of(StagingArea(capacity))
     )
     return thing_of(found, StagingArea, "Stage")
@@ -139,7 +139,7 @@ def stage_clear(
 def _map(ordered: bool, dtypes: list, capacity: int, container: str, name: str) -> StagingMap:
     make = lambda: handle_of(StagingMap(len(dtypes), capacity, ordered))  # noqa: E731
     return thing_of(
-        shared_handle("map", container, name or f"default{ordered}", make), StagingMap, "Map"
+        get_shared_handle("map", container, name or f"default{ordered}", make), StagingMap, "Map"
     )
 
 
@@ -233,7 +233,7 @@ def barrier(
 ) -> Any:
     """The handle of a barrier."""
     make = lambda: handle_of(BarrierCell(len(component_types)))  # noqa: E731
-    return shared_handle("barrier", container, shared_name, make)
+    return get_shared_handle("barrier", container, shared_name, make)
 
 
 def _barrier(handle: Handle) -> BarrierCell:
@@ -321,7 +321,7 @@ def accumulator(
 ) -> Any:
     """The handle of an accumulator."""
     make = lambda: handle_of(AccumulatorCell(dtype, shape, reduction_type == "MEAN"))  # noqa: E731
-    return shared_handle("accumulator", container, shared_name, make)
+    return get_shared_handle("accumulator", container, shared_name, make)
 
 
 def _accumulator(handle: object) -> AccumulatorCell:
@@ -410,7 +410,7 @@ class MutexCell:
 
 def mutex(container: str, shared_name: str) -> Any:
     """The handle of a mutex."""
-    return shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
+    return get_shared_handle("mutex", container, shared_name, lambda: handle_of(MutexCell()))
 
 
 def lock(mutex: object) -> Any:

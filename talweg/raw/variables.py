@@ -18,10 +18,10 @@ from talweg.eager.graph_variable import updated_value
 from talweg.eager.variable import Variable
 from talweg.raw.operands import (
     VariableCell,
+    get_shared_handle,
     handle_content,
     handle_of,
     of_array,
-    shared_handle,
     variable_of,
 )
 
@@ -57,7 +57,7 @@ def handle(
         return known[shared_name].handle
     name = shared_name or debug_name or "variable"
     make = lambda: handle_of(VariableCell(dtype, shape, name))  # noqa: E731
-    return shared_handle("variable", container, shared_name, make)
+    return get_shared_handle("variable", container, shared_name, make)
 
 
 def reference(

@@ -187,7 +187,7 @@ def confusion_matrix(
     array([[1, 0],
            [1, 1]], dtype=int32)
     """
-    actual, predicted = _squeezed_pair(tensor(labels), tensor(predictions))
+    actual, predicted = _squeeze_pair(tensor(labels), tensor(predictions))
     for x, argument in ((actual, "labels"), (predicted, "predictions")):
         if x.dtype not in ANY or not x.dims:
             raise invalid(
@@ -241,7 +241,7 @@ def _check_classes(pair: list, num_classes: object) -> None:
                 raise invalid("TW206", text, f"classes below {most}")
 
 
-def _squeezed_pair(x: Tensor, y: Tensor) -> tuple:
+def _squeeze_pair(x: Tensor, y: Tensor) -> tuple:
     """Both without a last axis of size 1 that only one of them has."""
     extra = len(x.dims) - len(y.dims)
     if extra == 1 and not differ(x.dims[-1], 1):

@@ -127,7 +127,7 @@ def length_of(value: Any) -> int | None:
     return dims[0] if dims and type(dims[0]) is int else None
 
 
-def known_dims(x: object) -> tuple | None:
+def get_known_dims(x: object) -> tuple | None:
     """The dimensions of a plain tensor, or of a tensor of a graph that knows its rank."""
     if type(x) is EagerTensor:
         return x.dims
@@ -139,7 +139,7 @@ def in_graph() -> bool:
     return state.busy > 0 and dispatch.context.base is not None
 
 
-def unsized_vector(value: object) -> Any:
+def as_unsized_vector(value: object) -> Any:
     """`value` if it is an integer vector of a graph with an unknown number of elements."""
     if type(value) is not Symbol or value.dtype not in (int32, int64):
         return None

@@ -9,6 +9,7 @@ import numpy as np
 
 from talweg.api.arguments import integer, require_sizes, tensor
 from talweg.api.array.operands import (
+    as_unsized_vector,
     constant,
     dims_or_none,
     integer_array,
@@ -18,7 +19,6 @@ from talweg.api.array.operands import (
     set_dims,
     set_rank,
     sizes_tensor,
-    unsized_vector,
 )
 from talweg.api.export import export
 from talweg.core.dims import below, differ, largest, same
@@ -53,7 +53,7 @@ def reverse(tensor: object, axis: AxisLike, name: str | None = None) -> Tensor:
     """
     (x,) = matching_list([tensor])
     rank = len(x.dims)
-    unsized = unsized_vector(axis)
+    unsized = as_unsized_vector(axis)
     if unsized is not None:
         return dynamic.reverse_by(x, unsized)
     given = integer_vector(axis, "reverse", "axis")

@@ -55,6 +55,6 @@ def dynamic_update_slice(
     return tensor_scatter_nd_update(x, grid, u)
 
 
-def placed_by_xla(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
+def xla_dynamic_update_slice(x: Tensor, updates: np.ndarray, starts: tuple[Any, ...]) -> Any:
     """`dynamic_update_slice` with the arguments of TensorFlow's private function of that name."""
     return dynamic_update_slice(input=x, update=updates, indices=starts)

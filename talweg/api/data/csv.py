@@ -113,7 +113,7 @@ def make_csv_dataset(
     body = rows[1:] if header else rows
     defaults = column_defaults
     if defaults is None:
-        defaults = _inferred_defaults(body, names, columns, na_value)
+        defaults = _infer_defaults(body, names, columns, na_value)
     elif len(defaults) == len(names) != len(columns):
         defaults = [defaults[n] for n in columns]
     chosen = [names[n] for n in columns]
@@ -144,14 +144,14 @@ def make_csv_dataset(
 def _naming(names: list[str], label: str | None) -> Any:
     """The function that makes a dictionary of columns, and the label's column beside it."""
 
-    def named(*values: object) -> Any:
+    def name_fields(*values: object) -> Any:
         features = OrderedDict(zip(names, values))
         if label is None:
             return features
         target = features.pop(label)
         return features, target
 
-    return named
+    return name_fields
 
 
 def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
@@ -166,7 +166,7 @@ def _select_columns(names: list[str], wanted: tuple[Any, ...]) -> list[int]:
     return [int(n) for n in numbers]
 
 
-def _inferred_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
+def _infer_defaults(rows: list, names: list, columns: list[int], missing: str) -> list:
     """What stands for empty fields of the dtypes that the first records have."""
     if any([len(row) != len(names) for row in rows]):
         raise value_error(

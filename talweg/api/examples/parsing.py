@@ -139,16 +139,16 @@ class Wanted:
     def _maker(self, name: str, feature: Any) -> Any:
         """What makes a tensor of the results, for one description."""
         if isinstance(feature, described.FixedLenFeature):
-            return self._fixed(name, feature)
+            return self._plan_fixed(name, feature)
         if isinstance(feature, described.FixedLenSequenceFeature):
             return self._sequence(name, feature)
         if isinstance(feature, described.VarLenFeature):
             place = self._values(name, feature.dtype)
             return lambda found: self._sparse(*found[place : place + 2])
         if isinstance(feature, described.SparseFeature) and self.form != STEPS:
-            return self._indexed(feature)
+            return self._plan_sparse(feature)
         if isinstance(feature, described.RaggedFeature):
-            return self._ragged(name, feature)
+            return self._plan_ragged(name, feature)
         raise value_error("TW104", f"Unsupported feature {name!r}: {feature!r}")
 
     def _add(self, plan: tuple, default: Any = None, results: int = 1) -> int:
@@ -158,7 +158,7 @@ class Wanted:
         self.count += results
         return self.count - results
 
-    def _fixed(self, name: str, feature: Any) -> Any:
+    def _plan_fixed(self, name: str, feature: Any) -> Any:
         dtype, dims = dtype_of(name, feature.dtype), dims_of(name, feature.shape)
         if self.form == STEPS:
             raise value_error(
@@ -202,7 +202,7 @@ class Wanted:
         rows = shape_of(counts, int64)[0]
         return SparseTensor(stack([owners, places], axis=1), values, stack([rows, longest]))
 
-    def _indexed(self, feature: Any) -> Any:
+    def _plan_sparse(self, feature: Any) -> Any:
         keys = (
             feature.index_key
             if isinstance(feature.index_key, (list, tuple))
@@ -225,7 +225,7 @@ class Wanted:
 
         return make
 
-    def _ragged(self, name: str, feature: Any) -> Any:
+    def _plan_ragged(self, name: str, feature: Any) -> Any:
         first = self._values(feature.value_key or name, feature.dtype)
         splits = as_dtype(feature.row_splits_dtype)
         for part in feature.partitions:

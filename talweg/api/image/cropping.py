@@ -121,7 +121,7 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     """
     known = get_static_value(central_fraction)
     if known is None:
-        fraction = _checked_fraction(cast(central_fraction, float64))
+        fraction = _check_fraction(cast(central_fraction, float64))
     else:
         fraction = float(known)
         if not 0 < fraction <= 1:
@@ -134,7 +134,7 @@ def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     return x[..., top : height - top, left : width - left, :]
 
 
-def _checked_fraction(fraction: Tensor) -> Tensor:
+def _check_fraction(fraction: Tensor) -> Tensor:
     """The fraction, which only the run knows, after an assertion that it is within (0, 1]."""
     inside = logical_and(greater(fraction, 0), less_equal(fraction, 1))
     check = assert_(inside, ["central_fraction is not within (0, 1]:", fraction])

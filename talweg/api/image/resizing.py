@@ -77,7 +77,7 @@ def resize(
         raise value_error("TW207", text, f"one of {allowed}")
     result = _of_any_size(x, size, method, preserve_aspect_ratio, antialias)
     if type(result) is Symbol and not result.shape.is_fully_defined():
-        result.set_shape(_known_shape(x, size, preserve_aspect_ratio))
+        result.set_shape(_infer_shape(x, size, preserve_aspect_ratio))
     return result
 
 
@@ -99,7 +99,7 @@ def _of_any_size(x: Tensor, size: object, method: str, preserve: bool, antialias
 _of_any_size = graph_aware(_of_any_size)
 
 
-def _known_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
+def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
     """What a graph knows of the shape of a result."""
     shape = x.shape.as_list()
     known = None if preserve else get_static_value(tensor(size))

@@ -214,7 +214,7 @@ class GFile:
         """How it is opened."""
         return self._mode
 
-    def _opened(self, letters: str, what: str) -> Any:
+    def _open(self, letters: str, what: str) -> Any:
         if not any(letter in self._mode for letter in letters):
             text = compose("TW209", f"File isn't open for {what}: {self._name}, mode {self._mode}")
             raise errors.PermissionDeniedError(None, None, text)
@@ -241,11 +241,11 @@ class GFile:
 
     def read(self, n: int = -1) -> Any:
         """All that follows, or `n` bytes of it."""
-        return self._text(self._opened("r+", "reading").read(n))
+        return self._text(self._open("r+", "reading").read(n))
 
     def readline(self) -> Any:
         """The next line, with its end; nothing at the end of the file."""
-        return self._text(self._opened("r+", "reading").readline())
+        return self._text(self._open("r+", "reading").readline())
 
     def readlines(self) -> list:
         """The lines that follow."""
@@ -254,14 +254,14 @@ class GFile:
     def write(self, file_content: Any) -> None:
         """Append text or bytes to what was written."""
         data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
-        self._carry_out(self._opened("wa+", "writing").write, data)
+        self._carry_out(self._open("wa+", "writing").write, data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Go on at `offset` bytes from the begin (1: from here, 2: from the end)."""
         place = position if offset is None else offset
         if place is None:
             raise TypeError(compose("TW104", "seek() needs an offset"))
-        self._carry_out(self._opened("rwa+", "seeking").seek, place, whence)
+        self._carry_out(self._open("rwa+", "seeking").seek, place, whence)
 
     def seekable(self) -> bool:
         """Whether `seek` works: always."""
@@ -269,7 +269,7 @@ class GFile:
 
     def tell(self) -> int:
         """How many bytes lie before the place where it goes on."""
-        return self._opened("rwa+", "reading").tell()
+        return self._open("rwa+", "reading").tell()
 
     def flush(self) -> None:
         """Let others see what was written."""
@@ -282,7 +282,7 @@ class GFile:
             file, self._file = self._file, None
             self._carry_out(file.close)
         elif self._mode[0] in "wa":
-            self._opened("wa", "writing")
+            self._open("wa", "writing")
             self.close()
 
     def next(self) -> Any:

@@ -123,15 +123,15 @@ def parse(text: np.ndarray, dtype: DType) -> np.ndarray:
             )
         strings = np.empty(count, object)
         strings[:] = texts
-        return _shaped(strings, dims)
+        return _reshape(strings, dims)
     content = b"".join([v for n, v in fields if n == CONTENT and isinstance(v, bytes)])
     kind = dtype.numpy_dtype
     if len(content) == count * kind.itemsize:
-        return _shaped(np.frombuffer(content, kind), dims).copy()
-    return _spelled_out(data, count)
+        return _reshape(np.frombuffer(content, kind), dims).copy()
+    return _parse_message(data, count)
 
 
-def _shaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+def _reshape(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
     try:
         return array.reshape(dims)
     except ValueError as error:  # more dimensions than NumPy has
@@ -153,7 +153,7 @@ def _head(fields: list) -> tuple[DType, tuple[int, ...]]:
     return as_dtype(dtype), tuple(dims)
 
 
-def _spelled_out(data: bytes, count: int) -> np.ndarray:
+def _parse_message(data: bytes, count: int) -> np.ndarray:
     """The array of a message that holds its numbers in other ways, which its definition tells."""
     try:
         return look_up("make_ndarray")(look_up("compat.v1.TensorProto").FromString(data))

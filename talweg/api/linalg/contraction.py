@@ -62,13 +62,13 @@ class ContractionProgram:
             values.append(prim(*[values[place] for place in places], **params))
         return values[-1]
 
-    def reshaped(self, term: Term, labels: Labels, dims: tuple) -> Term:
+    def reshape_term(self, term: Term, labels: Labels, dims: tuple) -> Term:
         """`term` in another shape."""
         if same_dims(dims, term.dims):
             return Term(term.place, labels, dims)
         return self.emit(reshape, term, labels=labels, dims=dims, shape=dims)
 
-    def ordered(self, term: Term, labels: Labels) -> Term:
+    def transpose_term(self, term: Term, labels: Labels) -> Term:
         """`term` with its axes in the order of `labels`."""
         if labels == term.labels:
             return term
@@ -100,7 +100,7 @@ class ContractionProgram:
             )
         return term
 
-    def summed(self, term: Term, needed: set) -> Term:
+    def sum_term(self, term: Term, needed: set) -> Term:
         """Sums over axes whose labels nobody needs any more."""
         axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
         if not axes:
@@ -125,7 +125,7 @@ class ContractionProgram:
         if not gone:
             return self._elementwise(a, b, free_a, free_b)
         if kept and not free_a and not free_b:
-            return self.summed(self._elementwise(a, b, free_a, free_b), needed)
+            return self.sum_term(self._elementwise(a, b, free_a, free_b), needed)
         if wanted == (*kept, *free_b, *free_a):
             a, b, free_a, free_b = b, a, free_b, free_a
         kept, gone = _cheapest(a, b, kept, gone, free_a, free_b)
@@ -137,18 +137,18 @@ class ContractionProgram:
         labels = (*kept, *free_a, *free_b)
         dims = (*[sizes[label] for label in kept], left.dims[-2], right.dims[-1])
         result = self.emit(matmul, left, right, labels=labels, dims=dims)
-        return self.reshaped(result, labels, tuple(sizes[label] for label in labels))
+        return self.reshape_term(result, labels, tuple(sizes[label] for label in labels))
 
     def _elementwise(self, a: Term, b: Term, free_a: list, free_b: list) -> Term:
         order = tuple(label for label in a.labels if label in b.labels)
-        b = self.ordered(b, (*order, *free_b))
+        b = self.transpose_term(b, (*order, *free_b))
         dims_b = tuple(
             1 if label in free_a else b.dims[b.labels.index(label)] for label in a.labels
         )
         tail = b.dims[len(order) :]
         labels = (*a.labels, *free_b)
-        left = self.reshaped(a, labels, (*a.dims, *(1,) * len(tail)))
-        right = self.reshaped(b, labels, (*dims_b, *tail))
+        left = self.reshape_term(a, labels, (*a.dims, *(1,) * len(tail)))
+        right = self.reshape_term(b, labels, (*dims_b, *tail))
         dims = tuple(map(broadcast, a.dims, dims_b))
         return self.emit(mul, left, right, labels=labels, dims=(*dims, *tail))
 
@@ -158,11 +158,11 @@ class ContractionProgram:
         turned = term.labels == (*kept, *last, *first) and term.labels != (*kept, *first, *last)
         if turned:
             first, last = last, first
-        term = self.ordered(term, (*kept, *first, *last))
+        term = self.transpose_term(term, (*kept, *first, *last))
         count = len(kept)
         sizes = dict(zip(term.labels, term.dims))
         groups = tuple(math.prod(sizes[label] for label in group) for group in (first, last))
-        term = self.reshaped(term, ("matrix",) * (count + 2), (*term.dims[:count], *groups))
+        term = self.reshape_term(term, ("matrix",) * (count + 2), (*term.dims[:count], *groups))
         if not turned:
             return term
         dims = (*term.dims[:count], *groups[::-1])
@@ -235,7 +235,7 @@ def _program(
     program = ContractionProgram(len(inputs))
     terms = [Term(i, labels, size) for i, (labels, size) in enumerate(zip(inputs, dims))]
     terms = [program.without_repeats(_squeeze(program, term, dims, inputs)) for term in terms]
-    terms = [program.summed(t, _labels_needed(terms, i, output)) for i, t in enumerate(terms)]
+    terms = [program.sum_term(t, _labels_needed(terms, i, output)) for i, t in enumerate(terms)]
     path = path_of(terms, output, optimize) if len(terms) > 2 else [(0, 1)] * (len(terms) - 1)
     for step in path:
         chosen = [terms[term_number] for term_number in step]
@@ -247,7 +247,7 @@ def _program(
         else:
             left, right = chosen
             terms.append(program.product(left, right, needed, wanted))
-    program.ordered(terms[0], output)
+    program.transpose_term(terms[0], output)
     return program
 
 
@@ -272,4 +272,4 @@ def _squeeze(program: ContractionProgram, term: Term, dims: tuple, inputs: tuple
         if not (isinstance(label, int) and same(n, 1) and label in sizes)
     ]
     labels = tuple(term.labels[i] for i in keep)
-    return program.reshaped(term, labels, tuple(term.dims[i] for i in keep))
+    return program.reshape_term(term, labels, tuple(term.dims[i] for i in keep))

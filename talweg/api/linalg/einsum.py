@@ -58,7 +58,7 @@ def einsum(equation: str, *inputs: object, **kwargs: object) -> Tensor:
     values = _tensors(inputs)
     if any(ELLIPSIS in label for label in labels) or ELLIPSIS in output:
         labels, output = _expand(equation, labels, output, values)
-    sizes = _checked_sizes(equation, labels, values)
+    sizes = _check_sizes(equation, labels, values)
     values = [
         require_sizes(value, value.dims, dims, f"einsum: operand {position} of {equation!r}")
         for position, (value, dims) in enumerate(zip(values, sizes))
@@ -186,7 +186,7 @@ def _wrong_rank(
     )
 
 
-def _checked_sizes(equation: str, labels: tuple, values: list) -> tuple:
+def _check_sizes(equation: str, labels: tuple, values: list) -> tuple:
     """The operands' shapes, with the number a label has elsewhere in place of a symbolic size."""
     sizes: dict = {}
     for position, (part, value) in enumerate(zip(labels, values)):

@@ -65,12 +65,12 @@ class GradientList(GraphList):
 
     def stack(self) -> Any:
         """All elements along a new axis."""
-        return self._stacked(self.size())
+        return self._stack(self.size())
 
     def gather(self, indices: TensorLike) -> Any:
         """Some elements along a new axis."""
         indices = reshape(indices, [-1])
-        return gather(self._stacked(_end_of(indices)), indices)
+        return gather(self._stack(_end_of(indices)), indices)
 
     def concat(self) -> Any:
         """All elements along their first axis."""
@@ -104,7 +104,7 @@ class GradientList(GraphList):
     def _with_sum(self, flow: Symbol) -> GradientList:
         return self.with_flow(lists.variant_sum(self.flow, flow))
 
-    def _stacked(self, size: Any) -> Any:
+    def _stack(self, size: Any) -> Any:
         elements = self.elements
         flow = _at_least(self.flow, size)
         return lists.list_stack(flow, dims=elements.dims, dtype=elements.dtype)

@@ -148,7 +148,7 @@ class TensorArray:
             return GraphList.of(self._list)
         return self._list
 
-    def _changed(self, values: EagerList | GraphList) -> TensorArray:
+    def _with_values(self, values: EagerList | GraphList) -> TensorArray:
         return self if values is self._list else self._with(self._elements, values)
 
     def _value(self, value: Any) -> Any:
@@ -177,7 +177,7 @@ class TensorArray:
         7
         """
         values = self._here()
-        return self._changed(values.put(_place(index), self._value(value)))
+        return self._with_values(values.put(_place(index), self._value(value)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Any:
         """Element `index`; zeros if it was not written and its shape is known.
@@ -222,7 +222,7 @@ class TensorArray:
         >>> int(tf.TensorArray(tf.int32, 2).unstack([5, 6]).read(1))
         6
         """
-        return self._changed(self._here().unstack(self._value(value)))
+        return self._with_values(self._here().unstack(self._value(value)))
 
     def scatter(
         self, indices: TensorLike, value: TensorLike, name: str | None = None
@@ -234,7 +234,7 @@ class TensorArray:
         array([6, 5], dtype=int32)
         """
         values = self._here()
-        return self._changed(values.scatter(tensor(indices, hint=int32), self._value(value)))
+        return self._with_values(values.scatter(tensor(indices, hint=int32), self._value(value)))
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The array of consecutive pieces of `value`, of these lengths along its first axis.
@@ -245,7 +245,7 @@ class TensorArray:
         array([2, 3], dtype=int32)
         """
         values = self._here()
-        return self._changed(values.split(self._value(value), tensor(lengths, hint=int32)))
+        return self._with_values(values.split(self._value(value), tensor(lengths, hint=int32)))
 
     def size(self, name: str | None = None) -> Any:
         """The number of elements, int32.

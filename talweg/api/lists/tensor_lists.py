@@ -233,10 +233,10 @@ class GraphList:
         """All elements along a new axis."""
         elements = self.elements
         return lists.list_stack(
-            self.flow, dims=elements.dims, dtype=elements.dtype, size=self.known_size()
+            self.flow, dims=elements.dims, dtype=elements.dtype, size=self.get_known_size()
         )
 
-    def known_size(self) -> Any:
+    def get_known_size(self) -> Any:
         """The number of elements, if it is known in the graph in force."""
         if type(self.count) is tuple:
             table, size = self.count

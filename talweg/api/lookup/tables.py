@@ -71,11 +71,11 @@ class Table(LookupInterface, TrackableResource):
         self._numbering: Any = None  # of the keys as they are, and the values in that order
         self._lock = new_lock()
 
-    def _changed(self) -> None:
+    def _forget_numbering(self) -> None:
         """Forget what is known of the keys as they were."""
         self._numbering = None
 
-    def _taken(self, keys: np.ndarray) -> np.ndarray | None:
+    def _take_values(self, keys: np.ndarray) -> np.ndarray | None:
         """The values of many keys at once; None where that is not worthwhile."""
         numbering = self._numbering
         if numbering is None:
@@ -92,12 +92,12 @@ class Table(LookupInterface, TrackableResource):
             return values.take(numbers, mode="wrap")  # -1 is the last, the default
         return values.take(numbers, mode="wrap", out=numbers.view(values.dtype))  # in place
 
-    def _sized(self) -> np.ndarray:
+    def _count_keys(self) -> np.ndarray:
         return np.array(len(self._found), np.int64)
 
     def size(self, name: str | None = None) -> Any:
         """The number of keys, int64."""
-        return ensure_shape(numpy_function(self._sized, [], int64), [])
+        return ensure_shape(numpy_function(self._count_keys, [], int64), [])
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and all values as arrays, in the order in which they came."""
@@ -156,12 +156,12 @@ class StaticHashTable(Table):
             self.value_dtype,
             (default,),
             table=self,
-            whole=lambda keys, default: self._taken(keys),
+            whole=lambda keys, default: self._take_values(keys),
         )
 
     def fill(self, pairs: list[tuple]) -> None:
         """Take keys and values."""
-        self._changed()
+        self._forget_numbering()
         for key, value in pairs:
             if self._found.setdefault(key, value) != value:
                 text = f"HashTable has different value for same key. Key {key!r} has {value!r}"
@@ -233,7 +233,7 @@ class MutableHashTable(Table):
             raise invalid("TW204", f"Expected shape {expected} for value, got {values.shape}")
         values = values.reshape(keys.size, *np.shape(self._default))
         with self._lock:
-            self._changed()
+            self._forget_numbering()
             self._found.update(zip(keys.reshape(-1).tolist(), values))
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Any:
@@ -243,7 +243,7 @@ class MutableHashTable(Table):
 
     def _drop(self, keys: np.ndarray) -> None:
         with self._lock:
-            self._changed()
+            self._forget_numbering()
             for key in keys.reshape(-1).tolist():
                 self._found.pop(key, None)
 
@@ -254,7 +254,7 @@ class MutableHashTable(Table):
     def _read(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
         shape = np.shape(self._default)
         with self._lock:
-            whole = self._taken(keys) if default is self._default else None
+            whole = self._take_values(keys) if default is self._default else None
         if whole is not None:
             return whole
         flat = keys.reshape(-1).tolist()

@@ -47,7 +47,7 @@ def is_composite(value: object) -> bool:
     return structure.kind_of(value) == structure.COMPOSITE
 
 
-def mapped_leaves(function: str, elems: object) -> list:
+def flatten_elements(function: str, elems: object) -> list:
     """The leaves of `elems`, tensors of rank 1 or more and composites; ValueError for others."""
     leaves = structure.flatten(elems)
     if not leaves:
@@ -64,7 +64,7 @@ class Slices:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure, self.leaves = elems, mapped_leaves(function, elems)
+        self.structure, self.leaves = elems, flatten_elements(function, elems)
         self._require_equal_sizes(function)
         self.size = _size_of(self.leaves[0])
         self.lists = [

@@ -18,11 +18,11 @@ from talweg.api.export import export, look_up
 from talweg.api.mapping.extension_types import has_extensions, map_separately
 from talweg.api.mapping.graphs import (
     MapOptions,
+    flatten_elements,
     fold_in_graph,
     is_composite,
     is_symbolic,
     map_in_graph,
-    mapped_leaves,
     scan_in_graph,
 )
 from talweg.core.dtypes import DType, as_dtype
@@ -40,7 +40,7 @@ class Elements:
     """A nest of tensors [n, ...], seen as n nests of the slices."""
 
     def __init__(self, function: str, elems: Any):
-        self.structure, self.leaves = elems, mapped_leaves(function, elems)
+        self.structure, self.leaves = elems, flatten_elements(function, elems)
         sizes = [int(leaf.shape[0]) for leaf in self.leaves]
         if len(set(sizes)) > 1:
             raise value_error(

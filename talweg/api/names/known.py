@@ -11,7 +11,7 @@ import functools
 from pathlib import Path
 from typing import NamedTuple
 
-from talweg.api.export import V1, shared_with_v1
+from talweg.api.export import V1, find_shared_name
 from talweg.api.names.never import never
 from talweg.api.table import NAMESPACES, TABLE
 from talweg.api.table_v1 import SHARED
@@ -257,7 +257,7 @@ def only_second(name: str) -> bool:
     if not found.in_tensorflow or found.is_namespace or name.startswith(V1) or "__" in name:
         return False
     old = V1 + found.name
-    return not (old in TABLE or old in absent() or shared_with_v1(old))
+    return not (old in TABLE or old in absent() or find_shared_name(old))
 
 
 def plain(name: str) -> KnownNames:
@@ -292,7 +292,7 @@ def has(name: str) -> bool:
     if name in TABLE:
         return name not in KERAS
     if name.startswith(V1):
-        other = shared_with_v1(name)
+        other = find_shared_name(name)
         return other is not None and other in TABLE
     return False
 

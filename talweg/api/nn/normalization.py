@@ -68,11 +68,11 @@ def moments(
     wide = precise(given)
     axes = axes_argument(axes, wide.ndim, "moments", "axes")
     mean = _mean(wide, axes)
-    variance = _mean(_squared_modulus(wide - mean), axes)
+    variance = _mean(_square_modulus(wide - mean), axes)
     return tuple(_back(_drop(m, axes, keepdims), given.dtype) for m in (mean, variance))
 
 
-def _squared_modulus(x: Tensor) -> Tensor:
+def _square_modulus(x: Tensor) -> Tensor:
     """|x|², in the dtype of x."""
     if not x.dtype.is_complex:
         return arithmetic.square(x)

@@ -241,7 +241,7 @@ def _softmax(
     return function(labels=stop_gradient(targets), logits=logits)
 
 
-def _sharded_lookup(strategy: str) -> Any:
+def _make_sharded_lookup(strategy: str) -> Any:
     """Looking rows up in a table whose rows are dealt out over several as `strategy` says."""
     lookup = look_up("compat.v1.nn.embedding_lookup")
     return lambda params, ids: lookup(params, ids, partition_strategy=strategy)
@@ -272,7 +272,7 @@ def nce_loss_v1(
         num_true,
         sampled_values,
         remove_accidental_hits,
-        _sharded_lookup(partition_strategy),
+        _make_sharded_lookup(partition_strategy),
     )
 
 
@@ -303,5 +303,5 @@ def sampled_softmax_loss_v1(
         sampled_values,
         remove_accidental_hits,
         seed,
-        _sharded_lookup(partition_strategy),
+        _make_sharded_lookup(partition_strategy),
     )

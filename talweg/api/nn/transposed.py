@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from talweg.core.annotations import ShapeLike, TensorLike, WindowLike
 
 
-def _transposed_convolution(
+def _convolve_transposed(
     function: str,
     g: object,
     w: object,
@@ -119,7 +119,7 @@ def conv1d_transpose(
     [1.0, 10.0, 2.0, 20.0]
     """
     first = channels_first(data_format, 1, "conv1d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv1d_transpose",
         input,
         filters,
@@ -147,7 +147,7 @@ def conv2d_transpose(
     `output_shape` is the shape of the result; windows over it must number as many as input has.
     """
     first = channels_first(data_format, 2, "conv2d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv2d_transpose",
         input,
         filters,
@@ -172,7 +172,7 @@ def conv3d_transpose(
 ) -> Tensor:
     """The transpose (the input gradient) of `conv3d`; filters [depth, height, width, out, in]."""
     first = channels_first(data_format, 3, "conv3d_transpose")
-    return _transposed_convolution(
+    return _convolve_transposed(
         "conv3d_transpose",
         input,
         filters,
@@ -236,6 +236,6 @@ def atrous_conv2d_transpose(
             f"{function}: value has {value.dims[-1]} channels, filters have shape {filters.dims}",
             "the filters' last dimension equal to the number of channels",
         )
-    return _transposed_convolution(
+    return _convolve_transposed(
         function, value, filters, output_shape, (1, 1), padding, rates, False
     )

@@ -197,7 +197,7 @@ class QueueBase:
         """How many elements it has, int32."""
         return _operation("QueueSizeV2", handle=self._queue_ref, name=name)
 
-    def _named(self, name: str | None, shared_name: str | None) -> None:
+    def _set_name(self, name: str | None, shared_name: str | None) -> None:
         graph = dispatch.context.base
         self._name = (
             (shared_name or name or "queue")
@@ -239,7 +239,7 @@ class FIFOQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 def _names(names: object) -> Any:
@@ -281,7 +281,7 @@ class PaddingFIFOQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 @export("queue.PriorityQueue")
@@ -319,7 +319,7 @@ class PriorityQueue(QueueBase):
         )
         shapes = [TensorShape([]), *(shapes or [TensorShape(None)] * len(dtypes))]
         super().__init__([int64, *dtypes], shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)
 
 
 @export("queue.RandomShuffleQueue")
@@ -360,4 +360,4 @@ class RandomShuffleQueue(QueueBase):
             shared_name=shared_name or "",
         )
         super().__init__(dtypes, shapes, _names(names), handle)
-        self._named(name, shared_name)
+        self._set_name(name, shared_name)

@@ -76,7 +76,7 @@ def concat(values: Any, axis: AxisLike, name: str | None = None) -> Any:
     if place == 0:
         return _join(parts)
     if place == 1:
-        return _joined_rows(parts)
+        return _join_rows(parts)
     return parts[0].with_values(look_up("concat")([x.values for x in parts], place - 1))
 
 
@@ -86,7 +86,7 @@ def _join(parts: list) -> Any:
     return RaggedTensor._of(values, parts[0]._integers(partition.splits_of_lengths(splits)))
 
 
-def _joined_rows(parts: list) -> Any:
+def _join_rows(parts: list) -> Any:
     """Rows of one number, one after the other, as one row."""
     counts = {len(array_of(x.row_splits)) for x in parts}
     if len(counts) > 1:

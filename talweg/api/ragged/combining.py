@@ -190,11 +190,11 @@ def _whole_matrix(x: Any) -> Any:
         return x
     lengths = np.diff(array_of(x.row_splits))
     if len(lengths) and np.any(lengths != lengths[0]):
-        raise _ragged_inside()
+        raise _ragged_matrix_error()
     return x.to_tensor()
 
 
-def _ragged_inside() -> Exception:
+def _ragged_matrix_error() -> Exception:
     text = "The matrices in `a` and `b` may not be ragged in their innermost dimension."
     return invalid("TW204", text)
 
@@ -202,7 +202,7 @@ def _ragged_inside() -> Exception:
 def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
     if a.shape.rank > 3:
         like = a if isinstance(a, RaggedTensor) else b
-        a, b = (_divided(x) for x in (a, b))
+        a, b = (_as_rows(x) for x in (a, b))
         if not np.array_equal(array_of(a.row_splits), array_of(b.row_splits)):
             text = "Batch dimensions of `a` and `b` do not have the same size."
             raise invalid("TW204", text)
@@ -223,7 +223,7 @@ def _multiply(a: Any, b: Any, flags: tuple, output_type: Any) -> Any:
     return _cut(product, first, second)
 
 
-def _divided(x: Any) -> RaggedTensor:
+def _as_rows(x: Any) -> RaggedTensor:
     """The first two dimensions of a tensor as rows."""
     if isinstance(x, RaggedTensor):
         return x
@@ -263,7 +263,7 @@ def _width_of_each(x: RaggedTensor) -> np.ndarray:
     row = partition.row_of_each(splits)
     np.maximum.at(widths, row, lengths)
     if np.any(lengths != widths[row]):
-        raise _ragged_inside()
+        raise _ragged_matrix_error()
     return widths
 
 

@@ -22,7 +22,7 @@ SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "re
 def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What makes of `tf.reduce_...` the same of a ragged tensor."""
 
-    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(original: Callable[..., Any]) -> Callable[..., Any]:
         def reduce(
             input_tensor: RaggedTensor,
             axis: int | None = None,
@@ -34,7 +34,7 @@ def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return reduce
 
     kind = name
-    return made
+    return decorate
 
 
 def _reduce(original: Callable[..., Any], kind: str, x: Any, axis: object, keepdims: bool) -> Any:

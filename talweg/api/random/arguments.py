@@ -23,7 +23,7 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
     if type(shape) in (list, tuple) and all(type(size) is int for size in shape):
         dims, kind = tuple(shape), "int32"
     else:
-        dims, kind = _converted_shape(shape, function)
+        dims, kind = _convert_shape(shape, function)
     for size in dims:
         if below(size, 0):
             raise invalid_value(
@@ -32,7 +32,7 @@ def shape_and_kind(shape: Any, function: str) -> tuple[tuple, str]:
     return dims, kind
 
 
-def _converted_shape(shape: object, function: str) -> tuple[tuple, str]:
+def _convert_shape(shape: object, function: str) -> tuple[tuple, str]:
     if isinstance(shape, TensorShape) and shape.is_fully_defined():
         return shape.as_tuple(), "int32"
     if isinstance(shape, (list, tuple)):  # NumPy's integers count as Python's

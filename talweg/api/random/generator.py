@@ -205,7 +205,7 @@ class Generator(AutoTrackable):
         name: str | None = None,
     ) -> Any:
         """Normal numbers: mean + stddev * z, differentiable by both."""
-        return self._scaled("normal", shape, mean, stddev, dtype)
+        return self._draw_scaled("normal", shape, mean, stddev, dtype)
 
     def truncated_normal(
         self,
@@ -216,9 +216,11 @@ class Generator(AutoTrackable):
         name: str | None = None,
     ) -> Any:
         """Normal numbers within two standard deviations of the mean."""
-        return self._scaled("truncated_normal", shape, mean, stddev, dtype)
+        return self._draw_scaled("truncated_normal", shape, mean, stddev, dtype)
 
-    def _scaled(self, kind: str, shape: object, mean: object, stddev: Any, dtype: object) -> Tensor:
+    def _draw_scaled(
+        self, kind: str, shape: object, mean: object, stddev: Any, dtype: object
+    ) -> Tensor:
         dtype = as_dtype(dtype)
         if not dtype.is_floating:
             mean, stddev = parameter(mean, dtype), parameter(stddev, dtype)

@@ -244,7 +244,7 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
     >>> tf.random.experimental.index_shuffle(tf.range(10), [1, 2], 9).numpy()
     array([5, 0, 1, 4, 3, 6, 9, 8, 7, 2], dtype=int32)
     """
-    return _shuffled_index(index, seed, 2, max_index, 4)
+    return _shuffle_index(index, seed, 2, max_index, 4)
 
 
 @export("random_index_shuffle")
@@ -261,10 +261,10 @@ def random_index_shuffle(
     >>> sorted(tf.random_index_shuffle(tf.range(4), [1, 2, 3], 3, rounds=8).numpy().tolist())
     [0, 1, 2, 3]
     """
-    return _shuffled_index(index, seed, 3, max_index, rounds)
+    return _shuffle_index(index, seed, 3, max_index, rounds)
 
 
-def _shuffled_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
+def _shuffle_index(index: Any, seed: object, words: int, max_index: object, rounds: int) -> Tensor:
     index, seed = tensor(index), tensor(seed)
     if isinstance(max_index, Tensor) and max_index.dtype.size > index.dtype.size:
         index = cast(index, max_index.dtype)

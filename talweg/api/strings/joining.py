@@ -75,7 +75,7 @@ def reduce_join(
     """
     x = convert(inputs)
     if isinstance(x, RaggedTensor):
-        return _reduced_rows(x, axis, keepdims, separator)
+        return _reduce_rows(x, axis, keepdims, separator)
     mark = _text(separator, "reduce_join", "separator")
     if axis is None:
         axes: tuple = tuple(reversed(range(x.ndim)))
@@ -86,7 +86,7 @@ def reduce_join(
     return prims.reduce_join(x, axes=axes, keepdims=bool(keepdims), separator=mark)
 
 
-def _reduced_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
+def _reduce_rows(x: Any, axis: AxisLike | None, keepdims: bool, separator: str) -> Any:
     """The strings of a ragged tensor along axes, joined, the last axis first."""
     rank = x.shape.rank
     if axis is None:

@@ -171,7 +171,7 @@ def _plain_bucket(s: bytes, count: int) -> int:
     return fingerprints.murmur_hash(s) % count
 
 
-def _keyed_bucket(s: bytes, count: int, key: tuple) -> int:
+def _hash_to_bucket(s: bytes, count: int, key: tuple) -> int:
     return fingerprints.siphash(s, *key) % count
 
 
@@ -249,4 +249,4 @@ def to_hash_bucket_strong(
         raise invalid("TW207", f"to_hash_bucket_strong: key has {len(key)} parts", "two")
     numbers = tuple([int(part) for part in key])
     op = "StringToHashBucketStrong"
-    return _hash_buckets(input, "to_hash_bucket_strong", op, _keyed_bucket, num_buckets, numbers)
+    return _hash_buckets(input, "to_hash_bucket_strong", op, _hash_to_bucket, num_buckets, numbers)

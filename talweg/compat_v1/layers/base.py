@@ -277,7 +277,7 @@ def numbers(value: Any, count: int, name: str) -> tuple:
     return given
 
 
-def known_size(shape: TensorShape, axis: int, layer: str) -> int:
+def require_size(shape: TensorShape, axis: int, layer: str) -> int:
     """One size of the inputs; ValueError if it is unknown."""
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:

@@ -14,8 +14,8 @@ from talweg.compat_v1.layers.base import (
     Layer,
     channel_axis,
     check_rank,
-    known_size,
     numbers,
+    require_size,
     with_bias,
 )
 from talweg.core.errors import value_error
@@ -89,7 +89,7 @@ class Convolution(Layer):
     def channels(self, input_shape: Any) -> int:
         """How many channels the inputs have; ValueError if that or the rank does not fit."""
         check_rank(input_shape, self.rank + 2, self.name)
-        return known_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
+        return require_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
 
     def add_bias(self) -> None:
         """The variable "bias", one number for each filter."""
@@ -156,7 +156,7 @@ class Conv3D(Convolution):
     rank = 3
 
 
-def transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
+def compute_transposed_size(size: int, kernel: int, stride: int, padding: str) -> Any:
     """The length of an axis after a transposed convolution."""
     return size * stride + (max(kernel - stride, 0) if padding == "valid" else 0)
 
@@ -195,7 +195,7 @@ class Transposed(Convolution):
         """The transposed convolution itself."""
         dims = inputs.dims
         sizes = [
-            transposed_size(size, kernel, stride, self.padding)
+            compute_transposed_size(size, kernel, stride, self.padding)
             for size, kernel, stride in zip(dims[1:], self.kernel_size, self.strides)
         ]
         return transposed.conv_transpose(

@@ -14,7 +14,7 @@ from talweg.api.export import export
 from talweg.api.linalg.products import matmul, tensordot
 from talweg.api.nn import dropout as nn_dropout
 from talweg.compat_v1.initializers import Zeros
-from talweg.compat_v1.layers.base import Layer, channel_axis, check_rank, known_size, with_bias
+from talweg.compat_v1.layers.base import Layer, channel_axis, check_rank, require_size, with_bias
 from talweg.core.errors import NeedsStaticError
 from talweg.core.shapes import as_shape
 from talweg.eager.convert import convert_to_tensor
@@ -68,7 +68,7 @@ class Dense(Layer):
     def build(self, input_shape: Any) -> None:
         """Make kernel [n, units] and bias [units]."""
         check_rank(input_shape, 2, self.name, least=True)
-        inputs = known_size(input_shape, -1, self.name)
+        inputs = require_size(input_shape, -1, self.name)
         self.kernel = self.add_weight(
             "kernel",
             [inputs, self.units],
@@ -244,10 +244,10 @@ class Dropout(Layer):
     def call(self, inputs: Any, training: Any = False) -> Any:
         """The outputs."""
 
-        def dropped() -> Any:
+        def drop() -> Any:
             return nn_dropout.dropout(inputs, self.rate, self.noise_shape, self.seed)
 
-        return if_training(training, dropped, lambda: identity(inputs))
+        return if_training(training, drop, lambda: identity(inputs))
 
 
 @export("compat.v1.layers.dropout")

@@ -184,7 +184,7 @@ class _Shown:
         named = _matches(options["show_name_regexes"], [name])
         return named and not _matches(options["hide_name_regexes"], [name])
 
-    def ordered(self, nodes: list) -> list:
+    def sort_nodes(self, nodes: list) -> list:
         """The nodes in the order that is asked for: names up, numbers down."""
         total = TOTALS.get(self.order)
         if total is None:
@@ -227,7 +227,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
             setattr(node, total, values[metric] + below_it + unseen)
         if known is not None and known.shape is not None and counted:
             node.shapes.append(known.shape.as_proto())
-        node.children.extend(shown.ordered(children))
+        node.children.extend(shown.sort_nodes(children))
         return [node], Counter()
 
     return walk("", tree, 0)[0][0]
@@ -255,7 +255,7 @@ def _by_type(costs: list[_Costs], options: Mapping[str, Any]) -> MultiGraphNodeP
         and len(group.graph_nodes) >= options.get("min_occurrence", 0)
     ]
     chain: MultiGraphNodeProto | None = None
-    for group in reversed(shown.ordered(kept)):
+    for group in reversed(shown.sort_nodes(kept)):
         _put_before(group, chain)
         chain = group
     root = MultiGraphNodeProto(name=ROOT)
@@ -299,10 +299,10 @@ def _put_out(root: Any, options: Mapping[str, Any]) -> None:
         with open(rest.removeprefix("outfile="), "w", encoding="utf-8") as file:
             file.write(_report(root, options))
     elif kind != "none":
-        raise _unimplemented(f"output={kind!r}", "tf.profiler.experimental, talweg profile")
+        raise _unimplemented_error(f"output={kind!r}", "tf.profiler.experimental, talweg profile")
 
 
-def _unimplemented(what: str, instead: str) -> UnimplementedError:
+def _unimplemented_error(what: str, instead: str) -> UnimplementedError:
     return UnimplementedError(None, None, compose("TW402", what, "none, stdout or file", instead))
 
 
@@ -335,7 +335,7 @@ def profile(
     }
     if cmd not in ("scope", "graph", "op"):
         if cmd == "code":
-            raise _unimplemented("cmd='code'", "cmd='scope' or cmd='op'")
+            raise _unimplemented_error("cmd='code'", "cmd='scope' or cmd='op'")
         raise invalid("TW207", f"cmd={cmd!r}", "'scope', 'graph' or 'op'")
     costs = _costs_of(graph, run_meta, op_log)
     root = _by_type(costs, chosen) if cmd == "op" else _by_scope(costs, chosen)

@@ -27,7 +27,7 @@ _START: dict[str, Any] = {
 }
 
 
-def _copied(options: dict[str, Any]) -> dict[str, Any]:
+def _copy_options(options: dict[str, Any]) -> dict[str, Any]:
     return {key: list(v) if isinstance(v, list) else v for key, v in options.items()}
 
 
@@ -41,7 +41,7 @@ class ProfileOptionBuilder:
     """
 
     def __init__(self, options: dict[str, Any] | None = None):
-        self._options = _copied(options if options is not None else _START)
+        self._options = _copy_options(options if options is not None else _START)
 
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
@@ -76,7 +76,7 @@ class ProfileOptionBuilder:
 
     def build(self) -> dict[str, Any]:
         """The options."""
-        return _copied(self._options)
+        return _copy_options(self._options)
 
     def _with(self, **options: Any) -> ProfileOptionBuilder:
         self._options.update(options)

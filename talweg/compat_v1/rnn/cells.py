@@ -19,7 +19,7 @@ from talweg.api.math.exponential import sigmoid
 from talweg.api.math.trigonometry import tanh
 from talweg.api.nn.activation import relu
 from talweg.compat_v1.initializers import Constant, Zeros
-from talweg.compat_v1.layers.base import Layer, known_size
+from talweg.compat_v1.layers.base import Layer, require_size
 from talweg.compat_v1.variable_scopes import get_variable_scope, variable_scope
 from talweg.core.dtypes import as_dtype
 from talweg.core.errors import type_error, value_error
@@ -176,7 +176,7 @@ class LayerCell(RNNCell):
 
 def depth_of(shape: object, cell: LayerCell) -> int:
     """The last size of the inputs; ValueError if it is unknown."""
-    return known_size(as_shape(shape), -1, cell.name)
+    return require_size(as_shape(shape), -1, cell.name)
 
 
 @export("compat.v1.nn.rnn_cell.BasicRNNCell")

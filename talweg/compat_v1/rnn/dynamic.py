@@ -152,7 +152,7 @@ def bidirectional_dynamic_rnn(
     options = {"dtype": dtype, "time_major": time_major}
     time, batch = (0, 1) if time_major else (1, 0)
 
-    def turned(x: object) -> Any:
+    def turn(x: object) -> Any:
         if sequence_length is None:
             return reverse(x, [time])
         return reverse_sequence(x, sequence_length, seq_axis=time, batch_axis=batch)
@@ -166,13 +166,13 @@ def bidirectional_dynamic_rnn(
         with variable_scope("bw") as inner:
             backward, state_bw = dynamic_rnn(
                 cell_bw,
-                structure.map_leaves(turned, inputs),
+                structure.map_leaves(turn, inputs),
                 sequence_length,
                 initial_state_bw,
                 scope=inner,
                 **options,
             )
-    backward = structure.map_leaves(turned, backward)
+    backward = structure.map_leaves(turn, backward)
     return (forward, backward), (state_fw, state_bw)
 
 

@@ -244,7 +244,7 @@ class DropoutWrapper(Wrapper):
     def _salt(kind: str) -> str:
         return kind
 
-    def _dropped(self, values: object, kind: str, chosen: object = True) -> Any:
+    def _drop(self, values: object, kind: str, chosen: object = True) -> Any:
         """A nest with its chosen parts dropped."""
         share = self._keep[kind]
         flags = structure.flatten(chosen)
@@ -263,12 +263,12 @@ class DropoutWrapper(Wrapper):
     def around(self, inputs: object, state: Any, scope: object) -> Any:
         """Output and state."""
         if self._drops("input"):
-            inputs = self._dropped(inputs, "input")
+            inputs = self._drop(inputs, "input")
         output, following = super().around(inputs, state, scope)
         if self._drops("state"):
-            following = self._dropped(following, "state", self._filter(following))
+            following = self._drop(following, "state", self._filter(following))
         if self._drops("output"):
-            output = self._dropped(output, "output")
+            output = self._drop(output, "output")
         return output, following
 
 

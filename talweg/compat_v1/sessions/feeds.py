@@ -96,7 +96,7 @@ def expand_feeds(graph: Graph, key: object, value: Any) -> list:
         pairs = zip([key.values, key.indices, key.dense_shape], given)
         return [pair for k, v in pairs if k is not None for pair in expand_feeds(graph, k, v)]
     if isinstance(key, RaggedTensor):
-        return _ragged_parts(graph, key, value)
+        return _split_ragged_feed(graph, key, value)
     return expand_feeds(graph, _element(graph, key), value)
 
 
@@ -106,7 +106,7 @@ def _sparse_parts(key: SparseTensor, value: Any) -> list:
     return list(value)
 
 
-def _ragged_parts(graph: Graph, key: Any, value: TensorLike) -> list:
+def _split_ragged_feed(graph: Graph, key: Any, value: TensorLike) -> list:
     if not isinstance(value, (RaggedTensorValue, RaggedTensor)):
         raise type_error("TW504", f"feed for {key!r}: {value!r}", "a RaggedTensorValue")
     pairs = [(key.values, value.values), (key.row_splits, value.row_splits)]
@@ -174,7 +174,7 @@ def _convert(symbol: Symbol, value: Any) -> Any:
         ) from None
 
 
-def unfed_error(node: Node, graph: Graph) -> Exception:
+def missing_feed_error(node: Node, graph: Graph) -> Exception:
     """The error of a run that needs a placeholder for which nothing was given."""
     name = graph.operation_name(node)
     return invalid(

@@ -11,7 +11,7 @@ import numpy as np
 from talweg.api.export import export, implement_hook, runs_graphs
 from talweg.compat_v1.graphs import default_graph
 from talweg.compat_v1.messages import ConfigProto
-from talweg.compat_v1.sessions.feeds import feeds, unfed_error
+from talweg.compat_v1.sessions.feeds import feeds, missing_feed_error
 from talweg.compat_v1.sessions.fetches import collect_fetches, result_of
 from talweg.compat_v1.sessions.independent_calls import IndependentCalls, plan_of
 from talweg.compat_v1.sessions.state import SessionState, SessionVariables
@@ -256,7 +256,7 @@ class Session:
         try:
             program = functionalize(nodes, fed)
         except UnfedError as error:
-            raise unfed_error(error.node, self._graph) from None
+            raise missing_feed_error(error.node, self._graph) from None
         with self._planning:
             if len(self._plans) >= PLANS:
                 drop_oldest(self._plans)

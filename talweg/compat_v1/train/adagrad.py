@@ -53,7 +53,7 @@ class AdagradOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accumulator", self._name)
+            self._make_filled_slot(variable, self._initial, "accumulator", self._name)
 
     def _change(self, g: Any, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         a = slots["accumulator"] + square(g)
@@ -101,7 +101,7 @@ class ProximalAdagradOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accumulator", self._name)
+            self._make_filled_slot(variable, self._initial, "accumulator", self._name)
 
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)
@@ -153,7 +153,9 @@ class AdagradDAOptimizer(FormulaOptimizer):
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
             self._zeros_slot(variable, "gradient_accumulator", self._name)
-            self._filled_slot(variable, self._initial, "gradient_squared_accumulator", self._name)
+            self._make_filled_slot(
+                variable, self._initial, "gradient_squared_accumulator", self._name
+            )
 
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, l1, l2 = (self._of(name, x.dtype) for name in self._settings)

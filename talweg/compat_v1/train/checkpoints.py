@@ -18,7 +18,7 @@ from talweg.core.dtypes import DType
 from talweg.core.errors import invalid, value_error
 from talweg.formats.bundle.reader import Bundle, index_file, not_found
 from talweg.formats.files import write_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,13 +55,13 @@ class CheckpointState:
 
 
 def _quote(text: str) -> str:
-    def escaped(byte: int) -> str:
+    def escape_byte(byte: int) -> str:
         letter = chr(byte)
         if letter in "\\\"'":
             return "\\" + letter
         return letter if 32 <= byte < 127 else f"\\{byte:03o}"
 
-    return '"' + "".join(map(escaped, os.fsencode(text))) + '"'
+    return '"' + "".join(map(escape_byte, os.fsencode(text))) + '"'
 
 
 def _unquote(text: str) -> str:
@@ -87,11 +87,11 @@ def parse_state(text: str) -> CheckpointState:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise damaged_error(f"a line of the file `checkpoint` is {line[:80]!r}")
+            raise data_loss_error(f"a line of the file `checkpoint` is {line[:80]!r}")
         name, value = match.groups()
         if name in ("model_checkpoint_path", "all_model_checkpoint_paths"):
             if not value.startswith('"'):
-                raise damaged_error(f"{name} in the file `checkpoint` is no text: {value[:80]}")
+                raise data_loss_error(f"{name} in the file `checkpoint` is no text: {value[:80]}")
             path = _unquote(value[1:-1])
             if name == "model_checkpoint_path":
                 state.model_checkpoint_path = path
@@ -104,7 +104,7 @@ def parse_state(text: str) -> CheckpointState:
             else:
                 state.all_model_checkpoint_timestamps.append(number)
         else:
-            raise damaged_error(f"the file `checkpoint` has a field {name!r}")
+            raise data_loss_error(f"the file `checkpoint` has a field {name!r}")
     return state
 
 
@@ -112,7 +112,9 @@ def _number(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise damaged_error(f"{name} in the file `checkpoint` is no number: {value[:80]}") from None
+        raise data_loss_error(
+            f"{name} in the file `checkpoint` is no number: {value[:80]}"
+        ) from None
 
 
 @export("compat.v1.train.generate_checkpoint_state_proto")

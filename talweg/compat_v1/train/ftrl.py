@@ -70,10 +70,10 @@ class FtrlOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, self._initial, "accum", self._accum_name or self._name)
+            self._make_filled_slot(variable, self._initial, "accum", self._accum_name or self._name)
             self._zeros_slot(variable, "linear", self._linear_name or self._name)
 
-    def _raised(self, n: Tensor) -> Any:
+    def _raise_to_power(self, n: Tensor) -> Any:
         """n to the power of -learning_rate_power."""
         if isinstance(self._power, float) and self._power == -0.5:
             return sqrt(n)
@@ -82,11 +82,11 @@ class FtrlOptimizer(FormulaOptimizer):
     def _change(self, g: object, x: Any, slots: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rate, _, l1, l2, shrinkage = (self._of(name, x.dtype) for name in self._settings)
         n = slots["accum"] + square(g)
-        raised = self._raised(n)
+        raised = self._raise_to_power(n)
         shrunk = g
         if not isinstance(self._shrinkage, (int, float)) or self._shrinkage:
             shrunk = g + 2 * shrinkage * x
-        z = slots["linear"] + shrunk - (raised - self._raised(slots["accum"])) / rate * x
+        z = slots["linear"] + shrunk - (raised - self._raise_to_power(slots["accum"])) / rate * x
         new = (maximum(minimum(z, l1), -l1) - z) / (raised / rate + 2 * l2)
         return x - new, {"accum": n, "linear": z}
 

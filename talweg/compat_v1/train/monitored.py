@@ -234,7 +234,7 @@ class MonitoredSession:
     def _run(self, fetches: Any, feed_dict: Any, options: dict[Any, Any], run_metadata: Any) -> Any:
         original = SessionRunArgs(fetches, feed_dict, options)
         context = SessionRunContext(original, self._session)
-        asked, feeds = self._asked(context, feed_dict)
+        asked, feeds = self._ask_hooks(context, feed_dict)
         wanted = {
             "caller": fetches,
             **{str(i): args.fetches for i, args in asked.items() if args.fetches is not None},
@@ -251,7 +251,7 @@ class MonitoredSession:
             self._coordinator.request_stop()
         return outputs["caller"]
 
-    def _asked(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
+    def _ask_hooks(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
         """What each hook wants, and all feeds; RuntimeError if two feed the same tensor."""
         asked, feeds = {}, dict(feed_dict or {})
         for number, hook in enumerate(self._hooks):

@@ -199,7 +199,7 @@ class Optimizer:
                 raise RuntimeError(
                     "Cannot use a constraint function on a sparse variable.  [TW401]"
                 )
-            values, indices = _ranked_rows(gradient, variable)
+            values, indices = _ensure_ranks(gradient, variable)
             return self._resource_apply_sparse_duplicate_indices(values, variable, indices)
         update = self._resource_apply_dense(gradient, variable)
         if variable.constraint is None:
@@ -288,9 +288,11 @@ class Optimizer:
         return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
 
     def _zeros_slot(self, var: GraphVariable, slot_name: str, op_name: str) -> Any:
-        return self._filled_slot(var, 0, slot_name, op_name)
+        return self._make_filled_slot(var, 0, slot_name, op_name)
 
-    def _filled_slot(self, var: GraphVariable, value: float, slot_name: str, op_name: str) -> Any:
+    def _make_filled_slot(
+        self, var: GraphVariable, value: float, slot_name: str, op_name: str
+    ) -> Any:
         """A slot of the variable's shape and dtype with one number everywhere."""
         return self._slot(var, slot_name, op_name, lambda: fill_like(var, value))
 
@@ -342,7 +344,7 @@ def fill_like(variable: Any, value: float) -> Any:
     return np.full(dims, value, variable.dtype.numpy_dtype)
 
 
-def _ranked_rows(gradient: IndexedSlices, variable: Any) -> tuple:
+def _ensure_ranks(gradient: IndexedSlices, variable: Any) -> tuple:
     """Values and indices of a sparse gradient, whose ranks the variable tells if no one else."""
     values, indices = gradient.values, gradient.indices
     if dims_or_none(indices) is None or dims_or_none(values) is None:

@@ -54,7 +54,7 @@ class RMSPropOptimizer(FormulaOptimizer):
 
     def _create_slots(self, var_list: list) -> None:
         for variable in var_list:
-            self._filled_slot(variable, 1, "rms", self._name)
+            self._make_filled_slot(variable, 1, "rms", self._name)
             for name in self._slot_names[1:]:
                 self._zeros_slot(variable, name, self._name)
 

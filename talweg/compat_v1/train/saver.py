@@ -111,7 +111,7 @@ class Saver:
             wanted = [*wanted, *look_up("compat.v1.get_collection")(SAVEABLE_OBJECTS)]
         if not wanted and not self._allow_empty:
             raise value_error("TW507", "No variables to save")
-        self._variables = named_variables(wanted)
+        self._variables = name_variables(wanted)
 
     def _all(self) -> dict[str, Any]:
         if self._variables is None:
@@ -263,7 +263,7 @@ class Saver:
         return value_for(bundle, name, variable.dtype, shape, variable.name)
 
 
-def named_variables(wanted: Any) -> dict[str, Any]:
+def name_variables(wanted: Any) -> dict[str, Any]:
     """Variables by their names in a checkpoint; TypeError, ValueError for what cannot be saved."""
     if not isinstance(wanted, (dict, list, tuple, set)):
         raise type_error(

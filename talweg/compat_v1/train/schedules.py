@@ -39,14 +39,14 @@ def _needs_step(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function; ValueError if it is called without a step."""
 
     @functools.wraps(function)
-    def checked(
+    def compute_rate(
         learning_rate: float, global_step: GraphVariable, *args: object, **kwargs: object
     ) -> Rate:
         if global_step is None:
             raise value_error("TW207", f"global_step is required for {function.__name__}.")
         return _now_or_later(lambda: function(learning_rate, global_step, *args, **kwargs))
 
-    return checked
+    return compute_rate
 
 
 def _as(dtype: object, value: object) -> Any:

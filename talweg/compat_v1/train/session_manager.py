@@ -66,7 +66,7 @@ class SessionManager:
         init_fn: called with the session after init_op.  RuntimeError if neither is given and there
         is no checkpoint, and if variables have no value in the end.
         """
-        session, path = self._restored(
+        session, path = self._restore(
             config,
             saver,
             checkpoint_dir,
@@ -107,7 +107,7 @@ class SessionManager:
         config: Any = None,
     ) -> tuple[Session, bool]:
         """A session, and whether it is ready: restored from a checkpoint, with all values."""
-        session, path = self._restored(
+        session, path = self._restore(
             config,
             saver,
             checkpoint_dir,
@@ -135,7 +135,7 @@ class SessionManager:
                 )
             time.sleep(self._pause)
 
-    def _restored(
+    def _restore(
         self, config: Any, saver: Any, folder: Any, path: Any, wait: bool, most: float
     ) -> tuple[Session, str | None]:
         """A session, and the checkpoint it was restored from; None if there is none."""

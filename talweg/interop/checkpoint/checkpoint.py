@@ -166,13 +166,15 @@ class Checkpoint(AutoTrackable):
 
     def _save(self, prefix: str, session: Any, options: Any) -> str:
         _outside_functions()
-        path = self.counted(lambda number: self._write(f"{prefix}-{number}", session, options))
+        path = self.write_numbered(
+            lambda number: self._write(f"{prefix}-{number}", session, options)
+        )
         folder = os.path.dirname(path)
         name = os.path.basename(path)
         write_state(os.path.join(folder, STATE_FILE), CheckpointState(name, [name]))
         return path
 
-    def counted(self, write: Any) -> str:
+    def write_numbered(self, write: Any) -> str:
         """`write(number of this save)`; the counter goes back where that fails."""
         with dispatch.eagerly():
             before = self.save_counter.numpy()
@@ -203,7 +205,7 @@ class Checkpoint(AutoTrackable):
         make_folder(os.path.dirname(path))
         write_bundle(path, tensors, parts)
         if options is not None:
-            options.written(path)
+            options.run_callbacks(path)
 
     def sync(self) -> None:
         """Wait for writing that was begun: nothing is deferred here."""

@@ -129,7 +129,7 @@ class CheckpointManager:
             prefix = os.path.join(self._directory, f"{self._name}-{number}")
             return self._checkpoint.write(prefix, options=options)
 
-        path = self._checkpoint.counted(write)
+        path = self._checkpoint.write_numbered(write)
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._latest = path

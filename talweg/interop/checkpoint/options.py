@@ -56,7 +56,7 @@ class CheckpointOptions:
                     "functions of the path or of nothing",
                 )
 
-    def written(self, path: str) -> None:
+    def run_callbacks(self, path: str) -> None:
         """Call the callbacks."""
         for callback in self.experimental_write_callbacks or ():
             if inspect.signature(callback).parameters:

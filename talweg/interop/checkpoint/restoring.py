@@ -212,7 +212,7 @@ class Restoration:
 
     # -- what is left
 
-    def unrestored(self) -> list[tuple[int, Any]]:
+    def find_unrestored(self) -> list[tuple[int, Any]]:
         """The saved values that nothing took: number of the object and attribute."""
         return [
             (number, attribute)
@@ -236,7 +236,7 @@ class Restoration:
     def __del__(self) -> None:
         if self.quiet or not sys or sys.is_finalizing():  # modules are emptied at the end
             return
-        left = self.unrestored()
+        left = self.find_unrestored()
         if left:
             names = ", ".join([self.path(number) for number, _ in left[:10]])
             get_logger().warning(
@@ -268,7 +268,7 @@ class Deferred:
         self.later: dict[str, tuple[Restoration, int]] = {}
         self.open: dict[int, Restoration] = {}  # those that wait for elements of its containers
 
-    def arrived(self, parent: object, name: str, value: object) -> None:
+    def accept_child(self, parent: object, name: str, value: object) -> None:
         """Give a new child its values, if there are some and it can have any."""
         if name not in self.later or not (has_state(value) or isinstance(value, CONTAINERS)):
             return
@@ -301,13 +301,13 @@ def _notice(restoration: Restoration) -> None:
             if there is not None:
                 there.look_again()
 
-        def gone() -> None:
+        def forget() -> None:
             if _waiting.pop(key, None) is not None:
                 CATCHING_UP.remove(look)
 
-        _waiting[key] = gone
+        _waiting[key] = forget
         CATCHING_UP.append(look)
-        weakref.finalize(restoration, gone).atexit = False
+        weakref.finalize(restoration, forget).atexit = False
 
 
 def _forget(restoration: Restoration) -> None:

@@ -31,7 +31,7 @@ class CheckpointLoadStatus:
                 raise _failure(
                     f"Unresolved object in checkpoint {restoration.path(number)}: {names}"
                 )
-        left = restoration.unrestored()
+        left = restoration.find_unrestored()
         if left:
             lines = "".join(
                 [

@@ -64,8 +64,8 @@ def watch_container(value: Any, tell: Callable[[], None]) -> Any:
 def is_unshared(value: object) -> bool:
     """Whether a new attribute is a list or dictionary that nothing else refers to.
 
-    To be asked by `Deferred.arrived`, of its argument: references are counted, and those on the way
-    there are known from a try.
+    To be asked by `Deferred.accept_child`, of its argument: references are counted, and those on
+    the way there are known from a try.
     """
     return type(value) in (list, dict) and sys.getrefcount(value) == UNSHARED
 
@@ -78,7 +78,7 @@ class _MutationCounter:
     def __init__(self) -> None:
         self.counts = []
 
-    def arrived(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
+    def accept_child(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
         """Count."""
         self._count(value)
 

@@ -78,7 +78,7 @@ class GraphBuilder:
     def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
         """Build what `wanted` nodes need in a region."""
         before, self.planner = self.planner, planner
-        for unit in planner.plan(path, wanted, scope.known):
+        for unit in planner.plan(path, wanted, scope.is_built):
             if isinstance(unit, NodeRecord):
                 self.item(unit, planner, scope)
             elif isinstance(unit, CondRegion):
@@ -160,7 +160,7 @@ class GraphBuilder:
         """(the outputs of a node, what to wait for if it has none); errors name the node."""
         try:
             with self._waiting(controls):
-                inputs = self._checked(item, inputs)
+                inputs = self._check_inputs(item, inputs)
                 result = (
                     RULES[item.op](self, item, inputs)
                     if item.op in RULES
@@ -182,7 +182,7 @@ class GraphBuilder:
         text = str(error)
         return error if item.described in text else item.error(text)  # type: ignore[return-value]
 
-    def _checked(self, item: NodeRecord, inputs: list) -> list:
+    def _check_inputs(self, item: NodeRecord, inputs: list) -> list:
         """The inputs of the dtypes that the type of operation takes."""
         wanted = []
         checked = []
@@ -267,7 +267,7 @@ class GraphBuilder:
                 inner = ImportScope(scope)
                 places = [on if which == 1 else 1 - on for _, on in choice.merges]
                 sources = [m.inputs[p] for (m, _), p in zip(choice.merges, places)]
-                self.region(planner, choice.inside(which), choice.wanted(which), inner)
+                self.region(planner, choice.inside(which), choice.list_branch_nodes(which), inner)
                 merged = [
                     self._as_flow(inner.value(source), source, merge)
                     for source, (merge, _) in zip(sources, choice.merges)
@@ -404,7 +404,7 @@ class GraphBuilder:
                 f"'{name}' takes {len(function.arguments)} arguments, not {len(arguments)}"
             )
         if self._is_called(name, function, arguments):
-            return self._called(name, arguments, item)
+            return self._call_function(name, arguments, item)
         before = self.built
         self.built += len(function.items)
         if self.built > INLINED:
@@ -413,7 +413,7 @@ class GraphBuilder:
                 None,
                 compose("TW506", f"{item.described}: functions come to more than {INLINED} nodes"),
             )
-        results = self._inlined(name, function, arguments, item)
+        results = self._inline_function(name, function, arguments, item)
         self.lengths[name] = self.built - before
         return results
 
@@ -428,7 +428,7 @@ class GraphBuilder:
             return False
         return all(type(x) is Symbol and x.dtype is not variant for x in arguments)
 
-    def _called(self, name: str, arguments: list, item: NodeRecord) -> list:
+    def _call_function(self, name: str, arguments: list, item: NodeRecord) -> list:
         """The results of a function, traced once for all arguments of these dtypes and shapes."""
         traced = self.traced.get(name)
         if traced is None:
@@ -443,7 +443,7 @@ class GraphBuilder:
             traced = self.traced[name] = TracedFunction(build, name, autograph=False)
         return list(traced(*arguments))
 
-    def _inlined(
+    def _inline_function(
         self, name: str, function: FunctionRecord, arguments: list, item: NodeRecord
     ) -> list:
         """The results of a function, its operations built in the graph in force."""

@@ -199,7 +199,7 @@ class Exporter(Writer):
             if special is not None:
                 outputs = special(self, node, name, controls)
             else:
-                outputs = self._described(node, name, controls)
+                outputs = self._describe_node(node, name, controls)
         except (UnimplementedError, NeedsStaticError, TypeError) as error:
             if isinstance(error, TypeError) and not _unknown_rank(node):
                 raise
@@ -216,7 +216,7 @@ class Exporter(Writer):
         if self.shapes:
             self._note_shapes(node, self.renamed.get(node, name))
 
-    def _described(self, node: Node, name: str, controls: list) -> list[Output]:
+    def _describe_node(self, node: Node, name: str, controls: list) -> list[Output]:
         operation = operations.find(node.prim.type_of([x.aval for x in node.operands], node.params))
         labels = [] if operation is None else [part.name for part in operation.inputs]
         if len(labels) != len(node.operands):
@@ -324,7 +324,7 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     taken = [name for own in names.values() for name in own]
     writer = Exporter(message.node, library, False, taken, shapes, captured)
     writer.folded = folded
-    writer.captured_variables = _captured_variables(graph)
+    writer.captured_variables = _find_captured_variables(graph)
     fused = _distinct_values(nodes)
     for node in nodes:
         if node in writer.values:
@@ -345,7 +345,7 @@ def _write(graph: Graph, message: Any, shapes: bool, captured: bool) -> tuple[li
     return nodes, writer
 
 
-def _captured_variables(graph: Graph) -> dict[Node, Any]:
+def _find_captured_variables(graph: Graph) -> dict[Node, Any]:
     """The inputs of a function's graph that are values of variables outside."""
     found = {}
     for outside, inside in getattr(graph, "captured", {}).values():

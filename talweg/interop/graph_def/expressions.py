@@ -159,7 +159,7 @@ def _clip(words: _Words, x: WrittenNode, bins: int) -> WrittenNode:
     return WrittenNode("Minimum", (low, Literal(kind.type(bins - 1))), {})
 
 
-def _kept_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
+def _gather_rows(words: _Words, x: Output, ids: Output) -> WrittenNode:
     """The rows of x that ids name, zeros for negative ones."""
     ints = words.writer.integers
     zero = _number(words, 0, ids)
@@ -240,7 +240,7 @@ _HELPERS: dict[str, Any] = {
     "frame_places": _frame_places,
     "binned": _bin_values,
     "clipped": _clip,
-    "kept_rows": _kept_rows,
+    "kept_rows": _gather_rows,
     "Widen": lambda words, x: WrittenNode("ExpandDims", (x, words.writer.integers(-1)), {}),
     "is_complex": lambda words, x: x.dtype.is_complex,
 }

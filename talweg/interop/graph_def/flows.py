@@ -34,10 +34,10 @@ class Flows:
         if not self.any:
             return None
         if reference not in self._kinds:
-            self._kinds[reference] = self._found(reference)
+            self._kinds[reference] = self._find_source(reference)
         return self._kinds[reference]
 
-    def _found(self, reference: Reference) -> str | None:
+    def _find_source(self, reference: Reference) -> str | None:
         """What a tensor comes from: gradients, if they are among it."""
         seen, pending = {reference}, [reference]
         source_kind = None

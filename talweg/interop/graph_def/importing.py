@@ -101,7 +101,7 @@ def import_into(
     of their names in the graph.
     """
     graph_def = check_message(graph_def)
-    wanted = _checked_names(return_elements)
+    wanted = _check_names(return_elements)
     graph = default_graph()
     functions = {part.signature.name: part for part in graph_def.library.function}
     items = reading.items_of(graph_def, functions)
@@ -160,7 +160,7 @@ def variables_of(graph: Graph) -> dict[str, Any]:
     return found
 
 
-def _checked_names(names: object) -> list | None:
+def _check_names(names: object) -> list | None:
     if names is None:
         return None
     if not isinstance(names, (list, tuple)):

@@ -146,7 +146,7 @@ class FunctionRecord:
                 "TW506", f"function '{self.name}': two nodes are named {sorted(both)}"
             )
         for item in self.items.values():
-            item.inputs = [self._resolved(text, item.error) for text in item.raw]
+            item.inputs = [self._resolve(text, item.error) for text in item.raw]
             item.check_inputs()
             for name in item.controls:
                 if name not in self.items and name not in arguments:
@@ -155,7 +155,7 @@ class FunctionRecord:
         for part in signature.output_arg:
             if part.name not in message.ret:
                 raise value_error("TW506", f"function '{self.name}' returns no '{part.name}'")
-            self.results.append(self._resolved(message.ret[part.name], self._error))
+            self.results.append(self._resolve(message.ret[part.name], self._error))
         self.controls = [message.control_ret[name] for name in sorted(message.control_ret)]
         missing = [name for name in self.controls if name not in self.items]
         if missing:
@@ -164,7 +164,7 @@ class FunctionRecord:
     def _error(self, text: str) -> ValueError:
         return value_error("TW506", f"function '{self.name}': {text}")
 
-    def _resolved(self, text: str, error: Callable[[str], ValueError]) -> Reference:
+    def _resolve(self, text: str, error: Callable[[str], ValueError]) -> Reference:
         """`node:output:number` as a tensor."""
         name, _, rest = text.partition(":")
         if name in self.arguments and not rest:

@@ -71,7 +71,7 @@ class CondRegion:
         """The path of a branch."""
         return (*self.path, ("branch", self.predicate, side))
 
-    def wanted(self, side: int) -> list[str]:
+    def list_branch_nodes(self, side: int) -> list[str]:
         """The nodes that a branch is built for."""
         places = [on if side == 1 else 1 - on for _, on in self.merges]
         names = [merge.inputs[place][0] for (merge, _), place in zip(self.merges, places)]
@@ -323,7 +323,7 @@ class Regions:
         """The nodes of a branch that its results need."""
         path = choice.inside(side)
         seen: set[str] = set()
-        pending = choice.wanted(side)
+        pending = choice.list_branch_nodes(side)
         while pending:
             name = pending.pop()
             if name not in seen and self.paths.get(name) == path:
@@ -437,7 +437,7 @@ class Planner:
             start = [item.name for item in (*unit.enters, *unit.merges)]
             start += [unit.condition.name] if unit.condition is not None else []
         else:
-            start = [*unit.wanted(0), *unit.wanted(1)]
+            start = [*unit.list_branch_nodes(0), *unit.list_branch_nodes(1)]
         needed: dict[str, None] = {}
         if isinstance(unit, CondRegion):
             needed[unit.predicate[0]] = None

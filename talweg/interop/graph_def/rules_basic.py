@@ -9,7 +9,7 @@ from talweg.api.export import look_up
 from talweg.core.dtypes import int32
 from talweg.core.errors import UnimplementedError, compose
 from talweg.graph.symbol import Symbol
-from talweg.interop.graph_def.tensor_protos import fill_shape, given_values
+from talweg.interop.graph_def.tensor_protos import fill_shape, read_values
 from talweg.interop.graph_def.values import base, constant, pass_on, rule
 from talweg.prims import layout
 from talweg.prims.bundle import bundle
@@ -28,7 +28,7 @@ SPREAD = 65536  # bytes; a larger constant of one repeated value is kept as that
 @rule("Const")
 def const(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A constant; one value in a large shape is repeated when the graph runs."""
-    values, dims = given_values(item.attributes["value"])
+    values, dims = read_values(item.attributes["value"])
     dtype = item.attributes["dtype"]
     if item.attributes["value"].dtype != dtype.as_datatype_enum:
         raise item.error(f"dtype is {dtype.name}, and its value is of another dtype")

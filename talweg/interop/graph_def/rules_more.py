@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @rule("ResizeBilinear", "ResizeNearestNeighbor")
-def resized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def resize_images(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Images of another size."""
     images, size = inputs
     corners, centers = item.attributes["align_corners"], item.attributes["half_pixel_centers"]

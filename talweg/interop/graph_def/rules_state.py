@@ -71,7 +71,7 @@ def read(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("VarIsInitializedOp", "IsVariableInitialized")
-def initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def check_initialized(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """Whether a variable has a value."""
     graph = base()
     controls = [graph.symbol(node) for node in graph.controls]

@@ -60,7 +60,7 @@ def _tensor(tag: object, tensor: object, metadata: Any) -> Any:
     return serialize_message(messages_of.tensor_message_of, (_text(tag), data), tensor)
 
 
-def _named_tensor(tensor: object, name: str) -> Any:
+def _write_tensor_summary(tensor: object, name: str) -> Any:
     return serialize_message(messages_of.tensor_message_of, (name, b""), tensor)
 
 
@@ -89,6 +89,8 @@ def summaries(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 @rule("TensorSummary")
-def named_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
+def summarize_tensor(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
     """A summary whose tag is the name of its operation."""
-    return [defer_function(item, _named_tensor, tuple(inputs), (item.name,), Aval((), string))]
+    return [
+        defer_function(item, _write_tensor_summary, tuple(inputs), (item.name,), Aval((), string))
+    ]

@@ -75,7 +75,7 @@ class ImportedTable(MutableHashTable):
             options["delimiter"],
             value_index_offset=options["offset"],
         )
-        self._changed()
+        self._forget_numbering()
         self._found.clear()
         self._found.update(source.pairs())
 

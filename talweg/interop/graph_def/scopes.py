@@ -25,7 +25,7 @@ class ImportScope:
         self.values: dict[Reference, Any] = {}
         self.done: dict[str, Any] = {}  # name of a node -> what to wait for
 
-    def known(self, name: str) -> bool:
+    def is_built(self, name: str) -> bool:
         """Whether a node is built."""
         scope: ImportScope | None = self
         while scope is not None:

@@ -19,7 +19,7 @@ METHODS = {
     "_read": "LookupTableFindV2",
     "_write": "LookupTableInsertV2",
     "_drop": "LookupTableRemoveV2",
-    "_sized": "LookupTableSizeV2",
+    "_count_keys": "LookupTableSizeV2",
     "contents": "LookupTableExportV2",
 }
 

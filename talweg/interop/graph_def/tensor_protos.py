@@ -62,7 +62,7 @@ def shape_from_proto(message: Any) -> TensorShape:
     return TensorShape([None if size == -1 else size for size in sizes])
 
 
-def given_values(message: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+def read_values(message: Any) -> tuple[np.ndarray, tuple[int, ...]]:
     """(the values a message holds, flat; the shape), where one value may stand for many.
 
     ValueError where the two do not fit; TypeError for dtypes without values.
@@ -144,7 +144,7 @@ def make_ndarray(tensor: object) -> np.ndarray:
     array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return fill_shape(*given_values(tensor))
+    return fill_shape(*read_values(tensor))
 
 
 @export("make_tensor_proto", "compat.v1.make_tensor_proto")

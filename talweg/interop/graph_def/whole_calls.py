@@ -52,9 +52,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
     if hasattr(call, "op"):  # kept by an import
         raw_operation = operations.find(call.op)
         return (
-            None
-            if raw_operation is None
-            else _made_by_node(raw_operation, call.attributes, operands)
+            None if raw_operation is None else _write_node(raw_operation, call.attributes, operands)
         )
     name = getattr(function, "__name__", "")
     operation = operations.find(name)
@@ -130,7 +128,7 @@ def _make_operation(
     return WrittenNode(operation.name, tuple(inputs), given)
 
 
-def _made_by_node(operation: Any, given: dict, operands: list) -> WrittenNode:
+def _write_node(operation: Any, given: dict, operands: list) -> WrittenNode:
     inputs, start = [], 0
     for part in operation.inputs:
         count = part.count(given)

@@ -15,7 +15,7 @@ from talweg.core.spec import TensorSpec
 from talweg.core.tracking import AutoTrackable
 from talweg.eager.variable import Variable
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 from talweg.graph import structure
 from talweg.interop.graph_def import reading
 from talweg.interop.graph_def.building import GraphBuilder
@@ -125,7 +125,7 @@ def asset_files(meta_graph: Any, folder: str) -> dict[str, str]:
             try:
                 definitions.append(AssetFileDef.FromString(value.value))
             except DecodeError as error:
-                raise damaged_error(f"{folder}: an asset of the model: {error}") from None
+                raise data_loss_error(f"{folder}: an asset of the model: {error}") from None
     return {part.tensor_info.name: asset_path(folder, part.filename) for part in definitions}
 
 
@@ -141,20 +141,20 @@ def initializer_of(meta_graph: Any) -> str | None:
     return None
 
 
-def saved_names(items: dict, functions: dict) -> dict[str, str]:
+def find_saved_names(items: dict, functions: dict) -> dict[str, str]:
     """The name among the saved values of each variable that a graph restores."""
     found = {}
     for item in items.values():
         if item.op in ASSIGNMENTS and len(item.inputs) > 1:
-            key = _restored_key(items, item.inputs[1])
+            key = _find_restored_key(items, item.inputs[1])
             if key is not None:
                 found[item.inputs[0][0]] = key
         elif item.op.endswith("PartitionedCall"):  # TensorFlow 2 restores in a function
-            found.update(_restored_by(item, functions))
+            found.update(_find_restored_names(item, functions))
     return found
 
 
-def _restored_by(item: NodeRecord, functions: dict) -> dict[str, str]:
+def _find_restored_names(item: NodeRecord, functions: dict) -> dict[str, str]:
     """The names of the variables that a function restores, which a node calls."""
     called = item.attributes["f"]
     message = functions.get(getattr(called, "name", called))
@@ -164,12 +164,12 @@ def _restored_by(item: NodeRecord, functions: dict) -> dict[str, str]:
     outside = dict(zip(inner.arguments, item.inputs))
     return {
         outside[name][0]: key
-        for name, key in saved_names(inner.items, {}).items()
+        for name, key in find_saved_names(inner.items, {}).items()
         if name in outside
     }
 
 
-def _restored_key(items: dict, reference: tuple) -> str | None:
+def _find_restored_key(items: dict, reference: tuple) -> str | None:
     """The name of the saved value that a tensor is; None if it is none."""
     source, number = reference
     while source in items and items[source].op in PASSING:
@@ -218,7 +218,7 @@ class ImportedGraph:
     def _make_variables(self) -> None:
         prefix = os.path.join(self.folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
         bundle = Bundle(prefix) if os.path.exists(index_file(prefix)) else None
-        keys = saved_names(self.items, self.functions)
+        keys = find_saved_names(self.items, self.functions)
         trainable = self._trainable()
         for item in self.items.values():
             if item.op not in VARIABLES:

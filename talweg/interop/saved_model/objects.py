@@ -18,7 +18,7 @@ from talweg.interop.saved_model.parameters import function_spec, input_signature
 from talweg.interop.saved_model.registered_types import registration_for
 from talweg.interop.saved_model.signatures import SignatureMap
 from talweg.interop.saved_model.structured_values import encode_value
-from talweg.interop.saved_model.tables import SavedTable, saved_table
+from talweg.interop.saved_model.tables import SavedTable, wrap_table
 from talweg.trace.concrete import ConcreteFunction
 from talweg.trace.function import Function
 
@@ -71,7 +71,7 @@ class ObjectWriter:
 
     def _describe(self, obj: object, message: Any, graph: OuterGraph, files: dict) -> None:
         """Say what an object is; functions are told later, when all captures have numbers."""
-        table = saved_table(obj)
+        table = wrap_table(obj)
         if isinstance(obj, Variable):
             self.outputs[id(obj)] = graph.variable(obj)
             _describe_variable(obj, message.variable)
@@ -115,11 +115,11 @@ class ObjectWriter:
     def _trace(self, trace: ConcreteFunction, name: str, graph: OuterGraph, traces: Traces) -> None:
         message = self.message.concrete_functions[name]
         for captured in traces.captures[name]:
-            message.bound_inputs.append(self._bound(captured, trace, graph))
+            message.bound_inputs.append(self._number_capture(captured, trace, graph))
         message.canonicalized_input_signature.CopyFrom(encode_value(input_signature(trace)))
         message.output_signature.CopyFrom(encode_value(output_signature(trace)))
 
-    def _bound(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
+    def _number_capture(self, captured: object, trace: ConcreteFunction, graph: OuterGraph) -> int:
         """The number of the object that a trace uses from outside; tensors become objects."""
         thing = captured.variable if isinstance(captured, Handle) else captured
         number = self.numbers.get(id(thing))
@@ -143,7 +143,7 @@ class ObjectWriter:
         message.constant.operation = output.node
         return len(self.message.nodes) - 1
 
-    def captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
+    def find_captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
         """The nodes of what a trace uses from outside."""
         return [
             self.outputs[id(x.variable if isinstance(x, Handle) else x)]

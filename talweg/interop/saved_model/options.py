@@ -69,7 +69,7 @@ class SaveOptions:
         experimental_sharding_callback: Callable[..., Any] | None = None,
         extra_tags: Sequence[str] | None = None,
     ):
-        self.namespace_whitelist = _checked_namespaces(namespace_whitelist)
+        self.namespace_whitelist = _check_namespaces(namespace_whitelist)
         self.save_debug_info = save_debug_info
         self.function_aliases = function_aliases or {}
         self.experimental_debug_stripper = experimental_debug_stripper
@@ -82,7 +82,7 @@ class SaveOptions:
         self.extra_tags = extra_tags
 
 
-def _checked_namespaces(names: object) -> list[str]:
+def _check_namespaces(names: object) -> list[str]:
     if names is None:
         return []
     if not isinstance(names, list):

@@ -19,7 +19,7 @@ from talweg.core.tracking import AutoTrackable
 from talweg.eager.tensor import wrap
 from talweg.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from talweg.formats.bundle.reader import Bundle, index_file
-from talweg.formats.wire import damaged_error
+from talweg.formats.wire import data_loss_error
 from talweg.interop.checkpoint import object_graph
 from talweg.interop.checkpoint.object_walk import variable_in
 from talweg.interop.checkpoint.restoring import VALUE
@@ -63,7 +63,7 @@ class RestoredValues:
             for child in node.children:
                 if not 0 <= child.node_id < len(nodes):
                     text = f"object {number} has object {child.node_id}, of {len(nodes)}, as a part"
-                    raise damaged_error(f"{text}, in the saved model {folder}")
+                    raise data_loss_error(f"{text}, in the saved model {folder}")
         prefix = os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
         self.bundle: Bundle | None = None
         self.attributes: dict[int, dict[str, str]] = {}  # object -> attribute -> key
@@ -246,12 +246,12 @@ class Reviver:
         for child in node.children:
             if child.local_name == CREATE:
                 for name in self.nodes[child.node_id].function.concrete_functions:
-                    found = self._made_by(name)
+                    found = self._find_table(name)
                     if found is not None:
                         return found
         return type("SavedObject", (RevivedObject,), {})()
 
-    def _made_by(self, name: str) -> ImportedTable | None:
+    def _find_table(self, name: str) -> ImportedTable | None:
         """The table that a function makes."""
         for message in self.functions[name].node_def if name in self.functions else ():
             if message.op in MAKERS:

@@ -118,7 +118,7 @@ def _write(obj: object, folder: str, signatures: Any, options: SaveOptions) -> S
     graph = OuterGraph(meta_graph)
     files = objects.write(graph, traces)
     for name, trace in named.items():
-        graph.signature(name, trace, traces, objects.captured_outputs(trace, traces))
+        graph.signature(name, trace, traces, objects.find_captured_outputs(trace, traces))
     graph.finish_initialization()
     nodes, tensors = _values(reached)
     message = np.array(object_graph.encode(nodes), object)

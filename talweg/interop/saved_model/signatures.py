@@ -62,8 +62,8 @@ def _can_be_signature(concrete: ConcreteFunction) -> bool:
     if not concrete.outputs:
         return False
     try:
-        _named_results(concrete.structured_outputs, concrete.name)
-        _checked_names(concrete)
+        _name_results(concrete.structured_outputs, concrete.name)
+        _check_names(concrete)
     except ValueError:
         return False
     return True
@@ -115,11 +115,11 @@ def _concrete(function: object, name: str) -> ConcreteFunction:
 
 def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
     """The function as a signature: keywords in, a dictionary out."""
-    names = _checked_names(concrete)
+    names = _check_names(concrete)
 
     def signature_wrapper(**arguments: object) -> dict[str, Any]:
         results = concrete.call_flat([arguments[name] for name in names])
-        return _named_results(results, concrete.name)
+        return _name_results(results, concrete.name)
 
     wrapper = Function(
         signature_wrapper, name=f"signature_wrapper_{concrete.name}", autograph=False
@@ -130,7 +130,7 @@ def _wrap_signature(concrete: ConcreteFunction) -> ConcreteFunction:
     return wrapper.get_concrete_function(**specs)
 
 
-def _checked_names(concrete: ConcreteFunction) -> list[str]:
+def _check_names(concrete: ConcreteFunction) -> list[str]:
     """The names of the arguments; ValueError if two are alike."""
     names = [re.sub(r"\W", "_", name) for name in concrete._argument_names]
     if len(set(names)) < len(names):
@@ -142,7 +142,7 @@ def _checked_names(concrete: ConcreteFunction) -> list[str]:
     return concrete._argument_names
 
 
-def _named_results(results: object, name: str) -> dict[str, Any]:
+def _name_results(results: object, name: str) -> dict[str, Any]:
     """Results by name: `output_0`, ... where they have none."""
     if isinstance(results, Mapping):
         for key, value in results.items():

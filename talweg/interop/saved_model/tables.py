@@ -84,6 +84,6 @@ def _destroyer(message: Any, name: str) -> None:
     note_results(message, [writer.constant(np.int32(1), "done")], [])
 
 
-def saved_table(obj: object) -> SavedTable | None:
+def wrap_table(obj: object) -> SavedTable | None:
     """A table to save; None if an object is none."""
     return SavedTable(obj) if isinstance(obj, Table) else None

@@ -26,17 +26,21 @@ class OpDispatcher:
         """Answer for `op`, a public function or a class method."""
         owner = getattr(op, "__self__", None)
         if owner is None and hasattr(op, "in_eager_mode"):
-            ask_first(op, self._asked)
+            ask_first(op, self._ask_on_failure)
             return
         if not isinstance(owner, type):
             raise value_error("TW104", f"{op!r} does not support dispatch.", "a function of tf")
 
-        def asked(cls: type, *args: object, **kwargs: object) -> Any:
-            return self._asked(functools.partial(op.__func__, cls), (cls,))(*args, **kwargs)
+        def call_method(cls: type, *args: object, **kwargs: object) -> Any:
+            return self._ask_on_failure(functools.partial(op.__func__, cls), (cls,))(
+                *args, **kwargs
+            )
 
-        setattr(owner, op.__name__, classmethod(functools.update_wrapper(asked, op.__func__)))
+        setattr(owner, op.__name__, classmethod(functools.update_wrapper(call_method, op.__func__)))
 
-    def _asked(self, function: Callable[..., Any], before: tuple = ()) -> Callable[..., Any]:
+    def _ask_on_failure(
+        self, function: Callable[..., Any], before: tuple = ()
+    ) -> Callable[..., Any]:
         """`function`, which asks this dispatcher where it fails."""
 
         def call(*args: object, **kwargs: object) -> Any:
