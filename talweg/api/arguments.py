@@ -1,4 +1,4 @@
-"""Arguments as a public function gets them, turned into what primitives take.
+"""Converts the arguments of public functions to the operands and parameters of primitives.
 
 Primitives take tensors as operands and plain Python values as parameters: axes as sorted tuples of
 non-negative ints, shapes as tuples of sizes.  Functions here do that once, with errors that name
@@ -46,7 +46,7 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 
 def require_sizes(x: Any, given: tuple, wanted: tuple, message: str) -> Any:
-    """`x`; where only a run knows some of the sizes, it compares `given` with `wanted`.
+    """Returns `x`; where only a run knows some of the sizes, it compares `given` with `wanted`.
 
     InvalidArgumentError then with `message`.  What is known now the caller compares.
     """

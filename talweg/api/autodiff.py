@@ -82,7 +82,7 @@ def batch_jacobian_rows(sweep: Any, y: Any, x: Any, at_once: bool) -> Any:
 
 
 def _number_of_slices(leaves: list) -> Any:
-    """How many slices there are along the first axis; ValueError if the leaves do not agree."""
+    """Returns the size of the first axis; ValueError if the leaves do not agree."""
     sizes = [leaf.dims[0] if leaf.dims else None for leaf in leaves]
     several = [n for n in sizes if n is not None and not (type(n) is int and n == 1)]
     if None in sizes or any(dims_differ((n,), (several[0],)) for n in several):
@@ -361,7 +361,9 @@ def _target(graph: Any, leaf: object) -> Symbol:
 
 
 def _source(graph: Any, leaf: object) -> Any:
-    """A source as what the sweep takes; None for what cannot be in the graph."""
+    """Converts a source to a node or handle for the reverse sweep; None if it is not in the
+    graph.
+    """
     if hasattr(leaf, "_get_variable_list"):
         raise NotImplementedError(f"gradients by {leaf!r}: take list({leaf.name})  [TW303]")
     if isinstance(leaf, Handle) or hasattr(leaf, "handle_read"):
@@ -423,7 +425,9 @@ def _seed(y: Symbol, weight: Any) -> Any:
 def _report_absent(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, places: list, mode: Any, stops: list
 ) -> None:
-    """An error that explains the first absent gradient, or what is needed to explain it later."""
+    """Reports the first absent gradient as an error, or keeps its evidence for a later
+    explanation.
+    """
     frame = user_frame(2)
     gather = _gatherer(sweep, ys, xs, stops, frame)
     if mode is UnconnectedGradients.ERROR:
@@ -436,7 +440,9 @@ def _report_absent(
 def _gatherer(
     sweep: graph_gradients.GraphSweep, ys: list, xs: list, stops: list, frame: Any
 ) -> Callable[[int], Evidence]:
-    """What gives, for the place of a source, all that is known of its gradient."""
+    """Makes the function that gathers the evidence of an absent gradient, for the place of a
+    source.
+    """
     cuts = [
         place_in(sweep.graph, leaf.value() if hasattr(leaf, "handle_read") else leaf)
         for leaf in stops
@@ -448,7 +454,7 @@ def _gatherer(
 
 
 def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
-    """What is known of the gradients of tensors of a graph by each of `xs`."""
+    """Gathers the evidence of the gradients of tensors of a graph by each of `xs`."""
     targets, stops = _as_list(ys), _as_list(stop_gradients)
     graph = _graph_of(targets, "gradients")
     frame = user_frame(2)
@@ -459,7 +465,7 @@ def evidence_in_graph(ys: Any, xs: Any, stop_gradients: Any) -> list[Evidence]:
 
 
 def _absent(source: Any, mode: UnconnectedGradients) -> Any:
-    """What stands for a gradient that is not there."""
+    """Returns the value for an absent gradient: None, or zeros."""
     if mode is UnconnectedGradients.NONE:
         return None
     return look_up("zeros_like")(source.variable if isinstance(source, Handle) else source)

@@ -27,7 +27,7 @@ export_value(directives.set_loop_options, "autograph.experimental.set_loop_optio
 
 @export("autograph.experimental.Feature")
 class Feature(enum.Enum):
-    """What a conversion may include.  talweg's always includes all of it, but for `print`.
+    """Names the parts of a conversion.  talweg's always includes all of them, but for `print`.
 
     With `BUILTIN_FUNCTIONS` or `ALL`, `print` of a tensor prints its value whenever the graph runs;
     without, it prints the symbol once, while the function is traced.
@@ -59,7 +59,8 @@ class Feature(enum.Enum):
 
 @export("autograph.experimental.do_not_convert")
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """`func`, not to be converted, nor what it calls; without a function, a decorator.
+    """Marks a function: neither it nor the functions it calls are converted; without one, a
+    decorator.
 
     >>> import talweg as tf
     >>> @tf.autograph.experimental.do_not_convert
@@ -130,7 +131,8 @@ def to_code(
 
 @export("autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much the conversion logs: 0 nothing, 1 what is converted, 3 the code too.
+    """Sets the level of the conversion's log: 0 nothing, 1 the converted functions, 3 their code
+    too.
 
     alsologtostdout: print it as well.
 

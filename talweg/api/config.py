@@ -1,4 +1,4 @@
-"""tf.config: what there is to run on, and settings that programs set and read back."""
+"""tf.config: lists the devices, and keeps the settings that programs make and read back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
 class _Settings:
-    """What programs have set."""
+    """Holds the settings that programs have made."""
 
     def __init__(self) -> None:
         self.cpu_visible = True
@@ -90,7 +90,7 @@ class DeviceList(list):
 
 
 def _of_type(devices: list[Any], device_type: str | None) -> list[Any]:
-    """Those devices that are of a type; all for None."""
+    """Selects the devices of a type; all for None."""
     return DeviceList([d for d in devices if device_type in (None, d.device_type)])
 
 
@@ -359,7 +359,7 @@ def functions_run_eagerly() -> bool:
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Kept; operations always run where they can.
+    """Keeps the setting; operations always run where they can.
 
     >>> import talweg as tf
     >>> tf.config.set_soft_device_placement(True)
@@ -375,7 +375,7 @@ def get_soft_device_placement() -> bool:
 
 @export("config.optimizer.set_jit")
 def set_jit(enabled: bool | str) -> None:
-    """Kept: True, False, or "autoclustering".
+    """Keeps the setting of the JIT: True, False, or "autoclustering".
 
     >>> import talweg as tf
     >>> tf.config.optimizer.set_jit(False)
@@ -447,7 +447,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 @export("config.experimental.set_synchronous_execution")
 def set_synchronous_execution(enable: bool) -> None:
-    """Kept; execution is always synchronous."""
+    """Keeps the setting; execution is always synchronous."""
     settings.synchronous = bool(enable)
 
 
@@ -459,7 +459,9 @@ def get_synchronous_execution() -> bool:
 
 @export("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """Kept: "silent", "silent_for_int32", "warn" or "explicit"; ValueError for others."""
+    """Keeps the policy: "silent", "silent_for_int32", "warn" or "explicit"; ValueError for
+    others.
+    """
     if device_policy not in (None, "silent", "silent_for_int32", "warn", "explicit"):
         raise value_error("TW207", f"Not a valid device policy: {device_policy!r}")
     settings.policy = device_policy or "silent"

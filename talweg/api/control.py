@@ -294,7 +294,7 @@ def _limit(maximum: object) -> Any:
 
 
 def _as_variables(value: object) -> Any:
-    """What a body returned; TypeError if it is no sequence."""
+    """Checks the result of a loop's body; TypeError if it is no sequence."""
     if isinstance(value, dict) or (
         isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     ):

@@ -90,7 +90,7 @@ class DeviceSpec:
         return type(self)(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     def make_merged_spec(self, other: DeviceSpec) -> DeviceSpec:
-        """This one, with what `other` says in its stead."""
+        """Makes a spec of this one, overridden by the parts that `other` has."""
         given = {name: getattr(other, name) for name in _FIELDS}
         return self.replace(**{name: value for name, value in given.items() if value is not None})
 

@@ -41,8 +41,9 @@ state, context = dispatch.state, dispatch.context
 
 
 def graph_aware(function: object) -> Any:
-    """`function`; in a graph, its results get the name asked for, and a call that needs sizes or
-    values the graph does not know is kept whole (`trace/opaque_calls.py`)."""
+    """Wraps a public function: in a graph its results get the name asked for, and a call that needs
+    sizes or values the graph does not know becomes an opaque call (`trace/opaque_calls.py`).
+    """
     if isinstance(function, type):
         return bound_tracebacks(function)
     if not inspect.isfunction(function) or hasattr(function, "in_eager_mode"):
@@ -120,7 +121,7 @@ class Lazily:
 
 
 def export_lazily(load: Callable[[], Any], *names: str) -> None:
-    """Give what `load` returns these public names; it is called when one is first used."""
+    """Gives the result of `load` these public names; it is called when one is first used."""
     for name in names:
         EXPORTS[name] = Lazily(load)
         ORIGINS[name] = sys._getframe(1).f_globals["__name__"]

@@ -1,4 +1,4 @@
-"""tf.function, and what goes with it."""
+"""tf.function: traces Python functions to graphs; also inlining, input signatures, init scopes."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def to_dlpack(tf_tensor: Any) -> Any:
 
 
 class _Capsule:
-    """What NumPy wants: an object that gives a capsule and says where it is."""
+    """Adapts a DLPack capsule for NumPy, which asks an object for its capsule and device."""
 
     def __init__(self, capsule: Any):
         self._capsule = capsule
@@ -292,7 +292,7 @@ export_value(0, "sysconfig.MONOLITHIC_BUILD")
 
 @export("sysconfig.get_build_info")
 def get_build_info() -> dict[Any, Any]:
-    """How this package was built: without CUDA, ROCm and TensorRT.
+    """Describes the build of this package: without CUDA, ROCm and TensorRT.
 
     >>> import talweg as tf
     >>> tf.sysconfig.get_build_info()["is_cuda_build"]

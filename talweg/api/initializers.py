@@ -26,7 +26,7 @@ _PARTITION = ("partition_shape", "partition_offset")
 
 
 class Initializer:
-    """What all initializers have: a configuration, and a value for a shape and dtype."""
+    """Base of initializers: a configuration, and a value for a shape and dtype."""
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
         """The first value of a variable of this shape and dtype."""
@@ -61,7 +61,7 @@ def _fill(make: Callable[..., Any], shape: ShapeLike, dtype: DTypeLike, kwargs: 
 
 @export("zeros_initializer")
 class Zeros(Initializer):
-    """Zeros; ValueError for strings.
+    """Initializes with zeros; ValueError for strings.
 
     >>> import talweg as tf
     >>> tf.zeros_initializer()([2]).numpy()
@@ -75,7 +75,7 @@ class Zeros(Initializer):
 
 @export("ones_initializer")
 class Ones(Initializer):
-    """Ones; ValueError for strings.
+    """Initializes with ones; ValueError for strings.
 
     >>> import talweg as tf
     >>> tf.ones_initializer()([2], tf.int32).numpy()
@@ -89,7 +89,7 @@ class Ones(Initializer):
 
 @export("constant_initializer")
 class Constant(Initializer):
-    """`value`, a number or what has as many elements as the shape; TypeError for anything else.
+    """Initializes with `value`: a number, or an array of the shape's size; else TypeError.
 
     >>> import talweg as tf
     >>> tf.constant_initializer(3.0)([2]).numpy()

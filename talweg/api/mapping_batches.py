@@ -1,4 +1,4 @@
-"""What tf.vectorized_map does beside batching: composite results, gradients of graphs inside it."""
+"""tf.vectorized_map beside batching: composite results, gradients of graphs inside it."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def _has_parts(leaf: object) -> bool:
-    """Whether a leaf is the spec of what consists of tensors."""
+    """Whether a leaf is the spec of a composite of tensors."""
     return isinstance(leaf, TypeSpec) and hasattr(leaf, "part_specs")
 
 
 def _compose(structure: object, leaves: list) -> list:
-    """The leaves, those that belong to a spec of `structure` made into what it describes."""
+    """Composes the leaves that belong to a composite's spec in `structure` to its value."""
     places = nests.flatten(structure, True)
     counts = [len(place.part_specs()) if _has_parts(place) else 1 for place in places]
     if not any(map(_has_parts, places)) or sum(counts) != len(leaves):

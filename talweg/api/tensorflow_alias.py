@@ -1,4 +1,4 @@
-"""`talweg.as_tensorflow()`: from then on `import tensorflow` gives talweg in this process.
+"""`talweg.as_tensorflow()` makes `import tensorflow` give talweg in this process.
 
 A finder in front of `sys.meta_path` answers for the name `tensorflow` and everything below it.  The
 modules are talweg's own objects, not copies: `sys.modules["tensorflow.nn"] is talweg.nn`.  Nothing
@@ -37,13 +37,13 @@ class TensorFlowFinder:
         self.alias, self.root = alias, root
 
     def name(self, fullname: str) -> str:
-        """What a module under the alias is called relative to `tf`."""
+        """Returns the name of a module under the alias relative to `tf`."""
         return (self.root + fullname[len(self.alias) :]).removeprefix(".")
 
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
     ) -> ModuleSpec | None:
-        """How a module is loaded; ModuleNotFoundError for one that talweg has not.
+        """Finds the spec of a module; ModuleNotFoundError for one that talweg has not.
 
         Not None for those: the next finder would look into talweg's own folder for it.
         """
@@ -67,7 +67,7 @@ class TensorFlowFinder:
         return ModuleSpec(fullname, loader, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """None: the module is there, and takes the place of an empty one in `exec_module`."""
+        """Returns None: `exec_module` puts the existing module in place of the empty one."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Put talweg's module in place of the empty one that was made."""

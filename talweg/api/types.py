@@ -1,4 +1,4 @@
-"""tf.types.experimental: what may be annotated, asked for with `isinstance`, or derived from."""
+"""tf.types.experimental: classes for annotations and `isinstance`, and base classes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Callable(metaclass=abc.ABCMeta):
     @property
     @abc.abstractmethod
     def function_type(self) -> Any:
-        """What it takes and gives."""
+        """The types of the parameters and results."""
 
     @abc.abstractmethod
     def __call__(self, *args: object, **kwargs: object) -> Any: ...

@@ -1,4 +1,4 @@
-"""What a notebook shows of tensors, variables, datasets, functions and modules: HTML.
+"""HTML views for notebooks: of tensors, variables, datasets, functions and modules.
 
 A view has a line of facts and the values as text; a tensor that looks like images has small
 pictures, one of numbers a histogram that is drawn when its line is opened.  Nothing is computed
@@ -195,7 +195,7 @@ def of_dataset(dataset: Any) -> str:
 
 
 def kind_of(spec: TensorSpec) -> str:
-    """The dtype of a leaf, or what else it is."""
+    """Returns the dtype of a leaf, or the name of its spec's class."""
     dtype = getattr(spec, "dtype", None)
     return type(spec).__name__ if dtype is None else dtype.name
 
@@ -230,7 +230,7 @@ def of_function(function: Any) -> str:
 
 
 def short_signature(trace: Any) -> str:
-    """What a trace takes and gives on one line, tensors as `float32[2, None]`."""
+    """Formats the signature of a trace on one line, tensors as `float32[2, None]`."""
     return _SPEC.sub(r"\2[\1]", trace.pretty_printed_signature(False))
 
 

@@ -47,7 +47,7 @@ def _of_shape(function: str, x: Tensor, result: Any) -> Any:
 def clip_by_value(
     t: object, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`t`, with what is below `clip_value_min` or above `clip_value_max` set to that bound.
+    """Clips the elements of `t` to the range from `clip_value_min` to `clip_value_max`.
 
     t: real numbers, or IndexedSlices of them; the bounds have its dtype and broadcast to its shape
     (ValueError otherwise).  NaN stays.  At a bound the derivative goes to t.

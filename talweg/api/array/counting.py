@@ -56,7 +56,7 @@ def bincount(
     axis: AxisLike | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of 0, 1, 2, ... appears in `arr`, or the sum of the `weights` it has there.
+    """Counts how often each of 0, 1, 2, ... appears in `arr`, or sums the `weights` it has there.
 
     arr: non-negative integers; the result has max(arr) + 1 places, at least `minlength` and at most
     `maxlength` (larger numbers are not counted).  axis -1 counts each row of a matrix alone, None
@@ -96,7 +96,7 @@ def bincount(
 
 
 def _rows_of(x: Any, axis: object) -> tuple:
-    """How many rows are counted, each alone, and of how many elements."""
+    """Returns the number of rows that are counted one by one, and the length of a row."""
     if axis == -1 and len(x.dims) == 2:
         return x.dims
     return 1, math.prod(x.dims)
@@ -115,7 +115,7 @@ def _places(x: object, size: Size, axis: object) -> tuple:
 
 
 def _counts(x: Tensor, size: Size, axis: object) -> Any:
-    """How often each number below `size` appears, [size] or [rows, size]."""
+    """Counts how often each number below `size` appears, [size] or [rows, size]."""
     if axis != -1 or len(x.dims) != 2:
         flat = x if len(x.dims) == 1 else layout.reshape(x, shape=(math.prod(x.dims),))
         return counts.bincount(flat, size=size)
@@ -275,7 +275,7 @@ def histogram_fixed_width(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many `values` fall into each of `nbins` equal parts of value_range = [low, high].
+    """Counts the `values` in each of `nbins` bins of equal width of value_range = [low, high].
 
     Values outside count in the first and last part.  dtype int32 or int64.  InvalidArgumentError
     unless low < high, for NaN, and for nbins below 1.

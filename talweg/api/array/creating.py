@@ -53,7 +53,7 @@ def _fill(dims: tuple, value: Any) -> Any:
 
 
 def _make_with_layout(function: Callable[..., Any], layout: object, *given: object) -> Any:
-    """What a function makes, with a layout."""
+    """Calls a function and gives its result a DTensor layout."""
     return look_up("experimental.dtensor.call_with_layout")(function, layout, *given)
 
 
@@ -66,7 +66,7 @@ def _layout_like(x: Any) -> Any:
 
 
 def zeros_of(dims: tuple, dtype: DType) -> Any:
-    """Zeros; empty strings for strings."""
+    """Makes zeros of a shape and dtype; empty strings for strings."""
     kind = dtype.numpy_dtype
     if in_graph():
         return _fill(dims, np.array(b"", object) if dtype is string else np.zeros((), kind)[()])

@@ -171,7 +171,9 @@ def _with_batch_places(i: Any, batch: int) -> Any:
 
 
 def inside(i: Any, dims: tuple) -> Any:
-    """Which indices i [..., depth] lie inside a tensor of shape `dims`: truth values [...]."""
+    """Tests which indices i [..., depth] lie inside a tensor of shape `dims`: truth values
+    [...].
+    """
     bounds = sizes_tensor(dims[: operator.index(i.dims[-1])], i.dtype)
     zero = constant(i.dtype.numpy_dtype.type(0))
     fits = arithmetic.logical_and(arithmetic.greater_equal(i, zero), arithmetic.less(i, bounds))

@@ -67,7 +67,7 @@ def _gather(x: object, i: object, axis: int, batch: int) -> Any:
 
 
 def _count(x: Any) -> Any:
-    """How many rows there are."""
+    """Returns the number of rows of a ragged or dense tensor."""
     if not isinstance(x, RaggedTensor):
         return x.dims[0]
     return x.row_splits.dims[0] - 1

@@ -120,7 +120,7 @@ def set_rank(x: object, rank: int) -> Any:
 
 
 def length_of(value: Any) -> int | None:
-    """How many items a list or an integer vector has, if that is known."""
+    """Returns the number of items of a list or an integer vector, if that is known."""
     if isinstance(value, (list, tuple)):
         return len(value)
     dims = dims_or_none(value) if hasattr(value, "dims") else np.shape(value)
@@ -162,7 +162,9 @@ def nothing(dtype: DType) -> Any:
 
 
 def require_integer(value: object, function: str, argument: str) -> Size:
-    """An int from what converts to int32; TypeError for floats, InvalidArgumentError for lists."""
+    """Converts a value to an int, as to int32; TypeError for floats, InvalidArgumentError for
+    lists.
+    """
     if type(value) is int or type(value) is Dim:
         return value
     if not isinstance(value, (Tensor, np.ndarray, np.generic)) and not is_tensor_like(value):

@@ -188,7 +188,9 @@ def pad(
 
 
 def _fitting(x: Tensor, paddings: Any) -> tuple:
-    """Both with what each tells of the other: a pair of paddings for each axis."""
+    """Infers the rank of a tensor from its paddings, and the shape of the paddings from the
+    rank.
+    """
     if dims_or_none(x) is None and length_of(paddings) is not None:
         x = set_rank(x, length_of(paddings) or 0)
     return x, set_dims(paddings, (len(x.dims), 2))

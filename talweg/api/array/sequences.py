@@ -91,7 +91,7 @@ def range_(
 
 
 def _number_of_steps(scalars: list, dtype: DType) -> Size | None:
-    """How many numbers a range has, as far as a graph knows its bounds."""
+    """Computes the number of elements of a range, as far as a graph knows its bounds."""
     if not any(type(x) is Symbol for x in scalars):
         return None
     if not dtype.is_integer:

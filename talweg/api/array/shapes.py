@@ -1,4 +1,4 @@
-"""Shapes: asking for them and changing them without moving elements."""
+"""The functions of shapes: they ask for a shape, or change it without moving elements."""
 
 from __future__ import annotations
 
@@ -412,7 +412,7 @@ def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None 
 
 @implement_hook("shape_in_tensor")
 def shape_in_tensor(sizes: Tensor) -> TensorShape:
-    """What is known of the shape that an integer vector gives."""
+    """Returns the static shape that an integer vector gives, as far as it is known."""
     unsized = as_unsized_vector(sizes)
     if unsized is not None:
         return TensorShape(None)

@@ -288,7 +288,7 @@ def _simple(item: Any) -> bool:
 
 @implement_hook("getitem")
 def getitem(x: Any, key: Any) -> Any:
-    """tensor[key]; see `Tensor.__getitem__` of TensorFlow for what a key may be.
+    """Indexes a tensor, `x[key]`; see `Tensor.__getitem__` of TensorFlow for what a key may be.
 
     Ints, slices with ints or integer tensors, `...`, `tf.newaxis`, scalar integer tensors, tuples
     of these, or one boolean mask.  TypeError for other keys, InvalidArgumentError for an index out
@@ -322,7 +322,7 @@ def _view(array: Any, key: Any) -> EagerTensor:
 
 @implement_hook("variable_getitem")
 def variable_getitem(variable: Any, key: Any) -> Any:
-    """variable[key]; the result also has `assign`, which writes into the variable."""
+    """Indexes a variable; the result also has `assign`, which writes into the variable."""
     x = variable.value()
     if _is_mask(key):
         return getitem(x, key)
@@ -422,7 +422,7 @@ def _check_part(axis: int, start: Any, count: Any, have: Any) -> None:
 
 
 def _ends(starts: tuple, counts: tuple, dims: tuple) -> tuple:
-    """Where the block of `tf.slice` ends; InvalidArgumentError if it is not inside."""
+    """Computes the ends of the block of `tf.slice`; InvalidArgumentError if it is not inside."""
     ends = []
     for axis, (start, count, have) in enumerate(zip(starts, counts, dims)):
         if not (0 <= start <= have and -1 <= count <= have - start):  # or it is not known

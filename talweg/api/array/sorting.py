@@ -1,4 +1,4 @@
-"""Order: sort, argsort, top_k, searchsorted, unique."""
+"""Sorting and searching: sort, argsort, top_k, searchsorted, unique."""
 
 from __future__ import annotations
 

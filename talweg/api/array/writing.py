@@ -27,7 +27,7 @@ def dynamic_update_slice(
     indices: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """`input` with the block `update` in place of what begins at `indices`.
+    """Replaces the block of `input` that begins at `indices` by `update`.
 
     input [...], update of the same rank and nowhere larger, indices [rank].  A block that would
     reach over an edge begins as far before it as it must.

@@ -26,7 +26,7 @@ export("compat.v1.data.FixedLengthRecordDataset")(classes.FixedLengthRecordDatas
 
 @export("io.TFRecordOptions", "compat.v1.io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions")
 class TFRecordOptions:
-    """How a file of records is written: compression ("", "GZIP", "ZLIB") and its level."""
+    """Describes the compression of a file of records ("", "GZIP", "ZLIB") and its level."""
 
     compression_type_map = {1: "ZLIB", 2: "GZIP", 0: ""}
 

@@ -25,7 +25,7 @@ TARGETS = ("AUTO", "ANY", "LOCAL")
 
 @export("data.experimental.service.ShardingPolicy")
 class ShardingPolicy(enum.IntEnum):
-    """Which elements a worker gives: all (OFF), or those that no other one gives.
+    """Names the ways of sharding: each worker gives all elements (OFF), or a share of its own.
 
     >>> import talweg as tf
     >>> tf.data.experimental.service.ShardingPolicy.DYNAMIC.value
@@ -175,7 +175,7 @@ class DispatchServer(LocalServer):
 
     @property
     def target(self) -> str:
-        """Its address, with the protocol in front; RuntimeError before it is started."""
+        """Returns the server's address with its protocol; RuntimeError before it is started."""
         return f"{self._config.protocol}://{self._address}"
 
     @property

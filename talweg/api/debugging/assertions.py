@@ -393,7 +393,7 @@ def _assert_now(condition: object, data: Any, summarize: int | None) -> None:
 
 
 class _DebugSwitches:
-    """What the functions below were told last."""
+    """Holds the settings of the functions below."""
 
     log_device_placement = False
 
@@ -442,7 +442,7 @@ def disable_traceback_filtering() -> None:
 
 @export("debugging.is_traceback_filtering_enabled")
 def is_traceback_filtering_enabled() -> bool:
-    """What the two functions above were told last; True at first.
+    """Returns the setting of the two functions above; True at first.
 
     >>> import talweg as tf
     >>> tf.debugging.is_traceback_filtering_enabled()

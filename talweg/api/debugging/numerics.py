@@ -73,7 +73,7 @@ def explain_numerics(
     session: object = None,
     feed_dict: Mapping[Any, Any] | None = None,
 ) -> NumericsExplanation:
-    """Where a NaN, an infinity or a zero was made: the operation, the element, the line, the cure.
+    """Explains the origin of a NaN, an infinity or a zero: operation, element, line, cure.
 
     target: a tensor or nest of these that `tape` recorded (the tape must be persistent, or not used
     yet); or a tensor of a graph, with `session` (the default one if None) and `feed_dict`; or a

@@ -112,7 +112,9 @@ def parse_example_v1(
 
 
 class Wanted:
-    """What is asked of records: plans for the operation, and how its results are put together."""
+    """Plans the parsing of records: the operation's parameters, and how its results become
+    tensors.
+    """
 
     def __init__(self, features: dict, form: str):
         self.form = form
@@ -137,7 +139,7 @@ class Wanted:
         return {name: make(found) for name, make in self.makers.items()}
 
     def _maker(self, name: str, feature: Any) -> Any:
-        """What makes a tensor of the results, for one description."""
+        """Makes the function that builds a feature's tensor of the operation's results."""
         if isinstance(feature, described.FixedLenFeature):
             return self._plan_fixed(name, feature)
         if isinstance(feature, described.FixedLenSequenceFeature):
@@ -188,7 +190,7 @@ class Wanted:
         return lambda found: found[place]
 
     def _values(self, name: str, dtype: DTypeLike) -> int:
-        """Where all values of a feature are in the results, followed by their numbers."""
+        """Plans all values of a feature; its place in the results, before their row lengths."""
         key = (name, dtype_of(name, dtype))
         if key not in self.places:
             self.places[key] = self._add((VALUES, *key, ()), results=2)

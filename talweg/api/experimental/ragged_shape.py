@@ -130,7 +130,7 @@ class DynamicRaggedShape(ExtensionType):
 
     @property
     def num_row_partitions(self) -> int:
-        """How many axes are ragged, or lie before one that is."""
+        """The number of axes that are ragged, or lie before one that is."""
         return len(self._partitions)
 
     @property

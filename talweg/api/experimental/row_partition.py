@@ -1,4 +1,4 @@
-"""tf.experimental.RowPartition: how the values of a ragged tensor are shared out among its rows."""
+"""tf.experimental.RowPartition: divides the values of a ragged tensor into rows."""
 
 from __future__ import annotations
 
@@ -190,19 +190,19 @@ class RowPartition(ExtensionType):
         return self._splits.dtype
 
     def row_splits(self) -> Tensor:
-        """Where rows begin, and the end of the last."""
+        """Returns the offsets at which rows begin, and the end of the last."""
         return self._splits
 
     def row_starts(self) -> Tensor:
-        """Where rows begin."""
+        """Returns the offsets at which rows begin."""
         return self._splits[:-1]
 
     def row_limits(self) -> Tensor:
-        """Where rows end."""
+        """Returns the offsets at which rows end."""
         return self._splits[1:]
 
     def row_lengths(self) -> Tensor:
-        """How many values each row has."""
+        """Returns the number of values in each row."""
         return self._splits[1:] - self._splits[:-1]
 
     def value_rowids(self) -> Tensor:

@@ -405,7 +405,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _depth(value: Any) -> int:
-    """How many lists are round the first dictionary; ValueError for one beside other values."""
+    """Counts the lists round the first dictionary; ValueError for one beside other values."""
     if isinstance(value, dict):
         return 0
     found = {_depth(each) for each in value if not isinstance(each, (list, tuple)) or each}

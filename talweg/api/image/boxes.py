@@ -101,7 +101,7 @@ def crop_and_resize(
 
 
 def _places(start: Any, end: Any, count: object, size: TensorLike) -> Any:
-    """Where the rows (or columns) of crops lie, [boxes, count]."""
+    """Computes the coordinates of the rows (or columns) of crops, [boxes, count]."""
     last = cast(size, float32) - 1.0
     if count == 1:
         return (0.5 * (start + end) * last)[:, None]
@@ -203,7 +203,7 @@ def _edges(box: Any, height: Any, width: Any) -> list:
 
 
 def _outline(rows: object, columns: object, edges: tuple) -> Any:
-    """Which pixels lie on the edges."""
+    """Tests which pixels lie on the edges of a box."""
     top, left, bottom, right = edges
     between = both(greater_equal(rows, top), less_equal(rows, bottom))
     across = both(greater_equal(columns, left), less_equal(columns, right))

@@ -143,7 +143,7 @@ def _check_fraction(fraction: Tensor) -> Tensor:
 
 
 def _margin(size: Any, fraction: Any) -> Any:
-    """How much goes at each side; a tensor where the size or the fraction is one."""
+    """Computes the size of the margin on each side; a tensor where the size or fraction is one."""
     if type(size) is int and type(fraction) is float:
         return int((size - size * fraction) / 2)
     size = cast(size, float64)

@@ -1,4 +1,4 @@
-"""What functions of images are given: images of rank 3 or 4, numbers between bounds."""
+"""Converts and checks the operands of image functions: images of rank 3 or 4, bounded numbers."""
 
 from __future__ import annotations
 

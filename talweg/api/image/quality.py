@@ -1,4 +1,4 @@
-"""How much images differ: signal to noise, structural similarity; how much they vary.
+"""Measures of images: signal-to-noise ratio, structural similarity, total variation.
 
 Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to structural
 similarity" (2004); Wang, Simoncelli, Bovik, "Multi-scale structural similarity for image quality

@@ -100,7 +100,7 @@ _of_any_size = graph_aware(_of_any_size)
 
 
 def _infer_shape(x: Tensor, size: TensorLike, preserve: bool) -> list:
-    """What a graph knows of the shape of a result."""
+    """Infers the static shape of resized images."""
     shape = x.shape.as_list()
     known = None if preserve else get_static_value(tensor(size))
     shape[-3:-1] = [None, None] if known is None else [int(n) for n in known]

@@ -116,7 +116,7 @@ class ContractionProgram:
         )
 
     def product(self, a: Term, b: Term, needed: set, wanted: Labels) -> Term:
-        """The product of two terms, summed over what is not needed; near the order `wanted`."""
+        """Multiplies two terms and sums over unneeded labels; near the order `wanted`."""
         common = [label for label in a.labels if label in b.labels]
         kept = [label for label in common if label in needed]
         gone = [label for label in common if label not in needed]
@@ -187,7 +187,7 @@ def _cheapest(a: Term, b: Term, kept: list, gone: list, free_a: list, free_b: li
 
 
 def path_of(terms: list[Term], output: Labels, optimize: bool | str) -> list[tuple]:
-    """Which operands to multiply, step by step, as places in a list that products are added to."""
+    """Finds the contraction path: at each step the places of two operands in a growing list."""
     numbers: dict = {}
     for term in terms:
         for label in term.labels:

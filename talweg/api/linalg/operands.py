@@ -1,4 +1,4 @@
-"""How the functions of tf.linalg and tf.signal take their operands."""
+"""Converts and checks the operands of tf.linalg and tf.signal."""
 
 from __future__ import annotations
 

@@ -257,7 +257,8 @@ def matrix_rank(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """How many singular values of [..., m, n] exceed tol -> [...], int32.
+    """Computes the rank of matrices: the number of singular values above tol; [..., m, n] -> [...],
+    int32.
 
     tol: max(m, n) eps times the largest singular value by default.  ValueError for a rank below 2.
 

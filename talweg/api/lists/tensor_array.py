@@ -99,7 +99,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of an element."""
+        """The static shape of an element, as far as it is known."""
         return self._elements.shape
 
     @property
@@ -110,7 +110,7 @@ class TensorArray:
 
     @property
     def handle(self) -> None:
-        """None: there is no resource behind it."""
+        """The resource handle: None, there is no resource behind an array."""
         return None
 
     def _flat_components(self) -> list:
@@ -302,7 +302,7 @@ class TensorArray:
         return self._with(begun.elements, begun)
 
     def mark_used(self) -> None:
-        """Nothing: no warning is given for arrays that are not used."""
+        """Does nothing: no warning is given for arrays that are not used."""
 
 
 def _place(index: object) -> Any:
@@ -346,7 +346,7 @@ class TensorArraySpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """TensorArray."""
+        """The class of the values of this spec, TensorArray."""
         return TensorArray
 
     def _serialize(self) -> tuple:

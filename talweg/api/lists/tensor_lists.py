@@ -1,4 +1,4 @@
-"""How a `tf.TensorArray` keeps its elements: a Python list in eager mode, a list value in graphs.
+"""The element lists of a `tf.TensorArray`: a Python list in eager mode, a list value in graphs.
 
 `EagerList` changes in place, like TensorFlow's; `GraphList` is a value, and every write gives a new
 one.  Both know what is known of the shape of an element, which all versions of an array share.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ListElements:
-    """What holds for the elements of an array: dtype, shape as far as it is known, rules."""
+    """Describes the elements of an array: dtype, shape as far as it is known, rules."""
 
     def __init__(self, dtype: object, shape: Any, infer: bool, dynamic: bool, clear: bool):
         self.dtype, self.shape = dtype, as_shape(shape)
@@ -203,7 +203,7 @@ class GraphList:
 
     @classmethod
     def of(cls, values: EagerList) -> GraphList:
-        """What an eager list holds, in the graph in force."""
+        """Makes a list of the graph in force with the elements of an eager list."""
         number = convert_to_tensor(len(values.values), int32)
         flow = lists.list_new(number)
         for place, value in enumerate(values.values):
@@ -287,7 +287,7 @@ class GraphList:
         return lists.list_size(self.flow)
 
     def close(self) -> None:
-        """Nothing: it is a value."""
+        """Does nothing: a graph's list is a value."""
 
 
 def _index(place: int) -> Any:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class HasherSpec(NamedTuple):
-    """How keys that are not in a table fall into buckets: "fasthash", which takes no key."""
+    """Describes the hash of keys outside of a table into buckets: "fasthash", which takes no
+    key.
+    """
 
     hasher: str
     key: Any

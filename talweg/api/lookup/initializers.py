@@ -1,4 +1,4 @@
-"""Where the keys and values of lookup tables come from: vectors, or the lines of a file."""
+"""Initializers of lookup tables: keys and values from vectors, or from the lines of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @export("lookup.TextFileIndex")
 class TextFileIndex:
-    """What of a line of a file is a key or value.
+    """Names the parts of a line of a file that may be a key or a value.
 
     >>> import talweg as tf
     >>> tf.lookup.TextFileIndex.WHOLE_LINE
@@ -34,7 +34,7 @@ class TextFileIndex:
 
 
 class TableInitializer:
-    """Where a table's keys and values come from."""
+    """Base of the initializers of tables, which give keys and values."""
 
     def pairs(self) -> list[tuple]:
         """Keys and values."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LookupInterface:
-    """What is looked into by keys of one dtype: a table, or tables put together."""
+    """Base of lookup tables and their combinations: `lookup` by keys of one dtype."""
 
     key_dtype: DType
     value_dtype: DType
@@ -57,7 +57,7 @@ class LookupInterface:
 
 
 class Table(LookupInterface, TrackableResource):
-    """What static and mutable tables share."""
+    """Base of static and mutable tables: their contents, default value and lookups."""
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike, default: Any, name: str):
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -72,7 +72,7 @@ class Table(LookupInterface, TrackableResource):
         self._lock = new_lock()
 
     def _forget_numbering(self) -> None:
-        """Forget what is known of the keys as they were."""
+        """Forgets the numbering of the keys, which have changed."""
         self._numbering = None
 
     def _take_values(self, keys: np.ndarray) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""Vocabularies: ids of words, with buckets for the words that are not known; dense tables."""
+"""Vocabularies: ids of words, with buckets for out-of-vocabulary words; dense tables."""
 
 from __future__ import annotations
 

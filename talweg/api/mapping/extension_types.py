@@ -61,7 +61,7 @@ def _batch_spec(spec: object) -> Any:
 
 
 def _encoding(kind: object) -> Any:
-    """What tells of the encoding of results of a kind: a list of specs."""
+    """Lists the specs of the tensors that encode results of a kind."""
     if isinstance(kind, ExtensionType):
         kind = kind._type_spec
     if not isinstance(kind, ExtensionTypeSpec):

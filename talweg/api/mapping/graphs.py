@@ -199,7 +199,7 @@ class RaggedRows:
 
 
 class MapOptions(NamedTuple):
-    """How the loop is run: whether gradients go through, with little memory."""
+    """Options of the loop: whether gradients go through, and with checkpoints to save memory."""
 
     back_prop: bool
     checkpoint: bool
@@ -243,7 +243,7 @@ def map_in_graph(
 
 
 def _rows_for(kind: Any, size: Tensor, told: bool, infer: bool) -> Any:
-    """Where results of a kind (a tensor, a dtype, a spec) are collected."""
+    """Makes the rows that collect results of a kind (a tensor, a dtype, a spec)."""
     if hasattr(kind, "ragged_rank"):
         spec = kind if isinstance(kind, TypeSpec) else kind._type_spec
         if told or not isinstance(kind, TypeSpec):
@@ -261,7 +261,7 @@ def _one_more(spec: Any) -> Any:
 
 
 class FoldLoop:
-    """What scan and the folds share: accumulators, and the order of the slices."""
+    """Base of scan and the folds: accumulators, and the order of the slices."""
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ class FoldLoop:
         self.first = structure.pack(first, self.leaves)
 
     def place(self, i: TensorLike) -> Any:
-        """Which slice is number `i` in the order of the fold."""
+        """Returns the number of the slice that is number `i` in the order of the fold."""
         i = convert_to_tensor(i, int32)
         if not self.reverse:
             return i

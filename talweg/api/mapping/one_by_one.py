@@ -109,7 +109,7 @@ def _in_graph(fn: Callable[[Any], Any], elems: TensorLike) -> Any:
 
 
 def _rows_for(leaf: object, size: object) -> Any:
-    """Where results like `leaf` are collected."""
+    """Makes the rows that collect results like `leaf`."""
     if isinstance(leaf, NO_TENSOR):
         return NoRows()
     if hasattr(leaf, "ragged_rank"):
@@ -130,11 +130,11 @@ class NoRows:
     arrays: tuple = ()
 
     def write(self, arrays: list, index: TensorLike, value: Tensor) -> list:
-        """Nothing."""
+        """Writes nothing."""
         return []
 
     def result(self, arrays: list) -> None:
-        """None."""
+        """Returns None, the result of functions that return no tensor."""
         return
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @export("math.exp", "exp")
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ.
+    """Computes eˣ.
 
     x: a tensor of floats or complex numbers; InvalidArgumentError otherwise.
 

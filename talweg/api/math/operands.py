@@ -1,4 +1,4 @@
-"""How the functions of tf.math take their operands."""
+"""Converts and checks the operands of tf.math."""
 
 from __future__ import annotations
 

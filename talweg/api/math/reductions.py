@@ -378,7 +378,7 @@ def count_nonzero(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements over axes are not 0 (false, the empty string), as `dtype`.
+    """Counts the elements over axes that are not 0 (false, the empty string), as `dtype`.
 
     input: a tensor of any dtype.  axis: None for all, or axes.  keepdims: keep reduced axes with
     size 1.

@@ -61,7 +61,7 @@ def number_of_segments(ids: Tensor) -> SegmentCount:
 
 
 def _counts(ids: Tensor, rank: int, count: SegmentCount, dtype: DType) -> Tensor:
-    """How many rows each segment has, with axes to broadcast against results of that rank."""
+    """Counts the rows of each segment, with axes to broadcast against results of that rank."""
     ones = arithmetic.cast(arithmetic.greater_equal(ids, 0), dtype=dtype)
     total = segment.segment_sum(ones, ids, count=count.size)
     return reshape(total, shape=(count.size, *(1,) * (rank - 1)))

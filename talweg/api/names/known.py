@@ -1,4 +1,4 @@
-"""What is known of TensorFlow's names: whether talweg has one, or TensorFlow 2.21, or TensorFlow 1.
+"""Looks up TensorFlow's names: whether talweg has one, or TensorFlow 2.21, or TensorFlow 1.
 
 talweg's own come from the table that `@export` fills; those of TensorFlow that talweg does not have
 yet stand in `absent.txt`, which `tools/compatibility.py` writes.  Nothing of the API is imported.
@@ -201,7 +201,7 @@ MEANT = {  # functions and classes as NumPy, PyTorch and JAX call them
 
 
 class KnownNames(NamedTuple):
-    """What is known of a name."""
+    """Says of a name whether talweg and TensorFlow have it."""
 
     name: str  # as far as it was looked up: `float32.max` is `float32`
     there: bool  # talweg has it
@@ -226,7 +226,7 @@ def absent_namespaces() -> frozenset[str]:
 
 @functools.lru_cache(100_000)
 def resolve(name: str, first: bool = False) -> KnownNames:
-    """What is known of a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
+    """Looks up a name relative to `tf`; `first`: as TensorFlow 1 would understand it.
 
     >>> resolve("math.add").there, resolve("float32.max").name, resolve("placeholder").generation
     (True, 'float32', 1)
@@ -261,7 +261,7 @@ def only_second(name: str) -> bool:
 
 
 def plain(name: str) -> KnownNames:
-    """What is known of exactly this name, without a thought of the other generation."""
+    """Looks up exactly this name, without a thought of the other generation."""
     name = without_v2(name)
     parts = name.split(".") if name else []
     there = tensorflow = True
@@ -323,7 +323,7 @@ def describe(name: str, first: bool = False) -> str:
 
 
 def successor(name: str) -> str:
-    """What TensorFlow 2 has in place of a name of TensorFlow 1, as a part of a sentence."""
+    """Names TensorFlow 2's replacement of a name of TensorFlow 1, as a part of a sentence."""
     same = SHARED.get(name)
     if same is not None and has(same):
         return f": TensorFlow 2 has tf.{same}"

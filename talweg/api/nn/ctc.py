@@ -313,7 +313,9 @@ def ctc_beam_search_decoder_v1(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[Any, ...]:
-    """`tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on demand."""
+    """Decodes as `tf.nn.ctc_beam_search_decoder`; labels that follow an equal one are merged on
+    demand.
+    """
     decoded, scores = ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths)
     if not merge_repeated:
         return decoded, scores

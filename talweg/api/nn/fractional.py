@@ -207,7 +207,7 @@ def with_space_to_batch(
 def _base_padding(
     function: str, padding: str, rates: tuple, filter_shape: object
 ) -> tuple[list[int], list[int]]:
-    """How many zeros "SAME" puts in front of and behind each axis; none for "VALID"."""
+    """Computes the zeros that "SAME" puts in front of and behind each axis; none for "VALID"."""
     if padding == "VALID":
         return [0] * len(rates), [0] * len(rates)
     if padding != "SAME":

@@ -79,7 +79,7 @@ def _flat(dims: tuple) -> tuple:
 def sparse_softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: object, name: str | None = None
 ) -> Tensor:
-    """-log_softmax(logits)[label]: the cross entropy where one class is right.
+    """Computes -log_softmax(logits)[label], the cross entropy where one class is right.
 
     labels: int32 or int64 class numbers, [...].  logits: floats, [..., c].  The result, [...], has
     the dtype of logits.  ValueError where ranks or shapes do not match; InvalidArgumentError for

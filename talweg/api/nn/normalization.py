@@ -121,7 +121,7 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Any, ...]:
-    """What moments are made of: (count, sum(x - shift), sum((x - shift)²), shift or None).
+    """Computes the sums for moments: (count, sum(x - shift), sum((x - shift)²), shift or None).
 
     x: floats.  shift: a number or tensor, subtracted first so that less is lost by rounding.
 
@@ -148,7 +148,7 @@ def normalize_moments(
     shift: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance from what `sufficient_statistics` gives.
+    """Computes the mean and the variance of the sums of `sufficient_statistics`.
 
     counts: a scalar; mean_ss, variance_ss, shift (or None): tensors that broadcast.
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class AccidentalHits(NamedTuple):
-    """Where sampled classes are true ones: the row, the place among the samples, what to add."""
+    """Accidental hits of sampled classes: the row, the place among the samples, the weight to
+    add.
+    """
 
     indices: Any
     ids: Any
@@ -45,7 +47,7 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> AccidentalHits:
-    """Which sampled classes are true ones: (indices, ids, weights).
+    """Finds the sampled classes that are true ones: (indices, ids, weights).
 
     true_classes: int64 [batch, num_true].  sampled_candidates: int64 [num_sampled].  The weights
     are the lowest float32: added to the logit of a hit, they take it out of a softmax.

@@ -1,4 +1,4 @@
-"""Floats rounded to what a few bits hold, in place: for training with quantization in mind."""
+"""Fake quantization: floats rounded to the values of a few bits, for training."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Any:
-    """`input`, rounded to what `num_bits` hold of its range, or of the range given; 0 stays 0.
+    """Rounds `input` to the values of `num_bits` over its range, or the range given; 0 stays 0.
 
     Outside of the range given it is clipped.  The gradient passes where input_min <= input <=
     input_max, and is 0 elsewhere and for the range.  round_mode: "HALF_TO_EVEN" or "HALF_UP".

@@ -177,7 +177,7 @@ class QueueBase:
         return self._several("QueueDequeueManyV2", n, name, True)
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
-        """Take `n` elements out, or what a closed queue still has, stacked."""
+        """Takes `n` elements out, or the rest of a closed queue, stacked."""
         return self._several("QueueDequeueUpToV2", n, name, False)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
@@ -194,7 +194,7 @@ class QueueBase:
         return _operation("QueueIsClosedV2", handle=self._queue_ref, name=name)
 
     def size(self, name: str | None = None) -> Any:
-        """How many elements it has, int32."""
+        """Returns the number of elements, int32."""
         return _operation("QueueSizeV2", handle=self._queue_ref, name=name)
 
     def _set_name(self, name: str | None, shared_name: str | None) -> None:

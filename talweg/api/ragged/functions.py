@@ -341,7 +341,7 @@ def segment_ids_to_row_splits(
     out_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Where each row begins and ends, for elements in the rows `segment_ids`, in order.
+    """Computes the row splits of elements in the rows `segment_ids`, in order.
 
     >>> import talweg as tf
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
@@ -367,7 +367,7 @@ def segment_ids_to_row_splits(
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> Any:
-    """Row i holds what of `data` has the number i in `partitions`, in order; a RaggedTensor.
+    """Collects in row i the parts of `data` with the number i in `partitions`; a RaggedTensor.
 
     partitions: integers in the shape of `data` (a tensor or a ragged one) or of its first axes.
     InvalidArgumentError for numbers outside [0, num_partitions), ValueError for other shapes.

@@ -20,7 +20,7 @@ SEGMENTS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "re
 
 
 def reducer(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What makes of `tf.reduce_...` the same of a ragged tensor."""
+    """Makes the decorator that extends `tf.reduce_...` to ragged tensors."""
 
     def decorate(original: Callable[..., Any]) -> Callable[..., Any]:
         def reduce(

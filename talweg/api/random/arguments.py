@@ -81,7 +81,7 @@ def parameter(value: object, dtype: DType) -> Any:
 
 
 def sample_shape(shape: tuple, first: Any, *others: Any) -> tuple[tuple, Any]:
-    """(what stands in `shape` before the parameters' shape, the first parameter).
+    """Splits `shape` at the parameters' shape: (the part before it, the first parameter).
 
     InvalidArgumentError if `shape` ends else.
     """

@@ -123,7 +123,7 @@ def stateless_binomial(
     output_dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many of `counts` trials succeed, each with probability `probs`.
+    """Draws the number of `counts` trials that succeed, each with probability `probs`.
 
     seed: two integers.  counts, probs: of one float dtype; they broadcast.  output_dtype: int32,
     int64, float16, float32 or float64.  Probabilities outside [0, 1] count as the nearer bound.

@@ -265,7 +265,7 @@ class Generator(AutoTrackable):
         dtype: DTypeLike = int32,
         name: str | None = None,
     ) -> Any:
-        """How many of `counts` trials succeed, each with probability `probs` (Philox only).
+        """Draws the number of `counts` trials that succeed, with probability `probs` (Philox only).
 
         `shape` is the whole shape of the result and ends in that of the (broadcast) parameters.
         """
@@ -303,7 +303,7 @@ class Generator(AutoTrackable):
 
 
 class _Holder:
-    """What the global generator is; none until it is asked for."""
+    """Holds the global generator, made when it is first asked for."""
 
     generator: Any = None
 

@@ -56,7 +56,7 @@ def _join_columns(values: tuple, separator: bytes) -> bytes:
 
 
 def _crosses(inputs: Any, make: Callable[[tuple], Any], dtype: DType, function: str) -> tuple:
-    """For each row what is made of each combination: all values, and how many each row has."""
+    """Crosses the features of each row by `make`: all values, and their number in each row."""
     operands, kinds = [], []
     for given in inputs:
         if isinstance(given, RaggedTensor):
