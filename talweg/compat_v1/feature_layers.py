@@ -121,7 +121,7 @@ def linear_model(
     trainable: bool = True,
     cols_to_vars: dict | None = None,
 ) -> Any:
-    """The sum of what each column contributes, and of a bias: [batch, units].
+    """Adds the contributions of the columns and a bias: [batch, units].
 
     Weights are variables `linear_model/<name>/weights`, a row for each id or number, zeros at
     first; the bias is `linear_model/bias_weights`.  sparse_combiner: how the rows of the ids of an
@@ -156,7 +156,7 @@ def linear_model(
 def _weight_column(
     column: Any, cache: object, variables: _Variables, units: int, combiner: str, zeros: object
 ) -> Any:
-    """What a column contributes."""
+    """Computes the contribution of a column to a linear model."""
     if isinstance(column, CategoricalColumn):
         ids, weights = column.get_sparse_tensors(cache)
         table = variables.get("weights", [column.num_buckets, units], zeros)

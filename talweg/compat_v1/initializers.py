@@ -42,7 +42,7 @@ def sizes_of(shape: object) -> list:
 
 
 def fans(sizes: list) -> tuple[Any, Any]:
-    """How many inputs and outputs a unit of a kernel has: [..., inputs, outputs]."""
+    """Counts the inputs and outputs of a unit of a kernel: [..., inputs, outputs]."""
     if len(sizes) < 2:
         number = sizes[0] if sizes else 1
         return number, number
@@ -51,7 +51,7 @@ def fans(sizes: list) -> tuple[Any, Any]:
 
 
 class Initializer:
-    """What all initializers have: a dtype for when none is asked for, and a configuration."""
+    """Base of initializers: a dtype for when none is asked for, and a configuration."""
 
     options: ClassVar[tuple[str, ...]] = ()
     dtype: Any = float32
@@ -81,7 +81,7 @@ class Initializer:
 
 @export("compat.v1.zeros_initializer", "compat.v1.initializers.zeros")
 class Zeros(Initializer):
-    """Zeros.
+    """Initializes with zeros.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.zeros_initializer()([2]).numpy()
@@ -92,13 +92,13 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Zeros."""
+        """Makes zeros."""
         return zeros(shape, dtype)
 
 
 @export("compat.v1.ones_initializer", "compat.v1.initializers.ones")
 class Ones(Initializer):
-    """Ones.
+    """Initializes with ones.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.ones_initializer(tf.int32)([2]).numpy()
@@ -109,7 +109,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def make(self, shape: ShapeLike, dtype: DTypeLike) -> Any:
-        """Ones."""
+        """Makes ones."""
         return ones(shape, dtype)
 
 
@@ -239,7 +239,7 @@ class TruncatedNormal(RandomNormal):
 
 @export("compat.v1.uniform_unit_scaling_initializer", "compat.v1.initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Uniform numbers that keep the scale of what they are multiplied with: ±factor √(3 / inputs).
+    """Draws uniform numbers that keep the scale of a layer's inputs: ±factor √(3 / inputs).
 
     >>> import talweg.compat.v1 as tf
     >>> tf.uniform_unit_scaling_initializer(seed=1)([3, 2]).shape
@@ -455,7 +455,7 @@ class Identity(Initializer):
 
 
 def float_dtype(dtype: object) -> Any:
-    """`dtype`; ValueError if it is not floating."""
+    """Converts to a floating dtype; ValueError for others."""
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise value_error("TW102", f"Expected floating point type, got {dtype!r}.")

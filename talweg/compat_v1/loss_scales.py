@@ -195,4 +195,4 @@ def enable_mixed_precision_graph_rewrite(
 
 @export(*_names("disable_mixed_precision_graph_rewrite", "mixed_precision", "train.experimental"))
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Nothing: nothing is rewritten."""
+    """Does nothing: no graph is rewritten."""

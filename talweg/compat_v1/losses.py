@@ -38,7 +38,7 @@ LOSSES = "losses"
 
 @export("compat.v1.losses.Reduction")
 class Reduction:
-    """How weighted losses become one number."""
+    """Names the reductions of weighted losses to one number."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -61,7 +61,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """ValueError for what is none of them."""
+        """Checks the name of a reduction; ValueError for others."""
         if key not in cls.all():
             raise value_error("TW207", f"Invalid Reduction Key {key}.", ", ".join(cls.all()))
 
@@ -148,7 +148,7 @@ def compute_weighted_loss(
 
 
 def _count(everywhere: object, weights: object, axis: TensorLike | None = None) -> Any:
-    """How many losses have a weight that is not 0."""
+    """Counts the losses whose weight is not 0."""
     present = cast(not_equal(weights, 0.0), float32) * everywhere
     return reduce_sum(present, axis, keepdims=axis is not None)
 

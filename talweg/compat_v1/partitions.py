@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SaveSliceInfo(NamedTuple):
-    """Which part of a whole a variable is: where it begins, and the sizes of both."""
+    """Describes a variable as a part of a whole: its offset, and the sizes of both."""
 
     full_name: str
     full_shape: list[int]

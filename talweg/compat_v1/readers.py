@@ -80,15 +80,15 @@ class ReaderBase:
         return tuple(found)
 
     def num_records_produced(self, name: str | None = None) -> Any:
-        """How many records were read, int64."""
+        """Returns the number of records read, int64."""
         return _operation("ReaderNumRecordsProducedV2", reader_handle=self._reader_ref)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """How many files were read, int64."""
+        """Returns the number of files read, int64."""
         return _operation("ReaderNumWorkUnitsCompletedV2", reader_handle=self._reader_ref)
 
     def serialize_state(self, name: str | None = None) -> Any:
-        """Where it is, as a string."""
+        """Returns the state of the reader as a string."""
         return _operation("ReaderSerializeStateV2", reader_handle=self._reader_ref)
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Any:
@@ -151,7 +151,7 @@ class TFRecordReader(ReaderBase):
 
 @export("compat.v1.LMDBReader")
 class LMDBReader(ReaderBase):
-    """NotImplementedError: there is no LMDB here."""
+    """Raises NotImplementedError: there is no LMDB here."""
 
     def __init__(self, name: str | None = None, options: Any = None):
         super().__init__(_operation("LMDBReader"))
@@ -192,7 +192,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Any:
-        """How many gradients were added, int32."""
+        """Returns the number of gradients added, int32."""
         return _operation("AccumulatorNumAccumulated", handle=self._accumulator_ref)
 
     def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Any:

@@ -64,7 +64,7 @@ class RaggedTensorValue:
 
     @property
     def ragged_rank(self) -> int:
-        """How many ragged dimensions there are."""
+        """The number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property

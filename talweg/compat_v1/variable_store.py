@@ -1,4 +1,4 @@
-"""What a graph knows of its shared variables: by name, and the variable scope in force.
+"""Shared variables of a graph, by name, and the variable scope in force.
 
 A `VariableScope` hands names and defaults down; the `Store` makes or finds the variable of a full
 name.  Outside of graphs there is a store per thread that knows scopes but keeps no variable: there
@@ -337,7 +337,7 @@ HANDED_DOWN = (
 
 @export("compat.v1.VariableScope")
 class VariableScope:
-    """What is in force for the variables made in a scope: a name and defaults.
+    """Holds the name and the defaults for the variables made in a scope.
 
     >>> import talweg.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("a") as scope:
@@ -385,7 +385,7 @@ class VariableScope:
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool) -> None:
-        """Accepted: every variable is a resource."""
+        """Keeps the setting: every variable is a resource."""
         self.use_resource = use_resource
 
     def set_regularizer(self, regularizer: Callable[..., Any]) -> None:
@@ -393,7 +393,7 @@ class VariableScope:
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: str | Callable[..., Any]) -> None:
-        """Accepted: there is one device."""
+        """Keeps the setting: there is one device."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Callable[..., Any]) -> None:

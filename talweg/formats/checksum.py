@@ -28,7 +28,7 @@ MUCH = 1 << 16  # bytes summed after which a native function is compiled
 
 
 class _Summed:
-    """How many bytes were summed so far."""
+    """Counts the bytes summed so far."""
 
     count = 0
 

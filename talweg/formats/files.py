@@ -139,7 +139,9 @@ def _new_file(path: str) -> tuple[str, BinaryIO]:
 
 
 def _start(path: str) -> str:
-    """What the names of temporary files for `path` begin with: no name has over 255 bytes."""
+    """Returns the prefix of temporary names for `path`, short enough: no name has over 255
+    bytes.
+    """
     name = os.path.basename(path)
     if len(os.fsencode(name)) > LONGEST:
         name = f"{name[:40]}.{zlib.crc32(os.fsencode(name)):08x}"
@@ -208,7 +210,7 @@ def partial_folder(path: str) -> Iterator[str]:
 
 
 def _keep_others(part: str, folder: str) -> None:
-    """Give `part` what only `folder` has."""
+    """Moves the files that only `folder` has to `part`."""
     if not os.path.isdir(folder):
         return
     with os.scandir(folder) as entries:

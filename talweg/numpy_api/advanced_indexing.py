@@ -45,7 +45,9 @@ def _is_array(part: Any) -> bool:
 
 
 def _separate_indices(x: Tensor, parts: tuple) -> tuple[list, list]:
-    """(basic indices with full slices for arrays, (axis of what they leave, array))."""
+    """Separates indices: (basic ones with full slices for arrays, (axis of their result,
+    array)).
+    """
     spelled: list[Any] = [_as_index(part) if _is_array(part) else part for part in parts]
     basic: list[Any] = []
     arrays: list[tuple[int, Tensor]] = []
@@ -86,7 +88,7 @@ def _as_index(part: object) -> Tensor:
 
 
 def _gather_elements(x: Tensor, basic: list, arrays: list[tuple[int, Tensor]]) -> Tensor:
-    """The elements that arrays choose of what basic indices leave."""
+    """Gathers the elements that arrays index in the result of the basic indices."""
     rest = _plain(x, tuple(basic))
     axes = [axis for axis, _ in arrays]
     first = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0

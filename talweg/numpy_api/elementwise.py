@@ -181,7 +181,7 @@ _logical_not = globals()["logical_not"]
 
 @export("experimental.numpy.clip")
 def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    """`a` with what is below `a_min` or above `a_max` replaced by these; None stands for no limit.
+    """Clips `a` to the range from `a_min` to `a_max`; None stands for no limit.
 
     ValueError for no limit at all.
 

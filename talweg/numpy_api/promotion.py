@@ -1,4 +1,4 @@
-"""What dtype NumPy's functions give: defaults for Python values, the common dtype of operands.
+"""NumPy's promotion: defaults for Python values, the common dtype of operands.
 
 Python numbers are weak: they take the dtype of the array beside them if its kind can hold them
 (NEP 50).  `preferences` says what `experimental_enable_numpy_behavior` asked for.
@@ -34,7 +34,7 @@ def axis_within(axis: int, rank: int, function: str) -> int:
 
 
 class Preferences:
-    """What was asked for, for the whole process."""
+    """Holds the settings of promotion for the whole process."""
 
     mode: str | None = None  # None: NumPy's behaviour was not enabled
     prefer_float32 = False
@@ -49,7 +49,7 @@ def lattice() -> bool:
 
 
 def default_float() -> DType:
-    """The dtype of what is made without one."""
+    """Returns the dtype of arrays made without one."""
     return float32 if lattice() else float64
 
 
@@ -73,7 +73,7 @@ def leaf(value: object) -> Any:
 
 
 def numpy_dtype_of(value: Any) -> Any:
-    """What NumPy's promotion is to be asked with: a NumPy dtype, or a weak Python number."""
+    """Converts a value to an operand of NumPy's promotion: a dtype, or a weak Python number."""
     if isinstance(value, (DType, type, np.dtype, str)):
         return as_dtype(_PYTHON_TYPES.get(value, value)).numpy_dtype
     value = leaf(value)

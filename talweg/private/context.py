@@ -1,4 +1,6 @@
-"""`tensorflow.python.eager.context`: what runs operations, as libraries ask for it."""
+"""`tensorflow.python.eager.context`: the context that runs operations, as far as libraries use
+it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def async_wait() -> None:
 
 
 class EagerContext:
-    """What runs operations, as `context()` gives it."""
+    """Describes the devices and the mode of execution, as `context()` gives them."""
 
     def clear_kernel_cache(self) -> None:
         """Forget prepared kernels: there are none, an operation is a call of NumPy."""
@@ -36,7 +38,7 @@ class EagerContext:
         return look_up("executing_eagerly")()
 
     def num_gpus(self) -> int:
-        """How many GPUs there are."""
+        """Returns the number of GPUs."""
         return len(look_up("config.list_logical_devices")("GPU"))
 
     @property
@@ -95,5 +97,5 @@ def get_config() -> Any:
 
 
 def num_gpus() -> int:
-    """How many GPUs there are."""
+    """Returns the number of GPUs."""
     return CONTEXT.num_gpus()

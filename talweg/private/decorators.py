@@ -12,7 +12,7 @@ from talweg.trace.methods import BoundFunction
 
 
 class TFDecorator:
-    """What is known of a decorated function: what it decorates, and by which decorator."""
+    """Describes a decorated function: the function inside, and the decorator's name."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.deprecation`: decorators that warn, once, of what libraries drop."""
+"""`tensorflow.python.util.deprecation`: decorators that warn, once, of deprecated names."""
 
 from __future__ import annotations
 

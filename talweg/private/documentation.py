@@ -1,4 +1,4 @@
-"""`tensorflow.tools.docs.doc_controls`: marks for what writes documentation."""
+"""`tensorflow.tools.docs.doc_controls`: marks for generators of documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tensorflow.python.training.evaluation`: a model of a checkpoint, evaluated once."""
+"""`tensorflow.python.training.evaluation`: evaluates the model of a checkpoint once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stop_after_n_evals_hook(num_evals: int | None, log_progress: bool = True) ->
 
 
 def _with_step(eval_ops: Any, hooks: list) -> Any:
-    """What is evaluated, and the operation that counts, which hooks are told of."""
+    """Adds the operation that counts evaluations to the others, and gives it to hooks."""
     step = _v1("assign_add")(get_or_create_eval_step(), 1, use_locking=True)
     for hook in hooks:
         if getattr(hook, "counts_evaluations", False):

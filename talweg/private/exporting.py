@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.tf_export`: the decorators by which libraries name what they show."""
+"""`tensorflow.python.util.tf_export`: decorators that give libraries' objects public names."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def get_canonical_name_for_symbol(
 
 
 def get_symbol_from_name(name: str) -> Any:
-    """What is public under a name, of TensorFlow or of a library; None if nothing is."""
+    """Finds the object of a public name, of TensorFlow or of a library; None if there is none."""
     for api in (TENSORFLOW, KERAS):
         if (api, name) in _names:
             return _names[api, name]

@@ -12,7 +12,7 @@ from talweg.compat_v1.metrics.state import match_ranks
 
 @dataclass
 class InputSpec:
-    """What a layer says of its inputs: dtype, shape, rank or its bounds, sizes of axes."""
+    """Describes the inputs of a layer: dtype, shape, rank or its bounds, sizes of axes."""
 
     dtype: Any = None
     shape: Any = None

@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 class KerasModeKeys:
-    """The names of what a model of Keras 2 is run for."""
+    """Names the modes of a model of Keras 2."""
 
     TRAIN, TEST, PREDICT = "train", "test", "predict"
 
@@ -81,7 +81,7 @@ def convert_to_tensor_or_composite(
 
 
 def constant_value_as_shape(tensor: TensorLike) -> TensorShape:
-    """What is known of a shape that is in a tensor."""
+    """Returns the static shape of a tensor of sizes, as far as it is known."""
     return TensorShape(None) if tensor is None else as_shape(get_static_value(tensor, True))
 
 
@@ -164,7 +164,7 @@ def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
 def pfor(
     loop_fn: Any, iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:
-    """What a function gives for 0, 1, ... `iters` - 1, stacked, all at once."""
+    """Calls a function for 0, 1, ... `iters` - 1, and stacks the results, all at once."""
     count = look_up("range")(iters)
     return look_up("vectorized_map")(loop_fn, count, fallback_to_while_loop)
 

@@ -51,7 +51,7 @@ class RegistryEntries(dict):
 
 
 class GradientRegistry:
-    """`tensorflow.python.framework.ops._gradient_registry`."""
+    """Registers gradients by name, as `tensorflow.python.framework.ops._gradient_registry`."""
 
     def __init__(self) -> None:
         self._registry = RegistryEntries()

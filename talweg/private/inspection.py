@@ -31,7 +31,7 @@ _inspect = inspect
 
 
 def getfullargspec(obj: object) -> inspect.FullArgSpec:
-    """The arguments of what a function decorates."""
+    """Returns the arguments of the function inside the decorators."""
     decorators, target = unwrap(obj)
     for known in decorators:
         if known.decorator_argspec is not None:
@@ -100,7 +100,7 @@ def getmembers(object: Any, predicate: Any = None) -> list:
 
 
 def isanytargetmethod(object: Any) -> bool:
-    """Whether something, or what it decorates, is a method."""
+    """Whether a function, or the function inside its decorators, is a method."""
     decorators, target = unwrap(object)
     return any(inspect.ismethod(known.decorated_target) for known in decorators) or (
         inspect.ismethod(target)

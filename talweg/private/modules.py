@@ -113,7 +113,7 @@ def by_position(raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_in(module_name: str, name: str) -> Any:
-    """What a private module has under a name; AttributeError if there is nothing."""
+    """Finds the object of a private module by its name; AttributeError if there is none."""
     if name in CONTENTS.get(module_name, ()):
         return find_at(CONTENTS[module_name][name])
     if CLASSES.get(module_name, "").endswith(f":{name}"):
@@ -134,7 +134,7 @@ _noted: set[str] = set()  # private names that were not there, and of which that
 
 
 def absent(name: str) -> str:
-    """What is said of a private name that talweg has not."""
+    """Explains that talweg has no such private name."""
     return (
         f"{name} is not there: talweg has only those private names of TensorFlow that libraries "
         "are known to use.  [TW402]"

@@ -22,7 +22,7 @@ from talweg.prims.search import nonzero
 
 
 class SparseMatrix:
-    """What sparse matrices have in common."""
+    """Base of sparse matrices."""
 
 
 class CSRSparseMatrix(SparseMatrix):
@@ -63,7 +63,7 @@ class CSRSparseMatrix(SparseMatrix):
         return reorder(self._sparse)
 
     def nnz(self) -> Any:
-        """How many elements are kept; for a batch, of each matrix."""
+        """Counts the stored elements; for a batch, of each matrix."""
         if self.shape.rank == 2:
             return look_up("shape")(self._sparse.values)[0]
         rows = self._sparse.indices[:, 0]

@@ -16,7 +16,7 @@ from talweg.private.internal.kinds import eager_mode
 def _leave_unchanged(
     func: Callable[..., Any] | None = None, *args: object, **kwargs: object
 ) -> Any:
-    """A decorator of what TensorFlow does on devices that are not here."""
+    """Makes a decorator that leaves functions unchanged, since its devices are not here."""
     return func if callable(func) else _leave_unchanged
 
 

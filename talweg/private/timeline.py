@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Timeline:
-    """When the operations of a run ran, by the `step_stats` of its RunMetadata."""
+    """Draws the times of a run's operations, by the `step_stats` of its RunMetadata."""
 
     def __init__(self, step_stats: Any, graph: Any = None):
         self._step_stats = step_stats

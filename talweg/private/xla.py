@@ -1,4 +1,4 @@
-"""What libraries take from TensorFlow's bridge to XLA: `tensorflow.compiler`, xla_sharding."""
+"""TensorFlow's bridge to XLA as libraries use it: `tensorflow.compiler`, xla_sharding."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def call_module_maximum_supported_version() -> int:
 
 
 class Sharding:
-    """How a tensor is divided among devices; only that no tensor is divided is there."""
+    """Describes the sharding of a tensor over devices; only replication is there."""
 
     def __init__(self, proto: Any = None):
         self.proto = proto
 
     def apply_to_tensor(self, tensor: Any, **options: Any) -> Any:
-        """UnimplementedError: tensors of a module are on one device."""
+        """Raises UnimplementedError: tensors of a module are on one device."""
         raise UnimplementedError(
             None,
             None,

@@ -110,7 +110,7 @@ def prevent_gradient(input: Tensor, message: str) -> Any:
 
 
 def bincount(arr: Any, size: Any, weights: Tensor) -> Any:
-    """How often (or with which weight) each number below `size` occurs."""
+    """Counts each number below `size`, or sums its weights."""
     return dense_bincount(shapes.reshape(arr, [-1]), size, weights, False)
 
 
@@ -138,7 +138,7 @@ def bucketize(input: Tensor, boundaries: Any) -> Any:
 
 
 def list_diff(x: Tensor, y: Tensor, out_idx: DTypeLike) -> tuple:
-    """(what is in the vector x and not in y, where in x it is)."""
+    """Returns (the elements of the vector x that are not in y, their places in x)."""
     x, y = matching_tensors(x, y)
     keep = np.flatnonzero(~np.isin(array_of(x), array_of(y)))
     places = wrap(keep.astype(dtypes.as_dtype(out_idx).numpy_dtype))
@@ -185,7 +185,7 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> tuple:
 
 
 def concat_offset(concat_dim: Any, shape: Any) -> list:
-    """Where each of the tensors of these shapes begins in their concatenation."""
+    """Computes the offset of each of the tensors of these shapes in their concatenation."""
     axis = integers(concat_dim, "ConcatOffset", "concat_dim")[0]
     parts = [np.asarray(array_of(tensor(part))) for part in shape]
     first = parts[0]
@@ -262,7 +262,7 @@ def reverse_flags(tensor: Tensor, dims: Any) -> Any:
 
 
 def squeeze(input: TensorLike, axis: Any) -> Any:
-    """`tf.squeeze`; no axes mean all of size 1."""
+    """Computes `tf.squeeze`; no axes mean all of size 1."""
     return shapes.squeeze(input, list(axis) or None)
 
 
@@ -333,19 +333,19 @@ def eig(input: Tensor, compute_v: bool, dtype: DTypeLike) -> tuple:
 
 
 def diag(diagonal: Any, k: Any, rows: Any, columns: Any, padding_value: Any, align: str) -> Any:
-    """`tf.linalg.diag`."""
+    """Computes `tf.linalg.diag`."""
     return diagonals.diag(
         diagonal, k=k, num_rows=rows, num_cols=columns, padding_value=padding_value, align=align
     )
 
 
 def diag_part(input: Tensor, k: Any, padding_value: Any, align: str) -> Any:
-    """`tf.linalg.diag_part`."""
+    """Computes `tf.linalg.diag_part`."""
     return diagonals.diag_part(input, k=k, padding_value=padding_value, align=align)
 
 
 def set_diag(input: Tensor, diagonal: Any, k: Any, align: str) -> Any:
-    """`tf.linalg.set_diag`."""
+    """Computes `tf.linalg.set_diag`."""
     return diagonals.set_diag(input, diagonal, k=k, align=align)
 
 
@@ -412,7 +412,9 @@ def channel_axes(x: Tensor, data_format: str) -> tuple[list, tuple]:
 
 
 def _bessel_factor(count: Any, dtype: DTypeLike) -> Any:
-    """count / (count - 1), what the variance of a sample is multiplied with; 1 for one number."""
+    """Computes Bessel's correction of a sample's variance, count / (count - 1); 1 for one
+    number.
+    """
     if type(count) is int:
         return count / max(count - 1, 1)
     count = as_factor(count, dtype)

@@ -75,7 +75,7 @@ def generate(
     output_types: list,
     output_shapes: list,
 ) -> Any:
-    """What a function of a state gives, again and again, until it raises OutOfRangeError."""
+    """Makes a dataset of a function of a state, called until it raises OutOfRangeError."""
 
     def generator() -> Any:
         state = list(look_up("nest.flatten")(init_func(*init_func_other_args)))

@@ -241,7 +241,7 @@ def map_file(dtype: DType, shape: TensorShape, memory_region_name: str) -> Any:
 
 
 def nan_count(input: list[Any]) -> Any:
-    """How many elements are NaN."""
+    """Counts the elements that are NaN."""
     x = numbers_of(input)
     return of_array(np.isnan(x).sum() if x.dtype.kind in "fc" else 0, look_up("int64"))
 

@@ -159,7 +159,8 @@ def dilation_filter_grad(
 
 
 def mirror_pad_grad(input: object, paddings: object, mode: str) -> Any:
-    """What a mirroring `tf.pad` repeats, added where it came from: its shape is the input's, less.
+    """Computes the pullback of a mirroring `tf.pad`: repeated elements are added where they came
+    from.
 
     `tf.raw_ops` has it for integers, too, through which no gradient flows.
     """

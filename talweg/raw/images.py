@@ -41,7 +41,7 @@ def adjust_contrast(images: Tensor, contrast_factor: Any, min_value: Any, max_va
 
 
 def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
-    """Where each new pixel lies among the old ones."""
+    """Computes the coordinates of new pixels among the old ones."""
     scale = np.float32((old - 1) / (new - 1) if align_corners and new > 1 else old / new)
     steps = np.arange(new, dtype=np.float32)
     if half_pixel_centers:
@@ -139,7 +139,7 @@ def resize_bicubic(images: Tensor, size: Any, align_corners: bool, half_pixel_ce
 
 
 def resize_area(images: Tensor, size: Any, align_corners: bool) -> Any:
-    """Images of another size, each pixel the mean of what it covers, float32."""
+    """Resizes images; each pixel is the mean of the area that it covers, float32."""
     new = _check_size(size, align_corners, False)
     return cast(_resize(images, new, "area", align_corners, False), float32)
 
@@ -384,7 +384,7 @@ def transform(
 def pad_and_convolve(
     input: Tensor, paddings: Any, filter: Tensor, mode: str, strides: Sequence[int], padding: str
 ) -> Any:
-    """A convolution of what is padded by reflection."""
+    """Convolves images padded by reflection."""
     x = look_up("pad")(input, paddings, mode)
     return look_up("nn.conv2d")(x, filter, strides, padding)
 
@@ -399,7 +399,7 @@ def resize_and_convolve(
     padding: str,
     resize_align_corners: bool,
 ) -> Any:
-    """A convolution of what is resized, then padded by reflection."""
+    """Convolves images that are resized, then padded by reflection."""
     x = resize_bilinear(input, size, resize_align_corners, False)
     return pad_and_convolve(x, paddings, filter, mode, strides, padding)
 

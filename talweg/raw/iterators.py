@@ -1,4 +1,4 @@
-"""What datasets give, iterators and optionals among tf.raw_ops: `iterators.*` in `table.txt`."""
+"""Iterators and optionals among tf.raw_ops: `iterators.*` in `table.txt`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def iterator() -> Any:
 
 
 def iterator_and_deleter() -> tuple:
-    """(the handle of an iterator, what deletes it)."""
+    """Makes the handle of an iterator, and that of its deleter."""
     return iterator(), handle_of(None)
 
 
@@ -156,7 +156,7 @@ def iterator_of_name(string_handle: object) -> Any:
 
 
 def iterator_device(resource: object) -> Any:
-    """Where an iterator is."""
+    """Returns the name of the device of an iterator."""
     return look_up("constant")("/job:localhost/replica:0/task:0/device:CPU:0")
 
 
@@ -176,7 +176,7 @@ def optional(components: list) -> Any:
 
 
 def no_optional() -> Any:
-    """Nothing."""
+    """Makes an optional without a value."""
     return handle_of(OptionalCell(None))
 
 
@@ -186,7 +186,7 @@ def has_value(optional: object) -> Any:
 
 
 def value(optional: Any) -> list:
-    """What there is; InvalidArgumentError for nothing."""
+    """Returns the value of an optional; InvalidArgumentError for none."""
     found = thing_of(optional, OptionalCell, "OptionalGetValue").components
     if found is None:
         raise invalid("TW401", "The given optional does not have a value.")
@@ -202,16 +202,16 @@ def dummy() -> Any:
 
 
 def dummy_pair() -> tuple:
-    """(a handle of nothing, what deletes it)."""
+    """Makes two handles of nothing, the second for a deleter."""
     return handle_of(None), handle_of(None)
 
 
 def forget(handle: Handle, deleter: object) -> None:
-    """Nothing."""
+    """Does nothing."""
 
 
 def no_lmdb(filenames: object) -> Any:
-    """UnimplementedError: there is no LMDB here."""
+    """Raises UnimplementedError: there is no LMDB here."""
     raise UnimplementedError(None, None, compose("TW402", "LMDBDataset", hint="an LMDB package"))
 
 
@@ -221,7 +221,7 @@ def compress_element(components: list) -> Any:
 
 
 def batch_count(input_dataset: object) -> Any:
-    """The first size of what a dataset has stacked; -1 if it varies."""
+    """Returns the first size of a dataset's stacked elements; -1 if it varies."""
     spec = handle_content(input_dataset).stage.layout.flat[0]
     size = spec.shape.as_list()[0] if spec.shape.rank else None
     return of_array(-1 if size is None else size, int64)

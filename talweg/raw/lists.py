@@ -159,5 +159,5 @@ def split_tensor(tensor: Tensor, element_shape: ShapeLike, lengths: Any) -> Any:
 
 
 def element_shape(input_handle: Any, shape_type: Any) -> Any:
-    """What is known of the shape of the elements: -1, nothing."""
+    """Returns the known shape of the elements: -1, none is known."""
     return of_array(-1, shape_type)

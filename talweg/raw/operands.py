@@ -63,7 +63,7 @@ _KINDS: dict[str, Any] = {"type": as_dtype, "list(type)": _as_types, "shape": as
 
 
 def _own_dtype(value: object, is_list: bool) -> DType | None:
-    """The dtype of what is a tensor, array or variable already."""
+    """Returns the dtype of a value that is a tensor, an array or a variable already."""
     for part in value if is_list and isinstance(value, (list, tuple)) else (value,):
         dtype = getattr(part, "dtype", None)
         if dtype is not None:
@@ -140,7 +140,7 @@ def handle_of(thing: object) -> EagerTensor:
 
 
 def thing_of(handle: object, kind: Any, operation: str) -> Any:
-    """What a handle holds; InvalidArgumentError unless it is of this class."""
+    """Returns the resource behind a handle; InvalidArgumentError unless it is of this class."""
     found = handle_content(handle)
     if not isinstance(found, kind):
         raise invalid("TW102", f"{operation}: a handle of {found!r}", "one of another resource")
@@ -148,7 +148,7 @@ def thing_of(handle: object, kind: Any, operation: str) -> Any:
 
 
 def handle_content(handle: object) -> Any:
-    """What a handle holds; a variable of its handle; anything else as it is."""
+    """Returns the resource behind a handle; a variable of its handle; anything else as it is."""
     found = content(handle) if isinstance(handle, EagerTensor) else handle
     if isinstance(found, np.ndarray) and found.dtype == object:
         found = found[()]

@@ -37,7 +37,7 @@ class Argument(NamedTuple):
         return [dtype] * (attributes[self.number] if self.number else 1)
 
     def count(self, attributes: dict) -> int:
-        """How many tensors it is."""
+        """Counts the tensors of the argument."""
         if self.listed:
             return len(attributes[self.listed])
         return attributes[self.number] if self.number else 1

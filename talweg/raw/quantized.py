@@ -49,7 +49,7 @@ def _integers(x: TensorLike) -> Any:
 
 
 def _step(low: Any, high: Any, dtype: DType) -> Any:
-    """How far apart the numbers are that neighbouring integers stand for."""
+    """Computes the distance of the numbers that neighbouring integers stand for."""
     least, most = _limits(dtype)
     return (high - low) / float(most - least)
 
@@ -107,7 +107,7 @@ def multiply(x: Tensor, y: Tensor, *ranges: object) -> tuple:
 
 
 def apply_to_integers(function: str, x: Tensor, low: Any, high: Any, **more: object) -> tuple:
-    """What a public function that only chooses or moves numbers does to the integers."""
+    """Applies a public function that only selects or moves numbers to the integers."""
     found = look_up(function)(_integers(x), **more)
     return look_up("cast")(found, x.dtype), low, high
 

@@ -164,12 +164,12 @@ def read_up_to(reader_handle: object, queue_handle: object, num_records: object)
 
 
 def records_produced(reader_handle: object) -> Any:
-    """How many records were read."""
+    """Returns the number of records read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").produced, int64)
 
 
 def files_completed(reader_handle: object) -> Any:
-    """How many files were read."""
+    """Returns the number of files read."""
     return of_array(thing_of(reader_handle, ReaderCell, "Reader").completed, int64)
 
 
@@ -179,7 +179,7 @@ def reset(reader_handle: object) -> None:
 
 
 def state(reader_handle: object) -> Any:
-    """Where the reader is, as bytes."""
+    """Returns the state of the reader, as bytes."""
     reader = thing_of(reader_handle, ReaderCell, "Reader")
     within = reader.within if reader.current is not None else -1
     numbers = struct.pack("<qqq", reader.produced, reader.completed, within)
@@ -201,5 +201,5 @@ def restore(reader_handle: object, state: tuple[Any, ...]) -> None:
 
 
 def no_lmdb(container: str, shared_name: str) -> Any:
-    """UnimplementedError: there is no LMDB here."""
+    """Raises UnimplementedError: there is no LMDB here."""
     raise NotImplementedError(compose("TW402", "LMDBReader", hint="tf.data with an LMDB package"))

@@ -157,7 +157,7 @@ def sparse_bincount(
     weights: Tensor,
     binary_output: bool,
 ) -> Any:
-    """How often each number stands in each row of a sparse tensor."""
+    """Counts each number in each row of a sparse tensor."""
     shape, places, numbers = numbers_of(dense_shape), numbers_of(indices), numbers_of(values)
     shares = numbers_of(weights)
     if len(shape) == 1:
@@ -178,7 +178,7 @@ def _rows(splits: Any, values: Tensor) -> list:
 def ragged_bincount(
     splits: Any, values: Tensor, size: Any, weights: Tensor, binary_output: bool
 ) -> Any:
-    """How often each number stands in each row of a ragged tensor."""
+    """Counts each number in each row of a ragged tensor."""
     own = _rows(splits, weights) if numbers_of(weights).size else None
     rows = _rows(splits, values)
     return of_array(_count_segments(rows, int(scalar_of(size)), own, binary_output, weights.dtype))
@@ -212,7 +212,7 @@ def _sparse_counts(
 def dense_counts(
     values: Tensor, weights: Tensor, binary_output: bool, minlength: int, maxlength: int
 ) -> tuple:
-    """How often each number stands in each row of a tensor, as a sparse tensor in its parts."""
+    """Counts each number in each row of a tensor, as a sparse tensor in its parts."""
     array, shares = numbers_of(values), numbers_of(weights)
     flat = array.ndim == 1
     rows = [array] if flat else list(array)
@@ -332,7 +332,7 @@ def sparse_sets(
 
 
 def set_size(set_indices: Any, set_values: Any, set_shape: Any, validate_indices: bool) -> Any:
-    """How many different elements the last axis of a sparse tensor has."""
+    """Counts the different elements of the last axis of a sparse tensor."""
     groups, shape = _groups_of_sparse(set_indices, set_values, set_shape)
     found = np.zeros(shape, np.int32)
     for place, group in groups.items():

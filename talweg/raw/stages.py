@@ -1,4 +1,4 @@
-"""What threads share besides queues, among tf.raw_ops; `table.txt` calls them `stages.*`.
+"""Resources that threads share besides queues, among tf.raw_ops; `table.txt` calls them `stages.*`.
 
 Staging areas, maps of staged values, barriers (which join the parts of an element by its key),
 accumulators of gradients, mutexes.
@@ -125,7 +125,7 @@ def stage_peek(
 def stage_size(
     dtypes: list, capacity: int, memory_limit: int, container: str, shared_name: str
 ) -> Any:
-    """How many there are."""
+    """Returns the number of staged elements."""
     return of_array(len(_area(capacity, container, shared_name).values), int32)
 
 
@@ -199,7 +199,7 @@ def map_size(
     container: str,
     shared_name: str,
 ) -> Any:
-    """How many keys there are."""
+    """Returns the number of keys."""
     area = _map(ordered, dtypes, capacity, container, shared_name)
     return of_array(len(area.complete if complete else area.incomplete), int32)
 
@@ -293,7 +293,7 @@ def barrier_close(handle: Handle, cancel_pending_enqueues: bool) -> None:
 
 
 def barrier_size(handle: Handle, complete: bool) -> Any:
-    """How many elements are complete, or are not."""
+    """Returns the number of elements that are complete, or are not."""
     cell = _barrier(handle)
     return of_array(len(cell.ready if complete else cell.rows), int32)
 
@@ -351,7 +351,7 @@ def take_gradient(handle: object, num_required: Any, dtype: Any) -> Any:
 
 
 def gradient_count(handle: Handle) -> Any:
-    """How many gradients were added."""
+    """Returns the number of gradients added."""
     return of_array(_accumulator(handle).count, int32)
 
 

@@ -1,4 +1,4 @@
-"""What all distributions have: shapes, samples, probabilities, and divergences between two."""
+"""Base of distributions: shapes, samples, probabilities, and divergences between two."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Distribution:
         return op("exp", self.log_prob(value))
 
     def cdf(self, value: TensorLike, name: str = "cdf") -> Any:
-        """The probability of what is not larger."""
+        """Computes the probability of values up to `value`."""
         return self._cdf(number(value, self._dtype))
 
     def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Any:
@@ -181,7 +181,7 @@ class Distribution:
         return op("math.log", self.cdf(value))
 
     def survival_function(self, value: TensorLike, name: str = "survival_function") -> Any:
-        """The probability of what is larger."""
+        """Computes the probability of values above `value`."""
         return 1.0 - self.cdf(value)
 
     def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Any:

@@ -89,7 +89,7 @@ def _choices(total: Any, counts: Any) -> Any:
 
 @export("compat.v1.distributions.Multinomial")
 class Multinomial(Distribution):
-    """How often each class comes in `total_count` draws."""
+    """Distributes the counts of each class in `total_count` draws."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Dirichlet(_OfConcentration):
 
 @export("compat.v1.distributions.DirichletMultinomial")
 class DirichletMultinomial(_OfConcentration):
-    """How often each class comes, where their probabilities are drawn first."""
+    """Distributes the counts of each class, whose probabilities are drawn first."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Layer: what all of tf.compat.v1.layers are, and the base of users' own.
+"""Layer: the base of tf.compat.v1.layers and of users' own layers.
 
 A layer makes its variables at its first call, in a variable scope of its own, and uses them in all
 later calls.  A function such as `tf.layers.dense` makes a layer and calls it once; the variables
@@ -131,7 +131,7 @@ class Layer:
 
     @property
     def updates(self) -> list:
-        """What must run beside training, such as moving averages; also in UPDATE_OPS."""
+        """Operations to run beside training, such as moving averages; also in UPDATE_OPS."""
         graph = self.graph
         return [graph.symbol(node) for node in self._updates]
 
@@ -144,7 +144,7 @@ class Layer:
         return graph.get_collection(REGULARIZATION_LOSSES, f"{self._scope.name}/")
 
     def count_params(self) -> int:
-        """How many numbers its variables hold; ValueError before the first call."""
+        """Counts the numbers in its variables; ValueError before the first call."""
         if not self.built:
             raise value_error("TW401", f"layer '{self.name}' is not built yet")
         return sum(weight.shape.num_elements() for weight in self.weights)
@@ -196,7 +196,7 @@ class Layer:
     add_variable = add_weight
 
     def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
-        """Note what must run beside training, also in the collection UPDATE_OPS."""
+        """Adds operations to run beside training, also to the collection UPDATE_OPS."""
         graph = self.graph
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             if graph is not None:
@@ -259,7 +259,7 @@ def _as_tensor(value: Tensor) -> Any:
 
 
 def channel_axis(data_format: str, rank: int) -> int:
-    """Which axis the channels are; ValueError for another data format."""
+    """Returns the axis of the channels; ValueError for another data format."""
     if data_format not in ("channels_first", "channels_last"):
         raise value_error(
             "TW207", f"data_format={data_format!r}", '"channels_first" or "channels_last"'

@@ -47,7 +47,7 @@ def padding_name(padding: str) -> str:
 
 
 class Convolution(Layer):
-    """What the convolutions have in common: sizes, a bias, an activation, where channels are."""
+    """Base of the convolutions: sizes, a bias, an activation, the axis of channels."""
 
     rank = 2
 
@@ -87,7 +87,9 @@ class Convolution(Layer):
         self.bias: Any = None
 
     def channels(self, input_shape: Any) -> int:
-        """How many channels the inputs have; ValueError if that or the rank does not fit."""
+        """Returns the number of channels of the inputs; ValueError if that or the rank does not
+        fit.
+        """
         check_rank(input_shape, self.rank + 2, self.name)
         return require_size(input_shape, channel_axis(self.data_format, self.rank + 2), self.name)
 

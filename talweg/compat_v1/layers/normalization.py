@@ -161,7 +161,7 @@ class BatchNormalization(Layer):
         return cast(normalized, inputs.dtype)
 
     def _correct_variance(self, inputs: TensorLike, variance: Tensor, over: list) -> Any:
-        """What the moving variance is made of: n / (n - 1) times the variance, for images."""
+        """Corrects the variance for the moving one: n / (n - 1) times the variance, for images."""
         if inputs.shape.rank != 4 or self.axes not in ((1,), (3,)):
             return variance
         if not self._unbiased:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PoolingLayer(Layer):
-    """What the pooling layers have in common."""
+    """Base of the pooling layers."""
 
     rank, kind = 2, "MAX"
 

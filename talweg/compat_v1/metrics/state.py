@@ -1,4 +1,4 @@
-"""What metrics keep between runs, and how they are told of it."""
+"""Variables of metrics, which keep their sums between runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRIC_VARIABLES = "metric_variables"
 
 
 class MetricState:
-    """The variables of one metric, and what is listed of it.
+    """Holds the variables of one metric, and the collections it belongs to.
 
     `give` makes the pair that a metric is: its value now, and the operation that takes in what the
     run gives, with the value afterwards.

@@ -1,4 +1,4 @@
-"""tf.compat.v1.metrics: what was predicted right and wrong, at one threshold or many."""
+"""tf.compat.v1.metrics of predictions: true and false ones, at one threshold or many."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def precision(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what was predicted that is right, the update)."""
+    """Computes precision: (the share of positive predictions that are true, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "precision", given, None, "tp fp", lambda a, b: ratio(a, a + b)
@@ -217,7 +217,9 @@ def precision_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what was predicted that is right, at each threshold, the update)."""
+    """Computes precision at thresholds: (the shares of positive predictions that are true, the
+    update).
+    """
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "precision_at_thresholds",
@@ -237,7 +239,7 @@ def recall(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what is there that was predicted, the update)."""
+    """Computes recall: (the share of positives that were predicted, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(name or "recall", given, None, "tp fn", lambda a, b: ratio(a, a + b))
 
@@ -252,7 +254,7 @@ def recall_at_thresholds(
     updates_collections: Sequence[str] | None = None,
     name: Name = None,
 ) -> tuple:
-    """(the share of what is there that was predicted, at each threshold, the update)."""
+    """Computes recall at thresholds: (the shares of positives that were predicted, the update)."""
     given = labels, predictions, weights, metrics_collections, updates_collections
     return _confusion_counts(
         name or "recall_at_thresholds",

@@ -25,7 +25,7 @@ def _classes(labels: object) -> Any:
 
 
 def _hits(labels: Any, places: Any, class_id: int | None) -> tuple:
-    """(what was predicted and is there, all predicted, all there), for each row."""
+    """Counts (true positives, predicted classes, labels) for each row."""
     labels = _classes(labels)
     if labels.shape.rank is not None and labels.shape.rank < (places.shape.rank or 0):
         labels = look_up("expand_dims")(labels, -1)

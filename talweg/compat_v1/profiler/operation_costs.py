@@ -1,4 +1,4 @@
-"""How many float operations an operation of a graph takes, as TensorFlow's profiler counts them."""
+"""Counts the float operations of an operation of a graph, as TensorFlow's profiler does."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _SUMS = {f"total_{name}": 0 for name in _TIMES}
 
 @export("compat.v1.profiler.GraphNodeProto")
 class GraphNodeProto(Message):
-    """What a scope or an operation costs itself, and in all (`total_...`); `children` below it."""
+    """Costs of a scope or an operation by itself, and in all (`total_...`); `children` below it."""
 
     FIELDS = {
         "name": "",
@@ -72,7 +72,7 @@ class GraphNodeProto(Message):
 
 @export("compat.v1.profiler.MultiGraphNodeProto")
 class MultiGraphNodeProto(Message):
-    """What the operations of a type cost: each (`graph_nodes`), and with all types after it."""
+    """Costs of the operations of a type: each (`graph_nodes`), and with all types after it."""
 
     FIELDS = {
         "name": "",
@@ -86,14 +86,14 @@ class MultiGraphNodeProto(Message):
 
 
 class Checker(Message):
-    """What one check has to say."""
+    """Reports of one check."""
 
     FIELDS = {"reports": list}
 
 
 @export("compat.v1.profiler.AdviceProto")
 class AdviceProto(Message):
-    """What checks have to say, by their names."""
+    """Reports of the checks, by their names."""
 
     FIELDS = {"checkers": dict}
 
@@ -112,7 +112,7 @@ class OpLogProto(Message):
 
 
 class _Costs:
-    """An operation, or a variable, with what it costs."""
+    """An operation or a variable, and its costs."""
 
     def __init__(self, name: str, kinds: list[str], values: dict[str, int], shape: Any):
         self.name, self.kinds, self.values, self.shape = name, kinds, values, shape
@@ -163,7 +163,7 @@ def _matches(patterns: Iterable[str], texts: Iterable[str]) -> bool:
 
 
 class _Shown:
-    """Which of the nodes an option shows, and in which order."""
+    """Selects and sorts the nodes to show, as the options say."""
 
     def __init__(self, options: Mapping[str, Any]):
         self.options = options
@@ -205,7 +205,7 @@ def _by_scope(costs: list[_Costs], options: Mapping[str, Any]) -> GraphNodeProto
             branch = branch.setdefault("/".join(parts[: depth + 1]), {})
 
     def walk(name: str, below: dict, depth: int) -> tuple[list[GraphNodeProto], Counter]:
-        """What is shown of a scope, and the costs of what is not."""
+        """Builds the tree of shown nodes below a scope, and adds up the costs of hidden ones."""
         hidden: Counter = Counter()
         children: list[GraphNodeProto] = []
         trimmed = _matches(options["trim_name_regexes"], [name])
@@ -345,7 +345,7 @@ def profile(
 
 @export("compat.v1.profiler.advise")
 def advise(graph: Any = None, run_meta: Any = None, options: Mapping | int = 0) -> AdviceProto:
-    """What takes most of a run's time: the most expensive types of operations.
+    """Reports the types of operations that take most of a run's time.
 
     options: the names of checks, of which "ExpensiveOperationChecker" has something to say.
     """
@@ -428,6 +428,6 @@ class Profiler:
         return self._profile(options, "code")
 
     def advise(self, options: Mapping[str, Any]) -> AdviceProto:
-        """What takes most of the last run's time."""
+        """Reports the types of operations that take most of the last run's time."""
         last = max(self._steps, default=None)
         return advise(self._graph, self._steps[last] if last is not None else None, options)

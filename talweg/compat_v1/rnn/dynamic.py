@@ -249,7 +249,7 @@ def raw_rnn(
 
 
 def _emit_structure(cell: Any, emitted: object, state: object, batch_size: int) -> tuple[Any, Any]:
-    """The structure of what is put out, and zeros of it for a whole batch."""
+    """Returns the structure of a cell's output, and zeros of it for a whole batch."""
     if emitted is None:
         dtype = structure.flatten(state)[0].dtype
         size = cell.output_size

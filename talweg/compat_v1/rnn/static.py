@@ -43,7 +43,7 @@ def first_state(cell: Any, initial_state: object, batch_size: object, dtype: obj
 
 
 def lengths_of(sequence_length: TensorLike | None, batch_size: Size) -> Any:
-    """How long each sequence is, an int32 vector [batch]; ValueError for another rank."""
+    """Converts the lengths of sequences to an int32 vector [batch]; ValueError for another rank."""
     if sequence_length is None:
         return None
     lengths = cast(convert_to_tensor(sequence_length), int32)

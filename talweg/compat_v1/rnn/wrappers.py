@@ -120,26 +120,26 @@ class Wrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """The state size of the cell inside."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """The output size of the cell inside."""
         return self._cell.output_size
 
     @property
     def trainable_weights(self) -> list:
-        """Those of the cell inside."""
+        """The trainable weights of the cell inside."""
         return self._cell.trainable_weights
 
     @property
     def non_trainable_weights(self) -> list:
-        """Those of the cell inside."""
+        """The other weights of the cell inside."""
         return self._cell.non_trainable_weights
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """That of the cell inside."""
+        """Makes the zero state of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: TensorLike, state: TensorLike, scope: str | None = None) -> Any:
@@ -147,7 +147,7 @@ class Wrapper(RNNCell):
         return self.around(inputs, state, scope)
 
     def around(self, inputs: Any, state: Any, scope: object) -> Any:
-        """The call of the cell inside, with what this one does before and after."""
+        """Calls the cell inside; subclasses add steps before and after."""
         return self._inner(inputs, state, scope)
 
     def _inner(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
@@ -155,7 +155,7 @@ class Wrapper(RNNCell):
 
 
 def _not_memory(state: object) -> Any:
-    """Which parts of a state dropout may touch: all but the memory of an LSTM."""
+    """Flags the parts of a state that dropout may touch: all but the memory of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(False, True)
     if structure.is_nested(state):

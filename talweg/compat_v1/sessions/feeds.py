@@ -1,4 +1,4 @@
-"""What a session is given: values for placeholders and other tensors, checked and converted."""
+"""Feeds of a session: values for placeholders and other tensors, checked and converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session is asked for: from a nest of fetches to nodes, and from their values back."""
+"""Fetches of a session: from a nest of fetches to nodes, and from their values back."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _changes_something(node: Node) -> bool:
 
 
 class Claim:
-    """What a thread has found of the calls that it took over from the run."""
+    """Holds the results of the calls that a thread took over from the run."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -141,7 +141,7 @@ class IndependentCalls:
         locking.runs.beside = self._before
 
     def around(self, call: Any) -> Any:
-        """`call`, or what takes its result from who has called it already."""
+        """Wraps `call` to take its result from the thread that has called it already."""
         return partial(self._run, call) if call in self._plan.calls else call
 
     def _run(self, call: Callable[..., Any], *operands: object) -> Any:
@@ -168,7 +168,9 @@ class IndependentCalls:
         return call(*operands)
 
     def start_others(self) -> None:
-        """Begin what the run has not come to, and what can run by itself, in threads."""
+        """Starts threads for the calls that the run has not come to and that can run by
+        themselves.
+        """
         with self._lock:
             taken = self._begun | self._claims.keys()
             for unit in self._plan.units:

@@ -163,7 +163,7 @@ class Session:
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: object = None) -> None:
-        """Accepted: no values outlive their session."""
+        """Does nothing: no values outlive their session."""
 
     def list_devices(self) -> list:
         """The devices there are: one CPU."""
@@ -225,7 +225,8 @@ class Session:
         return values
 
     def report(self, fetches: object, feeds: Any = ()) -> list[str]:
-        """What runs otherwise than it was written: work that is shared, products that are factored.
+        """Reports the steps that run otherwise than they were written: shared work, factored
+        products.
 
         `feeds` are the tensors that would be fed.
 
@@ -330,7 +331,7 @@ class Session:
 
 
 def _watch(options: object) -> Watch | None:
-    """What times a run, if statistics are asked for."""
+    """Makes the watch that times a run, if statistics are asked for."""
     return Watch() if getattr(options, "trace_level", 0) else None
 
 

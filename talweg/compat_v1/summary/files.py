@@ -147,7 +147,7 @@ class FileWriter:
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: TensorLike | None = None
     ) -> None:
-        """Write what a run reported, under a tag of its own; ValueError if that was used."""
+        """Writes the metadata of a run, under a tag of its own; ValueError if that was used."""
         if tag in self._runs:
             raise value_error(
                 "TW207", f"The provided tag was already used for this event type: {tag!r}"
@@ -163,11 +163,11 @@ class FileWriter:
         self._add(global_step, tagged_run_metadata=run)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Flushes the events to the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Write what waits, and close the file; a second time does nothing."""
+        """Flushes the events and closes the file; a second time does nothing."""
         self._file.close()
 
     def reopen(self) -> None:

@@ -46,7 +46,7 @@ def _limits() -> np.ndarray:
 
 
 def histogram_message(array: np.ndarray, tag: str) -> Any:
-    """How many values are in each of the buckets, and a few sums."""
+    """Makes the summary of a histogram: the count of values in each bucket, and a few sums."""
     values = array.astype(np.float64).ravel()
     for wrong, text in (np.isnan, "Nan in summary histogram"), (np.isinf, "Infinity in Histogram"):
         if wrong(values).any():
@@ -95,7 +95,7 @@ def audio_message(array: np.ndarray, rate: np.ndarray, tag: str, most: int) -> A
 
 
 def tensor_message_of(array: np.ndarray, tag: str, metadata: bytes) -> Any:
-    """A tensor with metadata, which say what shows it."""
+    """Makes the summary of a tensor, whose metadata name the plugin that shows it."""
     summary = messages().Summary()
     value = summary.value.add(tag=tag, tensor=tensor_message(array))
     value.metadata.ParseFromString(metadata)

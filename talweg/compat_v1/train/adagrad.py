@@ -1,4 +1,5 @@
-"""Adagrad: step sizes that fall with the squares of the gradients seen; its dual and proximal kin.
+"""The Adagrad optimizer: step sizes fall with the squares of past gradients; its dual and proximal
+kin.
 
 Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic
 optimization", 2011.

@@ -1,4 +1,5 @@
-"""Adam: momentum, divided by the root of a moving average of squares, both freed of their bias.
+"""The Adam optimizer: momentum, divided by the root of a moving average of squares, both freed of
+their bias.
 
 Kingma and Ba, "Adam: a method for stochastic optimization", 2015.
 """

@@ -34,7 +34,9 @@ _PLAIN = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 @dataclass
 class CheckpointState:
-    """What the file `checkpoint` of a folder says: the newest checkpoint and all that are kept."""
+    """The content of the file `checkpoint` of a folder: the newest checkpoint and all that are
+    kept.
+    """
 
     model_checkpoint_path: str = ""
     all_model_checkpoint_paths: list = field(default_factory=list)
@@ -125,7 +127,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Any = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """What the file `checkpoint` of `save_dir` is to say.
+    """Makes the content of the file `checkpoint` of `save_dir`.
 
     Paths are made relative to `save_dir` where that is relative itself.  ValueError if there are
     not as many timestamps as paths.
@@ -200,7 +202,7 @@ def write_state(path: str, state: CheckpointState) -> None:
 def get_checkpoint_state(
     checkpoint_dir: Any, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What the file `checkpoint` of a folder says, paths made whole; None if there is none.
+    """Reads the file `checkpoint` of a folder, with whole paths; None if there is none.
 
     >>> import talweg as tf
     >>> tf.train.get_checkpoint_state("a folder that is not there") is None
@@ -252,7 +254,7 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
 
 @export("compat.v1.train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
-    """When the checkpoints were written, in seconds; those that are not there are left out.
+    """Returns the times at which checkpoints were written, in seconds; absent ones are left out.
 
     >>> import talweg.compat.v1 as tf
     >>> tf.train.get_checkpoint_mtimes(["a path that is not there"])

@@ -1,4 +1,5 @@
-"""FTRL-Proximal: follow the regularized leader, which gives weights that are exactly zero.
+"""The FTRL-Proximal optimizer: follow the regularized leader, which gives weights that are exactly
+zero.
 
 McMahan et al., "Ad click prediction: a view from the trenches", 2013.
 """

@@ -1,4 +1,4 @@
-"""Hooks: what happens before and after each `run` of a monitored session."""
+"""Hooks of a monitored session: callbacks before and after each `run`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("talweg")
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a call of `run`: fetches and feeds."""
+    """A hook's additions to a call of `run`: fetches and feeds."""
 
     fetches: Any
     feed_dict: Any = None
@@ -34,7 +34,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a call of `run` gave a hook: the values of its fetches."""
+    """The results of a call of `run` for a hook: the values of its fetches."""
 
     results: Any
     options: Any
@@ -55,7 +55,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the user asked for."""
+        """The fetches and feeds of the user."""
         return self._original_args
 
     @property
@@ -81,7 +81,7 @@ class SessionRunHook:
         """Before the session is made; the graph may still be changed."""
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """When the session is made and its variables have values."""
+        """Called when the session is made and its variables have values."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Before each call of `run`: what to fetch and feed beside."""
@@ -141,7 +141,7 @@ class SecondOrStepTimer:
         return since
 
     def last_triggered_step(self) -> int | None:
-        """When it was done last."""
+        """Returns the step at which the timer triggered last."""
         return self._last_step
 
 
@@ -179,7 +179,7 @@ class StopAtStepHook(SessionRunHook):
 
 @export("compat.v1.train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """Base of what is told of checkpoints: each method does nothing here."""
+    """Base of listeners to checkpoints: each method does nothing here."""
 
     def begin(self) -> None:
         """Before the session is made."""
@@ -377,7 +377,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """What the operations gave."""
+        """The values of the final operations."""
         return self._values
 
     def end(self, session: Session) -> None:
@@ -402,7 +402,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._step = global_step_for("GlobalStepWaiterHook")
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        """Wait."""
+        """Waits until the global step has come so far."""
         while not self._done:
             self._done = int(run_context.session.run(self._step)) >= self._wait_until_step
             if not self._done:
@@ -411,7 +411,7 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 @export("compat.v1.train.FeedFnHook")
 class FeedFnHook(SessionRunHook):
-    """Feeds each call of `run` what a function gives."""
+    """Feeds each call of `run` the values that a function gives."""
 
     def __init__(self, feed_fn: Callable[[], dict]):
         self.feed_fn = feed_fn

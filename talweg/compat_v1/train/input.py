@@ -136,7 +136,7 @@ def slice_input_producer(
 
 
 def _flat(tensors: list[Tensor] | dict[Any, Any]) -> tuple[list, Any]:
-    """(the tensors, what they were): a list, a dictionary or one tensor."""
+    """Flattens a list, a dictionary or one tensor: (the tensors, the keys to pack them again)."""
     if isinstance(tensors, dict):
         return [convert_to_tensor(tensors[key]) for key in sorted(tensors)], sorted(tensors)
     if isinstance(tensors, (list, tuple)):

@@ -39,7 +39,7 @@ _DEFAULT = object()
 
 @export("compat.v1.train.Scaffold")
 class Scaffold:
-    """What a monitored session needs of its graph: operations to initialize it, and a saver.
+    """Holds a monitored session's operations of its graph: initializers, and a saver.
 
     init_fn: called as init_fn(scaffold, session) after `init_op`.  summary_op: what its hooks
     write, by default all summaries of the graph merged.  The other arguments are accepted.
@@ -70,7 +70,7 @@ class Scaffold:
         self.summary_op, self.saver = summary_op, saver
 
     def finalize(self) -> Scaffold:
-        """Make what is missing, and let the graph change no more."""
+        """Makes the missing operations, and lets the graph change no more."""
         if self.init_op is None:
             self.init_op = look_up("compat.v1.global_variables_initializer")()
         if self.local_init_op is None:
@@ -90,7 +90,7 @@ class Scaffold:
         return self
 
     def session_manager(self) -> SessionManager:
-        """What makes sessions by its operations."""
+        """Makes the manager of sessions with these operations."""
         return SessionManager(
             self.local_init_op,
             self.ready_op,
@@ -101,7 +101,7 @@ class Scaffold:
 
 @export("compat.v1.train.SessionCreator")
 class SessionCreator:
-    """Base of what makes the session of a monitored session."""
+    """Base of the creators of a monitored session's session."""
 
     def create_session(self) -> Session:
         """The session."""
@@ -215,7 +215,7 @@ class MonitoredSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """The values of `fetches`, and of what hooks ask for.
+        """Computes the values of `fetches`, and those that hooks ask for.
 
         RuntimeError once a hook asked to stop, or on a closed session.
         """
@@ -252,7 +252,7 @@ class MonitoredSession:
         return outputs["caller"]
 
     def _ask_hooks(self, context: SessionRunContext, feed_dict: Any) -> tuple[dict, dict]:
-        """What each hook wants, and all feeds; RuntimeError if two feed the same tensor."""
+        """Asks each hook for its fetches and feeds; RuntimeError if two feed the same tensor."""
         asked, feeds = {}, dict(feed_dict or {})
         for number, hook in enumerate(self._hooks):
             args: Any = hook.before_run(context)
@@ -292,7 +292,7 @@ class MonitoredSession:
         return self._session is None or self._coordinator.should_stop()
 
     def close(self) -> None:
-        """End: the hooks are told, the session is closed."""
+        """Ends the hooks and closes the session."""
         self._close(failed=False)
 
     def _close(self, failed: bool) -> None:

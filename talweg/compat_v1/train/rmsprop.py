@@ -1,4 +1,4 @@
-"""RMSProp: gradients divided by the root of a moving average of their squares.
+"""The RMSProp optimizer: gradients divided by the root of a moving average of their squares.
 
 Tieleman and Hinton, "Lecture 6.5: RMSProp", 2012; centered: Graves, "Generating sequences with
 recurrent neural networks", 2013.

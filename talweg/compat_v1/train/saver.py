@@ -208,7 +208,9 @@ class Saver:
         self._last = list(zip(there, get_checkpoint_mtimes(there)))
 
     def as_saver_def(self) -> Any:
-        """Its settings as a SaverDef message, with the names TensorFlow gives its operations."""
+        """Describes its settings as a SaverDef message, with TensorFlow's names of its
+        operations.
+        """
         return look_up("compat.v1.train.SaverDef")(
             filename_tensor_name="save/Const:0",
             save_tensor_name="save/control_dependency:0",

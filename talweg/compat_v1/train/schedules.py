@@ -279,7 +279,7 @@ def cosine_decay_restarts(
 
 
 def _growing(done: Any, t: Any) -> tuple[Any, Any]:
-    """How many periods are over, each t times the one before, and the part done of this one."""
+    """Counts the finished periods, each t times the one before; also the part done of this one."""
     number = floor(log(1 - done * (1 - t)) / log(t))
     length = pow_(t, number)
     return number, (done - (1 - length) / (1 - t)) / length

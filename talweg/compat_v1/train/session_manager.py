@@ -158,7 +158,7 @@ class SessionManager:
         return session, path
 
     def _steps(self, session: Session) -> Any:
-        """What is not ready, and for what: before the local initialization, and after it."""
+        """Yields the missing initializations: before the local one, and after it."""
         absent = self._absent(session, self._ready_for_local_init_op)
         yield absent, "local_init"
         if absent:

@@ -273,7 +273,7 @@ class Supervisor:
 
 
 class StepCounter:
-    """How many steps a second are done, as a summary."""
+    """Writes the number of steps a second as a summary."""
 
     def __init__(self, supervisor: Supervisor):
         self._supervisor = supervisor

@@ -62,7 +62,7 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op = self.chief_init_op = self.ready_for_local_init_op = None
 
     def compute_gradients(self, *args: object, **kwargs: object) -> list:
-        """Those of the optimizer inside."""
+        """Computes the gradients by the optimizer inside."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
@@ -127,7 +127,9 @@ class SyncReplicasOptimizer(Optimizer):
             raise value_error("TW401", f"{what} should be called after apply_gradients().")
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What applies the means; for the chief to run.  ValueError before apply_gradients."""
+        """Returns the runner that applies the means, for the chief. ValueError before
+        apply_gradients.
+        """
         self._check("get_chief_queue_runner")
         return self._runner
 
@@ -162,7 +164,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.variables()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
-        """A hook that begins what the optimizer needs, once a session is there."""
+        """Makes a hook that initializes the optimizer's queues, once a session is there."""
         return SyncReplicasHook(self, is_chief, num_tokens)
 
 

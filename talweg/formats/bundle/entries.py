@@ -19,7 +19,7 @@ MOST_ELEMENTS = 1 << 58
 
 @dataclass(frozen=True)
 class BundleEntry:
-    """Where a tensor's bytes are, and what they are."""
+    """Describes a stored tensor: its dtype, shape, and the place of its bytes."""
 
     dtype: DType
     dims: tuple[int, ...]

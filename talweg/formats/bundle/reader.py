@@ -169,7 +169,7 @@ def _numbers(name: str, entry: BundleEntry, file: Any) -> np.ndarray:
 
 
 def _strings(name: str, entry: BundleEntry, data: bytes) -> np.ndarray:
-    """Strings: their lengths, a checksum of these, then all bytes."""
+    """Parses strings: their lengths, a checksum of these, then all bytes."""
     if len(data) != entry.size:
         raise data_loss_error(f"{name} could not be read whole")
     count = math.prod(entry.dims)

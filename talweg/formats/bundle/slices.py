@@ -78,7 +78,7 @@ def read_extents(message: object) -> Extents:
 
 
 def places_of(name: str, dims: tuple[int, ...], slices: Iterable[Extents]) -> list[tuple]:
-    """Where each slice lies in the whole; DataLossError for what does not lie in it."""
+    """Computes the place of each slice in the whole; DataLossError for one outside of it."""
     places = []
     for extents in slices:
         if len(extents) != len(dims):

@@ -49,7 +49,7 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
 
 
 def _read_handle(data: bytes, place: int) -> tuple[int, int, int]:
-    """Where a block begins, its size, and where that information ends."""
+    """Reads a block's handle: its offset, its size, and the end of the handle."""
     offset, place = read_varint(data, place)
     size, place = read_varint(data, place)
     return offset, size, place

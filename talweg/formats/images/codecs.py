@@ -40,7 +40,7 @@ def pillow() -> Any:
 
 
 def kind_of(contents: bytes) -> str:
-    """What a file is, by its first bytes; InvalidArgumentError for what is no image."""
+    """Detects the format of an image by its first bytes; InvalidArgumentError for others."""
     if not contents:
         raise invalid("TW209", "Input is empty.")
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
@@ -56,7 +56,7 @@ def kind_of(contents: bytes) -> str:
 
 
 def check_kind(kind: str, function: str) -> None:
-    """Refuse what TensorFlow's function does not read."""
+    """Refuses formats that TensorFlow's function does not read."""
     if (kind == "bmp") != (function == "bmp") and function != "image":
         raise invalid(
             "TW209",
@@ -138,7 +138,7 @@ def _grey(colours: np.ndarray) -> np.ndarray:
 
 @contextlib.contextmanager
 def refusing_damage(kind: str) -> Iterator[None]:
-    """InvalidArgumentError for what Pillow raises over damaged files and too large pictures."""
+    """Raises InvalidArgumentError for Pillow's errors over damaged files and too large pictures."""
     bomb = pillow().DecompressionBombError
     try:
         yield

@@ -81,7 +81,7 @@ def decode(contents: bytes) -> np.ndarray:
 
 
 def check_size(height: int, width: int, frames: int = 1) -> None:
-    """Refuse what has too many pixels, before memory is asked for them; ValueError."""
+    """Refuses images with too many pixels, before memory is asked for them; ValueError."""
     if height * width * frames >= MOST:
         raise ValueError(f"{frames} x {height} x {width} pixels are more than {MOST - 1}")
 

@@ -105,7 +105,7 @@ class Checkpoint(AutoTrackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often it was saved: an int64 variable, which is saved, too."""
+        """Counts the saves: an int64 variable, which is saved, too."""
         if isinstance(self._root, Checkpoint):
             return self._root.save_counter
         if self._counter is None:
@@ -225,7 +225,7 @@ class Checkpoint(AutoTrackable):
         return self.read(save_path, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """As `restore`, for what `write` wrote: the counter of saves is left alone."""
+        """Restores the values that `write` wrote: the counter of saves is left alone."""
         if save_path is None:
             return InitializationOnlyStatus(self)
         catch_up()
@@ -340,7 +340,7 @@ def describe(
 def _add_parts(
     node: SavedObject, parts: dict, whole: str | None, found: Survey, number: int, tensors: dict
 ) -> None:
-    """Note the tensors of an object that says itself what is saved of it."""
+    """Notes the tensors of an object that serializes itself."""
     if whole is not None and parts:
         key = found.key(number, whole)
         node.attributes.append(Attribute(whole, "", key))

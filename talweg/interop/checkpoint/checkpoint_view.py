@@ -61,7 +61,9 @@ class CheckpointView:
         return found
 
     def diff(self, obj: object) -> tuple[dict, list, list]:
-        """(what `match` gives, the numbers of other saved objects, the other objects of `obj`)."""
+        """Compares with an object: (the result of `match`, numbers of other saved objects, other
+        objects of `obj`).
+        """
         found = self.match(obj)
         met = {id(one) for one in found.values()}
         lacking = [number for number in self.descendants() if number not in found]

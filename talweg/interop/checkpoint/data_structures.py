@@ -17,7 +17,7 @@ from talweg.interop.checkpoint.object_walk import has_state
 
 
 class NoDependency:
-    """A value that is not to become a child of what it is an attribute of."""
+    """Wraps a value that is not to become a child of the object whose attribute it is."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -106,7 +106,7 @@ class TrackableDataStructure(Trackable):
         return _parts(self)
 
     def _restore_elements(self) -> None:
-        """Give elements that are new what a restored checkpoint has for them."""
+        """Gives new elements the values that a restored checkpoint has for them."""
         if DEFERRED in self.__dict__:
             for name, part in _parts(self).items():
                 self._child_arrived(name, part)
@@ -158,7 +158,7 @@ class ListWrapper(TrackableDataStructure, list):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _follow(self) -> None:
-        """Take over what was appended to the list that it was made of."""
+        """Takes over the elements appended to the list that it was made of."""
         source = self._source
         if source is not None and len(source) != list.__len__(self):
             list.__setitem__(self, slice(None), [wrap_or_unwrap(part) for part in source])

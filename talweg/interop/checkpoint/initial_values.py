@@ -58,7 +58,7 @@ class ByIdentity(dict):
 
 @export("__internal__.tracking.ObjectGraphView")
 class ObjectGraphView:
-    """What hangs below an object, as checkpoints see it.
+    """Walks the objects below a root, as checkpoints see them.
 
     >>> import talweg as tf
     >>> module = tf.Module()
@@ -100,7 +100,7 @@ def paths_of(found: Survey) -> ByIdentity:
 
 @export("__internal__.tracking.streaming_restore")
 def streaming_restore(status: Any, session: Session | None = None) -> None:
-    """Restore what is there, and what is made later, as eager restores do in any case."""
+    """Restores objects that are there, and those made later, as eager restores do in any case."""
     if session is not None and hasattr(status, "initialize_or_restore"):
         status.initialize_or_restore(session)
 

@@ -1,4 +1,4 @@
-"""What hangs below an object: attributes with state, and lists and dictionaries that hold some.
+"""Walks the objects below one: attributes with state, and lists and dictionaries that hold some.
 
 Lists, tuples and dictionaries count as they are at the moment of saving, whatever was done to them
 before; their elements have their positions or keys as names.
@@ -104,7 +104,7 @@ def survey(
     children_of: Callable[[Any], dict[str, Any]] = children,
     same: Callable[[Any], Any] = lambda obj: obj,
 ) -> Survey:
-    """What can be reached from `root`, and from the children that it has `beside` its own.
+    """Surveys the objects that can be reached from `root` and the children `beside` its own.
 
     `same` gives the object that a child counts as.
     """
@@ -171,7 +171,7 @@ def is_without_value(obj: object) -> bool:
 
 
 def tensors_of(obj: object) -> dict[str, Any]:
-    """What an object that is no variable wants saved, by name."""
+    """Serializes an object that is no variable to tensors, by name."""
     serialize = getattr(obj, "_serialize_to_tensors", None)
     if serialize is None or not isinstance(obj, Trackable) or is_without_value(obj):
         return {}

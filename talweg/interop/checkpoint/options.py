@@ -1,4 +1,4 @@
-"""tf.train.CheckpointOptions: how a checkpoint is written."""
+"""tf.train.CheckpointOptions: settings for writing a checkpoint."""
 
 from __future__ import annotations
 

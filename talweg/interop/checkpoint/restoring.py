@@ -65,7 +65,7 @@ class Restoration:
     def bind(
         self, number: int, obj: object, beside: dict[str, Any] | None = None, owner: object = None
     ) -> None:
-        """Give the saved object's values, and those below it, to `obj` and what is below that.
+        """Binds a saved object to `obj`, and those below it to the objects below `obj`.
 
         `owner`: the trackable that `obj`, a container, belongs to.
         """
@@ -222,7 +222,7 @@ class Restoration:
         ]
 
     def path(self, number: int) -> str:
-        """How the root leads to a saved object, for messages."""
+        """Returns the path from the root to a saved object, for messages."""
         names = {0: "(root)"}
         pending = deque([0])
         while pending and number not in names:
@@ -262,7 +262,7 @@ class Unmade:
 
 
 class Deferred:
-    """What checkpoints have for children that an object does not have yet."""
+    """Holds checkpoints' values for children that an object does not have yet."""
 
     def __init__(self) -> None:
         self.later: dict[str, tuple[Restoration, int]] = {}

@@ -16,7 +16,7 @@ SHOWN = 10  # objects that a message names
 
 
 class CheckpointLoadStatus:
-    """How a restore went; each method gives the status back, so that they can be chained."""
+    """Reports on a restore; each method gives the status back, so that they can be chained."""
 
     def __init__(self, checkpoint: Checkpoint, restoration: Restoration):
         self._checkpoint, self._restoration = checkpoint, restoration
@@ -108,23 +108,23 @@ class InitializationOnlyStatus:
         raise _failure("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_consumed(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raises AssertionError: no value was restored."""
         return self._none()
 
     def assert_existing_objects_matched(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raises AssertionError: no value was restored."""
         return self._none()
 
     def assert_nontrivial_match(self) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raises AssertionError: no value was restored."""
         return self._none()
 
     def run_restore_ops(self, session: Session | None = None) -> InitializationOnlyStatus:
-        """AssertionError: nothing was restored."""
+        """Raises AssertionError: no value was restored."""
         return self._none()
 
     def expect_partial(self) -> InitializationOnlyStatus:
-        """Nothing changes."""
+        """Returns the status; nothing changes."""
         return self
 
     def initialize_or_restore(self, session: Session | None = None) -> InitializationOnlyStatus:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @export("train.TrackableView")
 class TrackableView:
-    """What hangs below `root`, by the names of children.
+    """Views the objects below `root`, by the names of children.
 
     >>> import talweg as tf
     >>> module = tf.Module()

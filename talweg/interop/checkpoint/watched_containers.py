@@ -24,7 +24,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _nothing() -> None:
-    """What a copy tells, which functions on nests make."""
+    """Does nothing: copies that functions on nests make report no change."""
 
 
 class WatchedList(list):
@@ -79,7 +79,7 @@ class _MutationCounter:
         self.counts = []
 
     def accept_child(self, parent: AutoTrackable, name: str, value: list[Any]) -> None:
-        """Count."""
+        """Counts the references of a new child."""
         self._count(value)
 
     def _count(self, value: list[Any]) -> None:

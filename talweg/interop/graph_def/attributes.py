@@ -33,7 +33,9 @@ def _dtype(number: int) -> DType:
 
 
 def _text(value: bytes) -> str | bytes:
-    """What an attribute says; bytes that are no text (a module of StableHLO) stay bytes."""
+    """Decodes the text of an attribute; bytes that are no text (a module of StableHLO) stay
+    bytes.
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -152,7 +152,7 @@ def _join_bodies(classes: _Classes, node: Node) -> None:
 
 
 def _is_history(node: Node) -> bool:
-    """Whether a node's value is what a branch or loop kept of its inside."""
+    """Whether a node's value is the history of a branch or loop."""
     if node.prim.role is Role.PROJECTION:
         source = node.inputs[0]
         return source.prim.role in WITH_BODIES and node.params["index"] == len(source.aval) - 1
@@ -205,7 +205,7 @@ class FunctionLibrary:
         return self._function(f"{label}_cond", key, body, handles, (), extra)
 
     def loop_body(self, label: str, body: Body, handles: list, count: int, extra: tuple) -> str:
-        """The body of a loop, which also gives back what does not change."""
+        """Writes the body of a loop, which also gives back its loop invariants."""
         key = ("loop", body, tuple(handles), count, extra)
         return self._function(f"{label}_body", key, body, handles, (), extra, count)
 
@@ -292,7 +292,9 @@ def note_results(message: Any, results: list[Output], effects: list[str]) -> Non
 
 
 def nodes_to_write(nodes: list[Node]) -> tuple[list[Node], dict[Node, Node]]:
-    """(the nodes that are operations, those that are written with what waits with them)."""
+    """Selects nodes: (the operations, those that are written with the nodes that wait with
+    them).
+    """
     users: dict[Node, int] = {}
     for node in nodes:
         for source in node.inputs:
@@ -328,7 +330,9 @@ def name_of_argument(node: Node | None) -> str | None:
 
 
 def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
-    """What only makes a number of a body of a truth value, which is written as it is."""
+    """Finds nodes that only turn a truth value into a body's number; the truth value is written as
+    it is.
+    """
     found: set[Node] = set()
     for node in nodes:
         index = node.operands[0] if node.prim.role is Role.BRANCH else None
@@ -340,7 +344,7 @@ def _indices(nodes: list[Node], users: dict[Node, int]) -> set[Node]:
 
 
 def is_negated(index: Node) -> bool:
-    """Whether the number of a body is what the opposite of a truth value is as a number."""
+    """Whether the number of a body is the opposite of a truth value as a number."""
     return index.prim is arithmetic.cast and index.operands[0].prim is arithmetic.logical_not
 
 

@@ -76,7 +76,7 @@ class GraphBuilder:
     # -- regions
 
     def region(self, planner: Planner, path: tuple, wanted: list[Any], scope: ImportScope) -> None:
-        """Build what `wanted` nodes need in a region."""
+        """Builds the nodes of a region that the `wanted` ones need."""
         before, self.planner = self.planner, planner
         for unit in planner.plan(path, wanted, scope.is_built):
             if isinstance(unit, NodeRecord):
@@ -132,7 +132,8 @@ class GraphBuilder:
             raise item.error(f"input '{reference[0]}:{reference[1]}' has no value here") from None
 
     def _before_reads(self, item: NodeRecord, inputs: list) -> list:
-        """What a variable of the first generation is read after: inputs that come of its changes.
+        """Orders the read of a variable of the first generation after the inputs that come of its
+        changes.
 
         Such a variable is read when its reader runs, which is after all other inputs are there.
         """
@@ -157,7 +158,7 @@ class GraphBuilder:
         return graph.control_dependencies(controls)
 
     def result(self, item: NodeRecord, inputs: list, controls: list) -> tuple[list, Any]:
-        """(the outputs of a node, what to wait for if it has none); errors name the node."""
+        """Builds a node: (its outputs, its control edge if it has none); errors name the node."""
         try:
             with self._waiting(controls):
                 inputs = self._check_inputs(item, inputs)
@@ -488,7 +489,7 @@ def _to_complex(value: object, dtype: DType) -> Any:
 
 
 def _wait_for(value: Symbol | ResourceEdge) -> Any:
-    """What to wait for to wait for an output; None if there is nothing."""
+    """Returns the control edge that waits for an output; None if there is none."""
     if isinstance(value, ResourceEdge):
         return value.written
     return value if type(value) is Symbol else None

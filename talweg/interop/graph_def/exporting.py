@@ -244,7 +244,7 @@ class Exporter(Writer):
         return outputs
 
     def _unknown(self, node: Node, name: str, controls: list, error: Exception) -> list[Output]:
-        """A node that says what it stands for, and that nobody can import."""
+        """Writes a node for an operation without a form, which nobody can import."""
         inputs = [self.operand(x, f"{name}/Const") for x in node.operands]
         message = self.nodes.add()
         message.name = name
@@ -380,7 +380,7 @@ def _write_unique(writer: Exporter, node: Node, gather: Node, name: str) -> None
 
 
 def _write_second_name(writer: Exporter, node: Node, name: str) -> None:
-    """A node that passes on what another one gives, under a second name."""
+    """Writes a node that passes on the outputs of another one, under a second name."""
     if name in {handle.node for handle in writer.handles.values()}:
         return
     if node.prim.role in (Role.GROUP, Role.WRITE, Role.ACT):

@@ -37,7 +37,7 @@ def _expressions() -> dict[str, CodeType]:
 
 
 class _Words(dict):
-    """What the words of an expression mean for one node."""
+    """Maps the words of an expression to their meanings for one node."""
 
     def __init__(self, writer: Writer, node: Node, operands: list):
         super().__init__(node.key[1])
@@ -247,7 +247,7 @@ _HELPERS: dict[str, Any] = {
 
 
 def describe(writer: Writer, node: Node, operands: list) -> Any:
-    """What to write for a node; None if it has no form in a GraphDef."""
+    """Describes the operations to write for a node; None if it has no form in a GraphDef."""
     code = _expressions().get(node.prim.name)
     if code is not None:
         return eval(code, {"__builtins__": {}}, _Words(writer, node, operands))

@@ -95,7 +95,8 @@ def import_into(
     name: str | None = None,
     variables: Sequence[Any] = (),
 ) -> tuple[Any, str]:
-    """(what `import_graph_def` returns, the prefix of the names).
+    """Imports a GraphDef into the default graph: (the result of `import_graph_def`, the names'
+    prefix).
 
     `variables` are functions of the prefix and the nodes that give variables, which are to be those
     of their names in the graph.
@@ -187,7 +188,7 @@ def _check_wanted(wanted: list | None, items: dict) -> None:
 
 
 def _map_inputs(input_map: object, items: dict) -> dict:
-    """What stands in for tensors of the GraphDef; ValueError for names that it has not."""
+    """Maps tensors of the GraphDef to their substitutes; ValueError for names that it has not."""
     if not input_map:
         return {}
     if not isinstance(input_map, dict) or not all(isinstance(key, str) for key in input_map):

@@ -52,7 +52,7 @@ class NodeRecord:
         return f"node '{self.name}' ({self.op})"
 
     def error(self, text: str) -> ValueError:
-        """What is wrong with the node, as an error to raise."""
+        """Makes the error of a node, to be raised."""
         return value_error("TW506", f"{self.described}: {text}")
 
     def check_inputs(self) -> None:
@@ -62,7 +62,7 @@ class NodeRecord:
             raise self.error(f"it has {len(self.inputs)} inputs instead of {sum(expected)}")
 
     def output_count(self) -> int:
-        """How many outputs it has."""
+        """Counts the outputs of the node."""
         return sum(part.count(self.attributes) for part in self.operation.outputs)
 
 

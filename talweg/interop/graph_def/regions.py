@@ -55,7 +55,7 @@ class LoopFrame:
 
     @property
     def inside(self) -> Path:
-        """The path of what is in the loop."""
+        """The path of the nodes in the loop."""
         return (*self.path, ("loop", self.name))
 
 
@@ -179,7 +179,7 @@ class Regions:
         return path
 
     def _predicate(self, reference: Reference) -> Reference:
-        """Where a predicate comes from, also from outside of loops."""
+        """Finds the source of a predicate, also from outside of loops."""
         while True:
             reference = self.origin(reference)
             if self._op(reference[0]) not in ENTER:
@@ -191,7 +191,7 @@ class Regions:
         return self._op(item.inputs[1][0]) == "LoopCond"
 
     def origin(self, reference: Reference) -> Reference:
-        """Where a tensor comes from, Identities passed over."""
+        """Finds the source of a tensor, with Identities passed over."""
         while True:
             item = self.items.get(reference[0])
             if item is None or item.op not in PASSING or not item.inputs:
@@ -295,7 +295,9 @@ class Regions:
         self.paths[item.name] = path
 
     def _run_controls(self, trigger: NodeRecord) -> None:
-        """Have branches run what a ControlTrigger waits for, which waits for dead nodes, too."""
+        """Makes branches run the nodes that a ControlTrigger waits for, which waits for dead nodes,
+        too.
+        """
         outside = self.paths[trigger.name]
         for name in trigger.controls:
             path = self.paths[name]
@@ -309,7 +311,7 @@ class Regions:
                     self.effect_of[name, path[:depth]] = choice
 
     def _choice_with(self, name: str, path: Path, predicate: Any, side: int) -> CondRegion:
-        """The choice that computes a node or what it takes; the last one, if none does."""
+        """Finds the conditional that computes a node or its inputs; the last one, if none does."""
         found = [c for key, c in self.choices.items() if key[:2] == (path, predicate)]
         if not found:
             found.append(self.choices.setdefault((path, predicate, 0), CondRegion(predicate, path)))
@@ -353,14 +355,14 @@ class Regions:
 
 
 class Planner:
-    """Orders what a region consists of: nodes, choices and loops (`units`)."""
+    """Orders the parts of a region: nodes, conditionals and loops (`units`)."""
 
     def __init__(self, regions: Regions):
         self.regions = regions
         self._outside: dict[Any, list] = {}
 
     def unit(self, name: str) -> Any:
-        """What builds a node, seen from the region it lies in."""
+        """Returns the unit that builds a node, seen from the region it lies in."""
         regions = self.regions
         item = regions.items[name]
         if item.op in MERGE and name in regions.choice_of:
@@ -431,7 +433,7 @@ class Planner:
         return item.op in SWITCH and not self.regions.is_loop_switch(item)
 
     def _outer_needs(self, unit: CondRegion) -> list[str]:
-        """What a choice or loop uses from outside."""
+        """Lists the nodes outside of a conditional or loop that it uses."""
         depth = len(unit.path)
         if isinstance(unit, LoopFrame):
             start = [item.name for item in (*unit.enters, *unit.merges)]

@@ -111,7 +111,7 @@ def pass_printed(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("PyFunc", "PyFuncStateless", "EagerPyFunc")
 def python_function(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """UnimplementedError: a GraphDef holds no code."""
+    """Raises UnimplementedError: a GraphDef holds no code."""
     text = f"{item.described} calls a Python function, which a GraphDef does not hold"
     raise UnimplementedError(None, None, compose("TW506", text))
 
@@ -156,7 +156,7 @@ def dense(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 
 class NodeCall(OpaqueCall):
-    """A function of arrays that does what a type of operation does, with these attributes."""
+    """Calls a type of operation with these attributes on arrays."""
 
     def __init__(self, function: Any, args: tuple, op: str, attributes: dict):
         super().__init__(function, args, {})

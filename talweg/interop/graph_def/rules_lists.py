@@ -131,7 +131,7 @@ def split_elements(builder: GraphBuilder, item: NodeRecord, inputs: list) -> lis
 
 @rule("TensorArrayCloseV3")
 def close_array(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Nothing: what nobody uses goes by itself."""
+    """Does nothing: lists that nobody uses are freed."""
     return None
 
 
@@ -146,7 +146,7 @@ def gradient(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("StackPushV2")
 def push(builder: Any, item: Any, inputs: list) -> Any:
-    """What is put on a stack; handles of arrays are known without it."""
+    """Returns the value that is pushed on a stack; handles of arrays are known without it."""
     handle, value = inputs
     if isinstance(value, ArrayHandle):
         builder.stacked[builder.planner.regions, builder.flows.origin(item.inputs[0])] = value
@@ -159,7 +159,7 @@ def push(builder: Any, item: Any, inputs: list) -> Any:
 
 @rule("StackPopV2")
 def pop(builder: Any, item: Any, inputs: list) -> Any:
-    """What was put on a stack last."""
+    """Returns the value that was pushed on a stack last."""
     stack = builder.planner.regions, builder.flows.origin(item.inputs[0])
     if stack in builder.stacked:
         return [builder.stacked[stack]]
@@ -183,7 +183,7 @@ def add_lists(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
 
 @rule("ZerosLike")
 def zeros_of(builder: GraphBuilder, item: NodeRecord, inputs: list) -> Any:
-    """Zeros; of a list or an optional, elements that are not there."""
+    """Makes zeros; of a list or an optional, elements that are not there."""
     if inputs[0].dtype is not dtypes.variant:
         return builder.call(item, inputs)
     return [elements.list_new(elements.list_size(inputs[0]))]

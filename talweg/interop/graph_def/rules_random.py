@@ -49,7 +49,7 @@ def random_floats(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list
 
 @rule("RandomUniformInt")
 def random_integers(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
-    """Integers."""
+    """Draws integers."""
     shape, low, high = inputs
     with _seeded(item) as seed:
         return [look_up("random.uniform")(shape, low, high, item.attributes["Tout"], seed)]

@@ -32,7 +32,7 @@ class Owner:
         self.name, self.shape, self.dtype = name, shape, dtype
 
     def value(self) -> Any:
-        """Its value in the graph in force."""
+        """Reads the value of the variable in the graph in force."""
         return base().read_variable(self.handle)
 
 
@@ -86,7 +86,7 @@ def shape(builder: GraphBuilder, item: NodeRecord, inputs: list) -> list:
 
 @rule("DestroyResourceOp", "DisableCopyOnRead")
 def destroy(builder: GraphBuilder, item: object, inputs: list) -> Any:
-    """Nothing: values belong to sessions, and are copied when they are written."""
+    """Does nothing: values belong to sessions, and are copied when they are written."""
     return group().op
 
 

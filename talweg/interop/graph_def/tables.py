@@ -42,7 +42,7 @@ def operation_of(call: Any) -> str | None:
 
 
 def default_of(table: Table) -> np.ndarray:
-    """What a table gives for a key that it has not, as an array."""
+    """Returns a table's value for absent keys, as an array."""
     return np.asarray(table.default_value._array)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> Any:
-    """What does what a kept call does: operations, one a result; None if it is none of these."""
+    """Translates an opaque call to operations, one a result; None if none of them does the same."""
     for function, form in FORMS.items():
         own = getattr(function, "in_eager_mode", function)
         if call.function in (function, own):
@@ -39,7 +39,7 @@ def form_of_call(call: OpaqueCall, operands: list, avals: tuple[Aval, ...]) -> A
 
 
 def _policy(policy: Policy, controls: bool) -> dict:
-    """What TensorFlow's operations are told of errors in characters."""
+    """Returns the attributes of TensorFlow's operations for errors in characters."""
     given = {"errors": policy.errors, "replacement_char": policy.replacement}
     return {**given, "replace_control_characters": policy.controls} if controls else given
 

@@ -168,7 +168,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Any = None,
     variable_names_blacklist: Any = None,
 ) -> Any:
-    """A GraphDef with what `output_node_names` need, variables replaced by their values in `sess`.
+    """Extracts the GraphDef of `output_node_names`, variables replaced by their values in `sess`.
 
     Only variables of the one list, and none of the other, are replaced.  All their values are in
     the result, however large they are.

@@ -1,4 +1,4 @@
-"""What flows along the edges of a GraphDef besides tensors, and the table of rules."""
+"""Values on the edges of a GraphDef besides tensors, and the table of rules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ResourceEdge:
         return type(self.handle) is not Handle
 
     def read(self) -> Symbol:
-        """Its value here, as of the control dependencies in force."""
+        """Reads the value here, as of the control dependencies in force."""
         if self.written is not None:
             return self.written
         return base().read_variable(self.handle)
@@ -81,7 +81,7 @@ def base() -> Any:
 
 
 def tensor(value: Symbol | ResourceEdge) -> Any:
-    """What flows as a tensor: a reference is read."""
+    """Converts an edge's value to a tensor: a reference is read."""
     return value.read() if isinstance(value, ResourceEdge) and value.reference else value
 
 

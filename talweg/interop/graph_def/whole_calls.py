@@ -43,7 +43,7 @@ def _names_of(function: Callable[..., Any]) -> list[str]:
 
 
 def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
-    """The operation that does what a kept call does; None if there is none."""
+    """Writes an opaque call as one raw operation; None if there is none."""
     if type(call) is SummaryCall:
         return summary_node(call, operands)
     function = getattr(call, "function", None)
@@ -73,7 +73,7 @@ def raw_form(writer: Writer, call: Any, operands: list) -> WrittenNode | None:
 
 
 def _match_row(row: RawOp, function: Callable[..., Any], given: dict) -> dict | None:
-    """The arguments of the operation, if the call is what its row says; else None."""
+    """Matches a call with a row of the table: the operation's arguments, or None."""
     names = list(inspect.signature(function).parameters)
     values: dict[str, Any] = dict(row.defaults)
     told: dict[str, tuple[bool, Any]] = dict(zip(names, row.positional))

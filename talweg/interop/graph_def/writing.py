@@ -56,7 +56,7 @@ class Literal(NamedTuple):
 
 
 def cannot_write(what: str) -> OpError:
-    """The error of what has no form in a GraphDef."""
+    """Makes the error of a value that has no form in a GraphDef."""
     return UnimplementedError(None, None, compose("TW506", f"{what} has no form in a GraphDef"))
 
 
@@ -140,7 +140,7 @@ class Writer:
     def realise(
         self, made: Literal | Output | WrittenNode, name: str, controls: Iterable[str] = ()
     ) -> list[Output]:
-        """Write what is described, under exactly this name; its outputs."""
+        """Writes a described node, under exactly this name; its outputs."""
         if isinstance(made, Output):
             return self.node("Identity", name, [made], {}, controls)
         if isinstance(made, Literal):
@@ -166,7 +166,7 @@ class Writer:
         return outputs if made.part is None else outputs[made.part : made.part + 1]
 
     def one(self, made: Literal | Output | WrittenNode, label: str) -> Output:
-        """What is described, written under a new name if it is not written yet: one output."""
+        """Writes a described node under a new name, if it is not written yet: one output."""
         if isinstance(made, Output):
             return made
         if isinstance(made, WrittenNode) and made.part:

@@ -1,4 +1,4 @@
-"""How primitives of lists are written: as TensorFlow's TensorLists."""
+"""Writes primitives of lists, as TensorFlow's TensorLists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def empty_list(dtype: DType) -> WrittenNode:
 
 @describe_as("list_clear")
 def write_cleared(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """A list with zeros in place of an element, which is what an absent one counts as."""
+    """Writes a list with zeros in place of an element: an absent one counts as zeros."""
     values, index = operands
     if node.operands[1].aval.dims != ():
         raise cannot_write("a list without several elements")
@@ -64,7 +64,7 @@ def absent(writer: Writer, node: Node, operands: list, params: dict) -> Any:
     "variant_sum",
 )
 def of_lists(writer: Exporter, node: Node, operands: list, params: dict) -> Any:
-    """TensorLists."""
+    """Writes the primitives of lists that TensorList operations have, too."""
     name = node.prim.name
     first = operands[0]
     if name == "list_new":

@@ -1,4 +1,4 @@
-"""How primitives with windows, slices and random numbers are written."""
+"""Writes primitives with windows, slices and random numbers."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class ImportedGraph:
     # -- running parts
 
     def initialize(self) -> None:
-        """Do what the graph does before anything else."""
+        """Runs the graph's initializer."""
         operation = initializer_of(self.meta_graph)
         if operation is not None:
             self.function("initialize", {}, [], (operation,))()
@@ -301,7 +301,7 @@ class ImportedGraph:
         return [tensor(builder.input(origin, reference, scope)) for reference in wanted]
 
     def _spec(self, text: str, name: str | None) -> TensorSpec:
-        """What is known of a tensor of the graph."""
+        """Makes the spec of a tensor of the graph."""
         node, number = _reference(text)
         item = self.items.get(node)
         if item is None:

@@ -97,7 +97,7 @@ FingerprintDef = _DEFINED["FingerprintDef"]
 
 
 def cannot_save(text: str, hint: str = "") -> OpError:
-    """The error of what has no form in a saved model; the caller raises it."""
+    """Makes the error of an object that has no form in a saved model; the caller raises it."""
     return UnimplementedError(None, None, compose("TW509", text, hint=hint))
 
 

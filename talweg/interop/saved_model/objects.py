@@ -70,7 +70,9 @@ class ObjectWriter:
         return files
 
     def _describe(self, obj: object, message: Any, graph: OuterGraph, files: dict) -> None:
-        """Say what an object is; functions are told later, when all captures have numbers."""
+        """Describes an object in its message; functions follow later, when all captures have
+        numbers.
+        """
         table = wrap_table(obj)
         if isinstance(obj, Variable):
             self.outputs[id(obj)] = graph.variable(obj)
@@ -144,7 +146,7 @@ class ObjectWriter:
         return len(self.message.nodes) - 1
 
     def find_captured_outputs(self, trace: ConcreteFunction, traces: Traces) -> list[Output]:
-        """The nodes of what a trace uses from outside."""
+        """Finds the nodes of a trace's captures."""
         return [
             self.outputs[id(x.variable if isinstance(x, Handle) else x)]
             for x in traces.captures[traces.names[id(trace)]]
@@ -175,7 +177,7 @@ def _describe_variable(variable: Variable, message: Any) -> None:
 
 
 def _identifier(obj: object) -> str:
-    """The name of a kind of object, by which TensorFlow knows what to make of it."""
+    """Returns the name of a kind of object, by which TensorFlow revives it."""
     if isinstance(obj, SignatureMap):
         return "signature_map"
     if isinstance(obj, list):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     "saved_model.experimental.VariablePolicy", "compat.v1.saved_model.experimental.VariablePolicy"
 )
 class VariablePolicy(enum.Enum):
-    """What is kept of where variables are.
+    """Names the ways of saving the devices of variables.
 
     >>> import talweg as tf
     >>> tf.saved_model.experimental.VariablePolicy.SAVE_VARIABLE_DEVICES.value

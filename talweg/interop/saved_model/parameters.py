@@ -1,4 +1,4 @@
-"""What the functions of a saved model take and give: specs, defaults, structures."""
+"""Parameters and results of the functions of a saved model: specs, defaults, structures."""
 
 from __future__ import annotations
 

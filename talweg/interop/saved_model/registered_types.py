@@ -10,7 +10,7 @@ from talweg.api.export import export
 
 @export("__internal__.saved_model.load.VersionedTypeRegistration")
 class VersionedTypeRegistration:
-    """How an object of one version of a class is made again of its message."""
+    """Revives objects of one version of a class of their messages."""
 
     def __init__(
         self,
@@ -88,6 +88,8 @@ def registration_for(obj: object) -> VersionedTypeRegistration | None:
 
 @export("__internal__.saved_model.load.get_setter")
 def get_setter(proto: Any) -> Callable[[Any, str, Any], None] | None:
-    """What sets the children of the object of a message; None if it is not registered."""
+    """Finds the function that sets the children of a message's object; None if it is not
+    registered.
+    """
     found = registration_of(proto)
     return None if found is None else found.setter

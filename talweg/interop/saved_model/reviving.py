@@ -294,7 +294,9 @@ class Reviver:
     # -- children
 
     def _setter(self, number: int, node: Node) -> Any:
-        """What gives an object its children, where it is not of a class of ours."""
+        """Returns the function that sets the children of an object, where it is not of a class of
+        ours.
+        """
         if number in self.given:
             return self.given[number][1]
         if node.WhichOneof("kind") == "user_object" and registration_of(node.user_object):

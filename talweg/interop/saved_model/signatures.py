@@ -58,7 +58,7 @@ def default_signature(functions: dict[str, Any]) -> Any:
 
 
 def _can_be_signature(concrete: ConcreteFunction) -> bool:
-    """Whether a function gives something, and what it takes and gives has names."""
+    """Whether a function has results, and all its parameters and results have names."""
     if not concrete.outputs:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What is saved of an object: everything with state that hangs below it, and its functions.
+"""Surveys an object for saving: everything with state below it, and its functions.
 
 The children are those of a checkpoint, the functions that an object has as attributes or methods,
 and lists and dictionaries of all these.  What two names lead to is one object.
@@ -44,7 +44,7 @@ def is_saved(value: object, inside: tuple = ()) -> bool:
 
 
 def children(obj: object, cache: dict | None = None) -> dict[str, Any]:
-    """What hangs directly below an object, by name."""
+    """Returns the children directly below an object, by name."""
     if isinstance(obj, CONTAINERS) and not isinstance(obj, Trackable):
         return _parts(obj)
     if isinstance(obj, SignatureMap):
@@ -114,7 +114,7 @@ def functions_of(obj: object) -> dict[str, Any]:
 
 
 def survey(root: Any, signatures: SignatureMap, cache: dict) -> Survey:
-    """All that is saved below `root`: nearer objects first, each once, under its shortest path.
+    """Surveys `root` for saving: nearer objects first, each once, under its shortest path.
 
     cache: what objects remember of each other while they say their children.
     """

@@ -22,7 +22,7 @@ from talweg.graph import structure
 
 @export("__internal__.CompositeTensor")
 class CompositeTensor(metaclass=abc.ABCMeta):
-    """What is made of several tensors: sparse, ragged, slices; and variables."""
+    """Base of values made of several tensors: sparse, ragged, slices; and variables."""
 
     @property
     @abc.abstractmethod

@@ -14,7 +14,7 @@ from talweg.core.fallbacks import FALLBACKS, NOT_SUPPORTED, REFUSALS, fall_back
 
 @export("__internal__.dispatch.OpDispatcher")
 class OpDispatcher:
-    """Who answers for one public function where it fails; subclasses define `handle`."""
+    """Dispatches failed calls of one public function; subclasses define `handle`."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 
@@ -57,7 +57,7 @@ class OpDispatcher:
 
 @export("__internal__.dispatch.GlobalOpDispatcher")
 class GlobalOpDispatcher:
-    """Who answers for all public functions where they fail; subclasses define `handle`."""
+    """Dispatches failed calls of all public functions; subclasses define `handle`."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 

@@ -1,4 +1,4 @@
-"""tf.__internal__: what TensorFlow shows to libraries built on it, as far as Keras uses it."""
+"""tf.__internal__: predicates and classes of values, as far as Keras uses them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A count of what has happened."""
+    """Counts events."""
 
 
 class IntGauge(Metric):

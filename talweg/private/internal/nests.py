@@ -139,7 +139,7 @@ def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[tup
 def map_structure_up_to(
     shallow_tree: object, func: Callable[..., Any], *inputs: object, **kwargs: object
 ) -> Any:
-    """`shallow_tree` with what `func` gives for the parts of the inputs that stand at its leaves.
+    """Maps `func` over the parts of the inputs that stand at the leaves of `shallow_tree`.
 
     kwargs: check_types and expand_composites.  ValueError without inputs.
 
